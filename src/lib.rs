@@ -19,6 +19,7 @@
 //! | run a plan many times, on views, with alpha and beta | [`World`], [`Program`], [`Operand`], [`Output`] |
 //! | keep tensors distributed | [`DistTensor`] |
 //! | compute a result that does not fit into memory | [`Program::run_part`], [`NpyOutput`] |
+//! | continue a run that was killed | [`Checkpoint`], [`Program::run_dist_with_checkpoint`] |
 //! | bound the rounding error of a result | [`Plan::roundings`], [`error_bound`] |
 //!
 //! Build, inspect and run a plan:
@@ -149,7 +150,8 @@ pub mod tree;
 
 pub use algorithm::{AlgorithmName, Reorder};
 pub use api::{
-    DistTensor, Error, NpyOutput, Operand, Output, Problem, Program, ProgramCache, Rank, Result, Shaped, World, einsum,
+    Checkpoint, DistTensor, Error, NpyOutput, Operand, Output, Problem, Program, ProgramCache, Rank, Result, Shaped,
+    World, einsum,
 };
 pub use comm::{CommError, Transport};
 pub use dims::{Kind, Kinds, Label};
@@ -157,6 +159,7 @@ pub use distribution::{Axis, Cut, Distribution, GridError, Region, Role};
 pub use dtype::Dtype;
 pub use einsum_parser::{Expression, ParseError};
 pub use exec::{KernelError, Metrics, Moved, Only, RunOptions, TaskMetric};
+pub use io::checkpoint::CheckpointError;
 pub use io::npy::NpyError;
 pub use io::output::FileError;
 pub use kernel::{Element, error_bound};

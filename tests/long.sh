@@ -3,6 +3,7 @@
 # last line of output is the total over all campaigns, `N passed, 0 failed`.
 #
 #     SIGNALS=200  signals per configuration (1 process, 3 in-process ranks, 3 ranks of each MPI); 0 for none
+#     KILLS=20  kills of runs with a checkpoint per configuration; 0 for none
 #     WALK_COMMANDS=20000, WALK_SECONDS=, WALK_SEED= (today's date), WALK_ONLY=  random command lines; 0 commands for none
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -24,7 +25,7 @@ campaign() {
 
 walk=(--seed "${WALK_SEED:-$(date +%Y%m%d)}" --commands "${WALK_COMMANDS:-20000}")
 [ -n "${WALK_SECONDS:-}" ] && walk+=(--seconds "$WALK_SECONDS")
-[ -n "${WALK_ONLY:-}" ] && walk+=(--only "$WALK_ONLY") SIGNALS=0
+[ -n "${WALK_ONLY:-}" ] && walk+=(--only "$WALK_ONLY") SIGNALS=0 KILLS=0
 names=() launchers=() programs=()
 for mpi in mpich openmpi; do
     if [ $mpi = mpich ]; then compiler=${MPICC:-mpicc.mpich} launcher=${MPIRUN:-mpirun.mpich}
@@ -44,6 +45,15 @@ if [ "${SIGNALS:-200}" -gt 0 ]; then
     campaign "signals to 3 ranks of a process" "${signals[@]}" "${programs[0]}" --ranks 3
     for at in "${!names[@]}"; do
         campaign "signals to 3 ranks, ${names[$at]}" "${signals[@]}" "${programs[$at]}" --ranks 3 --launcher "${launchers[$at]}"
+    done
+fi
+
+if [ "${KILLS:-20}" -gt 0 ]; then
+    kills=(python3 tests/checkpoints.py --kills "${KILLS:-20}")
+    campaign "kills of a process" "${kills[@]}" "${programs[0]}"
+    campaign "kills of 3 ranks of a process" "${kills[@]}" "${programs[0]}" --ranks 3
+    for at in "${!names[@]}"; do
+        campaign "kills of 3 ranks, ${names[$at]}" "${kills[@]}" "${programs[$at]}" --ranks 3 --launcher "${launchers[$at]}"
     done
 fi
 

@@ -161,6 +161,17 @@ pub struct Args {
     #[arg(help_heading = "Operands")]
     pub accumulate: Option<PathBuf>,
 
+    /// Save the state of a sliced run to this file and FILE.rank*, and continue from there if the file exists. The files
+    /// are removed when the result is complete. The result is then never computed in parts
+    #[arg(long, value_name = "FILE", allow_hyphen_values = true, value_parser = values::file())]
+    #[arg(help_heading = "Run")]
+    pub checkpoint: Option<PathBuf>,
+
+    /// Time between two checkpoints, which are written between slices
+    #[arg(long, value_name = "SECONDS", default_value = "60", requires = "checkpoint", allow_hyphen_values = true, value_parser = values::seconds())]
+    #[arg(help_heading = "Run")]
+    pub checkpoint_every: f64,
+
     /// Number of timed runs
     #[arg(long, value_name = "N", default_value = "1", allow_hyphen_values = true, value_parser = values::repeat())]
     #[arg(help_heading = "Run")]

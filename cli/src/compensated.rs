@@ -1,5 +1,4 @@
-//! Computes compensated sums, which are as accurate as sums in twice the precision. They are needed because the
-//! reference for a result in double precision must be more accurate than that result.
+//! Computes compensated sums, as accurate as in twice the precision, which references in double precision need.
 //!
 //! The algorithm is number 4.1 in T. Ogita, S. M. Rump and S. Oishi, Accurate Sum and Dot Product, SIAM J. Sci. Comput.
 //! 26 (2005). The rounding errors of all additions are summed separately and added to the total. If a term is infinite

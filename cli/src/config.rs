@@ -4,6 +4,7 @@
 //! flags.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use einsum_dist::Plan;
 use einsum_dist::exec::{ResolvedKernel, kernel_name};
@@ -16,8 +17,7 @@ use einsum_dist::tree::Tree;
 pub struct RunConfig {
     pub tree: Tree,
     pub plan: Plan,
-    /// The plan for a single rank, with which `--explain` compares `plan`. `None` unless the machine describes its
-    /// topology.
+    /// The plan for a single rank, to which `--explain` compares `plan`, if the machine has a topology.
     pub one_rank_plan: Option<Plan>,
     /// What the path search did.
     pub path_search: PathSearchReport,
@@ -28,6 +28,8 @@ pub struct RunConfig {
     pub operands: Vec<PathBuf>,
     pub output: Option<PathBuf>,
     pub accumulate: Option<PathBuf>,
+    /// The file of the checkpoint, and the time between checkpoints.
+    pub checkpoint: Option<(PathBuf, Duration)>,
     pub seed: u64,
     pub repeat: usize,
     pub warmup: usize,
@@ -38,7 +40,7 @@ pub struct RunConfig {
     pub check_bytes: u64,
     pub explain: bool,
     pub simulate: bool,
-    /// Whether transfers overlap with computation in this run. Predicted times always assume overlap.
+    /// Whether transfers overlap with computation, as predicted times always assume.
     pub overlap: bool,
     pub trace: Option<PathBuf>,
     pub timeline: Option<PathBuf>,
@@ -48,15 +50,13 @@ pub struct RunConfig {
 }
 
 impl RunConfig {
-    /// Returns the name of the contraction kernel that the schedules use. If there are more than 256 ranks, examines
-    /// the schedules of a few of them.
+    /// Returns the name of the kernel in the schedules, or in a few of them above 256 ranks.
     pub fn kernel(&self) -> &'static str {
         let ranks = self.plan.sampled_ranks();
         kernel_name(self.resolved_kernel, self.plan.dtype, ranks.iter().map(|&rank| self.plan.schedule(rank)))
     }
 
-    /// Simulates the plan, with overlap if the run itself overlaps transfers with computation. Returns `None` if there
-    /// are too many ranks to simulate.
+    /// Simulates the plan, with overlap as in the run; `None` for too many ranks.
     pub fn simulated_timeline(&self) -> Option<Timeline> {
         if self.overlap { self.plan.simulate() } else { self.plan.simulate_in_turns() }
     }

@@ -1,5 +1,4 @@
-//! Implements `--explain` and `--simulate`, which describe, verify and simulate the plan for any number of ranks that
-//! the planner supports. This module reads no operand data.
+//! Implements `--explain` and `--simulate`, which describe, verify and simulate the plan without operand data.
 
 use einsum_dist::machine::{Placement, RankPlacement, Topology, listed};
 use einsum_dist::plan::{Classes, MAX_FULL_PROOF_RANKS, Step};
@@ -12,12 +11,11 @@ use super::print::json;
 use super::units::{counted, seconds};
 use super::{Result, trace_files};
 
-/// Maximum number of placement warnings that are printed. With many ranks, further warnings would repeat the first ones
-/// for other ranks.
+/// Maximum number of placement warnings, which repeat for other ranks.
 const MAX_WARNINGS: usize = 8;
 
-/// Verifies the plan. On rank 0's process, returns a description of the plan. On all processes, also returns the error
-/// if a trace or timeline file could not be written.
+/// Verifies the plan; returns its description on rank 0's process, and everywhere the error of a trace or timeline
+/// file.
 ///
 /// # Errors
 /// If the plan does not verify, which is a bug in the engine.
@@ -62,16 +60,14 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
     Ok((Some(text), trace_error))
 }
 
-/// Returns text with one line for the host and one line for each of its ranks. If there are many ranks, the text lists
-/// only the first ranks.
+/// Returns one line for the host and for each of its (first) ranks.
 pub fn where_ranks_are(host: &Topology, places: &[RankPlacement]) -> String {
     let heads = std::iter::once("placement ").chain(std::iter::repeat("          "));
     let ranks = heads.zip(listed(places)).map(|(head, line)| format!("{head}{line}\n"));
     format!("topology  {host}\n{}", ranks.collect::<String>())
 }
 
-/// Formats the predicted speed-up over a single rank. The single rank has one more worker if the plan leaves a core of
-/// each rank free for communication, because a single rank does not communicate.
+/// Formats the predicted speed-up over a single rank, which also uses a core left for communication.
 fn speed_up(plan: &Plan, one: &Plan) -> String {
     let times = one.seconds() / plan.seconds().max(f64::MIN_POSITIVE);
     let (workers, took) = (counted(one.machine.workers, "worker"), seconds(one.seconds()));
@@ -87,6 +83,6 @@ fn simulated(plan: &Plan, timeline: Option<&Timeline>) -> String {
     let hidden = timeline
         .hidden_share()
         .map_or(String::new(), |share| format!(", {} of the transfer time hidden", percent(share)));
-    let seconds = seconds(timeline.seconds * plan.slice_count() as f64);
+    let seconds = seconds(timeline.seconds * plan.slice_rounds() as f64);
     format!("simulated {seconds}, workers busy for {} of this time{hidden}\n", percent(timeline.working_share()))
 }

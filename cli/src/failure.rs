@@ -1,7 +1,7 @@
 //! Defines the failures that end the program early, with their messages and exit codes.
 //!
-//! The message is the same in every output format. If an error has positions in a text, such as the expression, carets
-//! mark these positions. The caller chooses the rank that prints.
+//! The message is the same in every output format, with carets at positions in a text; the caller chooses the rank that
+//! prints.
 
 use std::io::IsTerminal;
 
@@ -16,8 +16,7 @@ use einsum_parser::{Span, render_carets};
 use super::say::{self, say};
 use super::{Result, write_out};
 
-/// Maximum length in bytes of an expression that a message shows in full. A longer expression is clipped around the
-/// positions of the error.
+/// Maximum bytes of an expression in full; longer ones are clipped around the error.
 const WHOLE_LINES: usize = 400;
 
 /// Maximum number of bytes of a message, without the carets and the text above them.
@@ -32,9 +31,9 @@ pub enum Failure {
     Library(Error),
     /// The result could not be printed.
     Print(std::io::Error),
-    /// The result is wrong. The report on the check has already been printed.
+    /// The result is wrong, as the printed report says.
     Check,
-    /// A trace or timeline file cannot be written. The result has already been printed.
+    /// A trace or timeline file cannot be written, after the result was printed.
     TraceFile(Error),
 }
 
@@ -63,8 +62,8 @@ impl Failure {
         }
     }
 
-    /// Prints the failure on standard error. If `json` is true, also prints the failure on standard output, unless a
-    /// result was printed there. Prints nothing for [`Failure::Check`], which was reported with its result.
+    /// Prints the failure on standard error and, if `json`, on standard output unless a result is there; nothing for
+    /// [`Failure::Check`].
     pub fn print(&self, json: bool) {
         let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         match self {
@@ -117,6 +116,8 @@ impl Failure {
                 Error::Plan(_) => "plan",
                 Error::Kernel(_) => "kernel",
                 Error::Npy(_) | Error::File(_) | Error::Output { .. } => "file",
+                Error::Checkpoint { .. } => "checkpoint",
+                Error::Stopped { .. } => "stopped",
                 Error::Usage(_) => "usage",
                 Error::Comm(_) => "communication",
                 Error::Memory { .. } | Error::HostMemory { .. } | Error::ProcessMemory { .. } => "memory",
@@ -126,8 +127,7 @@ impl Failure {
         }
     }
 
-    /// Returns the message on one line. Only the beginning and the end of a message longer than `MAX_MESSAGE_BYTES` are
-    /// returned.
+    /// Returns the message on one line, without the middle beyond `MAX_MESSAGE_BYTES`.
     pub fn message(&self) -> String {
         clipped(&self.whole_message())
     }
@@ -146,8 +146,7 @@ impl Failure {
     }
 }
 
-/// Shortens a text longer than `MAX_MESSAGE_BYTES` to its beginning and its end. Such a text quotes user input or the
-/// contents of a file.
+/// Shortens a text (a quote of user input or a file) above `MAX_MESSAGE_BYTES` to its beginning and end.
 fn clipped(text: &str) -> String {
     if text.len() <= MAX_MESSAGE_BYTES {
         return text.to_owned();

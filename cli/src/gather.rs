@@ -1,6 +1,4 @@
-//! Gathers numbers from all processes.
-//!
-//! Every process receives the same lists, in the order of the processes. No number is rounded.
+//! Gathers numbers from all processes, unrounded, in the order of the processes.
 
 use einsum_dist::World;
 

@@ -1,6 +1,4 @@
-//! Reads the text of the expression and the headers of input files, from which a run is planned.
-//!
-//! This module reads no array data. Every rank reads its own blocks once the plan has assigned them.
+//! Reads the text of the expression and the headers of input files; every rank reads its own blocks later.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,11 +11,11 @@ use einsum_dist::{Error, Result, World};
 
 use super::args::Args;
 
-/// Maximum size of an expression in MiB. This limit is enough for a million operands with dozens of labels each.
+/// Maximum MiB of an expression, enough for a million operands with dozens of labels.
 const MAX_EXPRESSION_MIB: u64 = 64;
 
 /// Returns the text of the expression, which comes from the command line, from a file (`@FILE`) or from standard input
-/// (`-`). Collective, because a launcher passes its standard input to rank 0 only.
+/// (`-`). Collective, because only rank 0 has standard input.
 ///
 /// # Errors
 /// If the file or standard input cannot be read.
@@ -47,12 +45,12 @@ fn read_text(typed: &str) -> Result<String> {
 /// Reads a text file of at most `most` MiB. Blocks if the file is a pipe whose writer has not finished.
 ///
 /// # Errors
-/// If the file cannot be read. The error is the reason, worded so that it can follow the file's name.
+/// If the file cannot be read, with a reason that can follow its name.
 pub fn text_of(path: &Path, most: u64) -> std::result::Result<String, String> {
     text_from(File::open(path).map_err(|error| without_code(&error))?, most)
 }
 
-/// Reads text of at most `most` MiB. Reads at most one byte beyond that limit, because the input may be endless.
+/// Reads text of at most `most` MiB, and at most one byte more of a possibly endless input.
 fn text_from(file: impl Read, most: u64) -> std::result::Result<String, String> {
     let mut bytes = Vec::new();
     file.take((most << 20) + 1).read_to_end(&mut bytes).map_err(|error| without_code(&error))?;
@@ -60,7 +58,7 @@ fn text_from(file: impl Read, most: u64) -> std::result::Result<String, String> 
         return Err(format!("it is longer than {most} MiB"));
     }
     let text = String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())?;
-    // Some editors start a text with a byte order mark.
+    // Some editors write a byte order mark.
     Ok(match text.strip_prefix('\u{feff}') {
         Some(rest) => rest.to_owned(),
         None => text,
@@ -77,7 +75,7 @@ pub struct Headers {
 /// Reads the headers of all input files.
 ///
 /// # Errors
-/// If a file is missing or damaged. The error names the first such file.
+/// If a file is missing or damaged, the first of which is named.
 pub fn headers(args: &Args) -> Result<Headers> {
     let read = |path: &PathBuf| -> Result<NpyHeader> { Ok(read_header(path)?) };
     let operands = args.operands.iter().map(read).collect::<Result<_>>()?;
@@ -85,8 +83,8 @@ pub fn headers(args: &Args) -> Result<Headers> {
     Ok(Headers { operands, accumulate })
 }
 
-/// Returns the element type for the run. For operands from files, it is the type to which the types of the files are
-/// promoted. For random operands, `--dtype` gives it (float32 by default).
+/// Returns the element type: that to which the files' types are promoted or, for random operands, `--dtype` (float32 by
+/// default).
 ///
 /// # Errors
 /// If the type is unknown, or cannot represent the array of `--accumulate` without loss.

@@ -1,4 +1,4 @@
-//! Implements the command line. Parses the flags, validates the run, carries it out and prints the result.
+//! Implements the command line: parses the flags, validates and carries out the run, and prints the result.
 //!
 //! ```text
 //! args --start--> World --config--> RunConfig --run--> Outcome --print--> text or JSON
@@ -16,13 +16,14 @@
 //! | `gather` | gathers numbers from all processes |
 //! | `norm`, `compensated` | the norm of a result, and sums in twice the precision |
 //! | `explain`, `print` | standard output |
+//! | `progress` | the progress bar of a run of several slices |
 //! | `trace_files` | the files of `--trace` and `--timeline` |
 //! | `failure`, `panics`, `say` | messages on standard error |
 //! | `signals`, `guard` | clean-up of temporary files when a signal ends the program |
 //!
-//! This crate uses only the public API of the library. After the world has started, all ranks agree on the outcome of
-//! every step that can fail on one rank. So all ranks exit with the same code, and no rank waits for a rank that
-//! failed. Only results are written to standard output.
+//! This crate uses only the public API of the library. All ranks agree on the outcome of every step that can fail on
+//! one rank, so they exit with the same code, and none waits for a failed one. Only results are written to standard
+//! output.
 
 pub mod args;
 mod check;
@@ -39,6 +40,7 @@ mod panics;
 mod path_speed;
 mod paths;
 mod print;
+mod progress;
 mod result_sink;
 mod run;
 mod say;
@@ -66,8 +68,7 @@ use say::say;
 
 type Result<T> = std::result::Result<T, Failure>;
 
-/// How long ranks other than 0 wait before they exit with an error. The delay is longer than rank 0 needs to start and
-/// print its message.
+/// How long other ranks wait before they exit with an error: longer than rank 0 needs to print its message.
 const SPEAKER_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Runs the program.
@@ -77,8 +78,7 @@ pub fn main() -> ExitCode {
     }
     panics::install();
     let json = args::wants_json();
-    // This call must precede the start of any thread, because every thread reserves address space. The first thread to
-    // start is the thread that waits for signals.
+    // Must precede all threads, which reserve address space, from the first, which waits for signals.
     panics::report_missing_memory(json);
     signals::install();
     let arguments = Args::parse_process();
@@ -98,8 +98,7 @@ pub fn main() -> ExitCode {
             if start::prints_errors() {
                 failure.print(json);
             } else {
-                // A launcher kills all ranks when the first rank exits with an error, so wait until rank 0 has printed
-                // its message.
+                // A launcher kills all ranks on the first error exit, so rank 0 must have printed its message.
                 std::thread::sleep(SPEAKER_TIMEOUT);
             }
             ExitCode::from(failure.code())
@@ -107,8 +106,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Returns the text to print if the arguments request help, the version, a completion script or the manual page. These
-/// texts are printed without creating a world. Returns `None` for all other arguments.
+/// Returns the text for help, the version, a completion script or the manual page, if requested, without a world.
 fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<String> {
     match arguments {
         Err(error) if !error.use_stderr() => Some(error.to_string()),
@@ -141,7 +139,7 @@ fn carry_out(world: &World, arguments: std::result::Result<Args, clap::Error>) -
     trace_error.map_or(Ok(()), |error| Err(Failure::TraceFile(error)))
 }
 
-/// Ends the world and returns the exit code for this process, which is the largest code of any rank.
+/// Ends the world and returns the exit code, the largest of any rank.
 fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
     let code = outcome.as_ref().err().map_or(0, Failure::code);
     if let Err(failure) = &outcome {
@@ -149,7 +147,7 @@ fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
             failure.print(json);
         }
         if let Failure::Library(Error::Comm(CommError::Mpi { .. })) = failure {
-            // If MPI fails, the other ranks may not learn of the failure, and rank 0 may be unable to report it.
+            // The other ranks may not learn of an MPI failure.
             let message = if world.is_root() { format!("ends the run with code {code}") } else { failure.message() };
             world.abort(&message);
         }
@@ -159,6 +157,9 @@ fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
         world.finish()?;
         Ok(codes.iter().flatten().copied().max().unwrap_or(code))
     });
+    if let Err(Failure::Library(Error::Stopped { .. })) = outcome {
+        signals::end_by_received();
+    }
     match finished {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -169,7 +170,7 @@ fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
     }
 }
 
-/// Writes to standard output. A reader that closes the pipe early is not an error.
+/// Writes to standard output, which a reader may close early.
 fn write_out(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

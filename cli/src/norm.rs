@@ -1,23 +1,20 @@
 //! Computes the Frobenius norm of a result of any size and scale.
 //!
-//! Squares of large, ordinary and small numbers are summed separately, and large and small numbers are scaled first, so
-//! that no square leaves the range of double precision (J. L. Blue, A Portable Fortran Program to Find the Euclidean
-//! Norm of a Vector, ACM TOMS 4 (1978); BLAS's dnrm2 does the same). Each of the three sums is a compensated sum over
-//! blocks, and the squares within a block are summed without compensation.
+//! Squares of large, ordinary and small numbers are summed separately, the first and last scaled into the range of
+//! double precision (J. L. Blue, A Portable Fortran Program to Find the Euclidean Norm of a Vector, ACM TOMS 4 (1978);
+//! BLAS's dnrm2 does the same). Each is a compensated sum over blocks of plainly summed squares.
 //!
-//! Scales are powers of two, so that scaling is exact. If any number is NaN, the norm is NaN; otherwise, if any number
-//! is infinite, the norm is infinite. The same blocks in the same order give the same bits.
+//! Powers of two scale exactly. NaN gives NaN, and otherwise infinity gives infinity. The same blocks in the same order
+//! give the same bits.
 
 use super::compensated::Compensated;
 
-/// Numbers outside these two limits are scaled. The squares of 2^60 numbers within the limits sum to less than the
-/// largest double.
+/// Numbers outside these limits are scaled; 2^60 squares within sum to less than the largest double.
 const MAX_UNSCALED: f64 = power(480);
 const MIN_UNSCALED: f64 = power(-480);
 /// Large numbers are multiplied by this factor, and small ones are divided by it.
 const SCALE: f64 = power(-600);
-/// Number of values in a block. Their squares are summed without compensation before the block is added to the
-/// compensated sums.
+/// Number of values in a block, whose squares are summed plainly.
 const BLOCK: usize = 1 << 12;
 
 /// Returns 2^`exponent`, which must be a normal number.
@@ -70,8 +67,7 @@ impl Norm {
         [large, others, small, f64::from(u8::from(self.nan)), f64::from(u8::from(self.infinite))]
     }
 
-    /// Returns the norm of the numbers that several processes have added. Adds the sums of the processes in the given
-    /// order, so that the norm is reproducible.
+    /// Returns the norm of the numbers of several processes, whose sums are added in order, reproducibly.
     pub fn of<'a>(processes: impl Iterator<Item = &'a [f64]>) -> f64 {
         let (mut sums, mut nan, mut infinite) = ([Compensated::default(); 3], false, false);
         for numbers in processes {

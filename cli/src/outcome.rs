@@ -1,7 +1,7 @@
 //! Defines the values that are printed at the end of a run.
 //!
-//! Invariant: the values are the same on every rank, except for the name of the kernel, which each process determines
-//! for itself. The result tensor is not among these values, because it is consumed part by part (see `result_sink`).
+//! Invariant: they are the same on every rank, except for the kernel's name. The result tensor is consumed part by part
+//! (`result_sink`).
 
 use einsum_dist::Error;
 use einsum_dist::report::{CheckReport, Measured, Seconds};
@@ -14,6 +14,8 @@ pub struct Outcome {
     pub measured: Vec<Measured>,
     pub compile_seconds: f64,
     pub seconds: Seconds,
+    /// Number of slices that were taken from a checkpoint.
+    pub resumed_slices: usize,
     pub norm: f64,
     pub check: Option<CheckReport>,
     /// The elements that overflow the element type, if the check found any.

@@ -1,7 +1,6 @@
-//! Handles panics and failed allocations. Prints one line for each, and leaves no other rank waiting.
+//! Handles panics and failed allocations, with one line each and no waiting ranks.
 //!
-//! During a run, the library handles a panic by reporting the task and ending all ranks. This module handles all other
-//! panics, which are bugs in this program.
+//! The library reports panics during a run; all others are bugs in this program.
 
 use std::fmt::Arguments;
 use std::io::Write;
@@ -17,8 +16,8 @@ use einsum_dist::memory::{end_at_once, report_with, share_few_addresses};
 
 use super::say::say;
 
-/// Number of bytes of stack that the main thread touches at its start. If address space is limited, growing the stack
-/// later could fail, which would end the program by a signal.
+/// Stack bytes that the main thread touches at its start, because growing later could fail and end the program by a
+/// signal.
 const STACK: usize = 1 << 20;
 
 /// Whether an error is also printed to standard output, as one JSON object.
@@ -30,14 +29,14 @@ static RANK: AtomicUsize = AtomicUsize::new(0);
 /// Size of the buffer for one line of the report, larger than the longest line.
 const LINE_BYTES: usize = 256;
 
-/// Makes a failed allocation end the program with a message. Must run before any thread starts.
+/// Makes a failed allocation end the program with a message; must precede all threads.
 pub fn report_missing_memory(json: bool) {
     std::hint::black_box([0u8; STACK]);
     share_few_addresses();
     let rank = launcher().map_or(0, |launcher| launcher.rank);
     JSON.store(json && rank == 0, Ordering::Relaxed);
     RANK.store(rank, Ordering::Relaxed);
-    // Standard output allocates its buffer on first use, so use it while there is memory.
+    // Standard output allocates its buffer on first use.
     let _ = std::io::stdout();
     report_with(|bytes| {
         let rank = RANK.load(Ordering::Relaxed);
@@ -52,8 +51,7 @@ pub fn report_missing_memory(json: bool) {
     });
 }
 
-/// Writes a line without allocating, because memory is exhausted, and without locks, because another thread may never
-/// release its lock.
+/// Writes a line without allocating or locking, because memory is exhausted and other threads may hold locks forever.
 fn write_line(stream: impl AsFd, line: Arguments<'_>) {
     let mut text = [0; LINE_BYTES];
     let mut left = &mut text[..];
@@ -70,7 +68,7 @@ fn write_line(stream: impl AsFd, line: Arguments<'_>) {
     }
 }
 
-/// Installs a hook that reports on one line where a thread panicked. `RUST_BACKTRACE=full` keeps the standard message.
+/// Installs a hook that reports a panic's place on one line, unless `RUST_BACKTRACE=full`.
 pub fn install() {
     if std::env::var("RUST_BACKTRACE").is_ok_and(|value| value == "full") {
         return;
@@ -85,8 +83,8 @@ pub fn install() {
     }));
 }
 
-/// Calls `body`. If `body` panics, ends all ranks.
+/// Calls `body`, and ends all ranks if it panics.
 pub fn contained<T>(world: &World, body: impl FnOnce() -> T) -> T {
-    // `AssertUnwindSafe` is correct because nothing that the body modified is used after a panic.
+    // Nothing that the body modified is used after a panic.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| world.abort(&panic_message(panic.as_ref())))
 }

@@ -1,5 +1,4 @@
-//! Measures how fast this machine searches for contraction orders, to convert `--path-time` from seconds to nominal
-//! seconds.
+//! Measures this machine's speed of searching for contraction orders, to convert `--path-time` to nominal seconds.
 //!
 //! Invariant: all ranks get the speed of rank 0, because they must find the same order.
 
@@ -17,7 +16,7 @@ const LONG_SEARCH: f64 = 0.75;
 /// Nominal seconds of the search that is timed.
 const TIMED_SECONDS: f64 = 0.03;
 
-/// Returns the number of nominal seconds of search that rank 0 makes in one second; 1 without `--path-time`. Collective.
+/// Returns the nominal seconds of search per second on rank 0; 1 without `--path-time`. Collective.
 ///
 /// # Errors
 /// If the ranks cannot communicate.

@@ -1,10 +1,8 @@
-//! Checks all paths of a command together. Each output must be writable, and must differ from all other files of the
-//! command.
+//! Checks all paths of a command before the run: each output must be writable, and differ from all other files.
 //!
-//! The checks precede the run, so that a mistake costs no computing time. They refuse a file that the command writes
-//! under one flag and reads or writes under a second flag, even if the paths are spelt differently. The only exception
-//! is `--accumulate FILE --output FILE`, which reads all of the file before replacing it. The checks also refuse a file
-//! whose name is that of a temporary file, because temporary files are removed.
+//! Two flags must not name the same file, however spelt, if one writes it, except for
+//! `--accumulate FILE --output FILE`, which reads it before replacing it. Names of temporary files, which are removed,
+//! are refused too.
 
 use std::path::{Path, PathBuf};
 
@@ -34,13 +32,14 @@ pub fn check(world: &World, args: &Args) -> Result<()> {
         if *path == Path::new("-") {
             let why = match flag.as_str() {
                 "--output" => "a result needs a file, as other text goes to standard output",
+                "--checkpoint" => "a checkpoint needs a file that can be replaced",
                 "--trace" | "--timeline" => "it needs a file, as other text goes to standard output",
                 _ => "it is read from a file, not from standard input",
             };
             return Err(usage(format!("{flag} -: {why}; a file that has this name is ./-")));
         }
     }
-    // Rank 0 alone writes the trace and the timeline; on other hosts their directory may not exist.
+    // The directory of the trace and the timeline may not exist on other hosts.
     for (_, path) in written(args).into_iter().filter(|(flag, _)| *flag == "--output" || world.is_root()) {
         examine(path).map_err(Error::from)?;
     }
@@ -48,9 +47,8 @@ pub fn check(world: &World, args: &Args) -> Result<()> {
     if world.is_root() { none_is_temporary(&named) } else { Ok(()) }
 }
 
-/// Starts the guard process for the outputs and removes temporary files that killed runs left behind. Warns if the new
-/// output file cannot be given to the owner of the file that it replaces, and if temporary files remain. Does nothing
-/// on ranks other than rank 0.
+/// On rank 0, starts the guard for the outputs, removes temporary files of killed runs, and warns if some remain or a
+/// new output will not have the old owner.
 pub fn tidy(world: &World, args: &Args) {
     if !world.is_root() {
         return;
@@ -79,15 +77,22 @@ pub fn tidy(world: &World, args: &Args) {
 /// Returns the paths that this command writes, each with its flag.
 fn written(args: &Args) -> Vec<(&'static str, &PathBuf)> {
     let output = args.output.as_ref().filter(|_| !args.explain);
-    let paths = [("--output", output), ("--trace", args.trace.as_ref()), ("--timeline", args.timeline.as_ref())];
+    let checkpoint = args.checkpoint.as_ref().filter(|_| !args.explain && !args.simulate);
+    let paths = [
+        ("--output", output),
+        ("--checkpoint", checkpoint),
+        ("--trace", args.trace.as_ref()),
+        ("--timeline", args.timeline.as_ref()),
+    ];
     paths.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect()
 }
 
-/// Returns all paths of the command, each with its flag. Paths that the command writes come first.
+/// Returns all paths with their flags, written ones first.
 fn named(args: &Args) -> Vec<Named<'_>> {
     let expression = args.expression.as_deref().and_then(|text| text.strip_prefix('@')).map(Path::new);
     let flags = [
         ("--output", args.output.as_deref(), true),
+        ("--checkpoint", args.checkpoint.as_deref(), true),
         ("--trace", args.trace.as_deref(), true),
         ("--timeline", args.timeline.as_deref(), true),
         ("--accumulate", args.accumulate.as_deref(), false),
@@ -109,8 +114,7 @@ fn streams() -> [(&'static str, Option<Identity>); 3] {
     ]
 }
 
-/// Refuses a path of the command that has the name of a temporary file for an output. The program would remove the file
-/// at this path as the leftover of a killed run, before reading it or after writing it.
+/// Refuses a path with the name of an output's temporary file, which would be removed as a leftover.
 fn none_is_temporary(named: &[Named<'_>]) -> Result<()> {
     for output in named.iter().filter(|named| named.writes) {
         let path = named.iter().find(|named| would_be_removed(output.path, named.path));
@@ -129,7 +133,7 @@ fn none_is_temporary(named: &[Named<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses an output that is also another file of the command, or a file to which a standard stream is redirected.
+/// Refuses an output that is another file of the command or of a standard stream.
 fn different(named: &[Named<'_>]) -> Result<()> {
     let files: Vec<(&Named<'_>, Identity)> =
         named.iter().filter_map(|named| Some((named, Identity::of(named.path)?))).collect();

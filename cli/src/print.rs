@@ -1,7 +1,7 @@
 //! Prints the results of a run as text or as one JSON object.
 //!
-//! Text and JSON are made from the same [`Report`]. The lines of the text have a fixed order, and lines that do not
-//! apply to the run are left out. The number of lines is limited, however long the expression is.
+//! Text and JSON are made from the same [`Report`]. The lines have a fixed order and a limited number, without those
+//! that do not apply.
 
 use std::fmt::Write;
 
@@ -17,26 +17,22 @@ use super::say::say;
 use super::units::{bytes, counted, digits, seconds};
 use super::{Result, write_out};
 
-/// Maximum number of steps in the summary. For a plan with more steps, the summary lists the steps with the most
-/// operations.
+/// Maximum number of steps in the summary: those with the most operations.
 const MAX_STEPS: usize = 24;
 
-/// Maximum number of characters of a text in the summary, such as the expression or its extents.
+/// Maximum characters of a text in the summary, such as the expression.
 const MAX_TEXT_CHARACTERS: usize = 400;
 
-/// Maximum number of ranks for which the summary compares the run with a simulation.
+/// Maximum ranks for which the summary compares with a simulation.
 const MAX_COMPARED_RANKS: usize = 64;
 
-/// Maximum number of characters to which the column of step names is widened. A step with a longer name is not aligned
-/// with the other steps.
+/// Maximum characters of the column of step names; steps with longer names are not aligned.
 const MAX_ALIGNED_CHARACTERS: usize = 60;
 
-/// Returns the text for standard output on rank 0's process, and `None` on all others. If `--quiet` is set, returns
-/// only JSON.
+/// Returns the text for standard output on rank 0's process; with `--quiet`, only JSON.
 ///
 /// # Errors
-/// If the result is outside the error bound, or if the element type cannot represent it. In both cases, the text has
-/// already been printed.
+/// If the result is outside the error bound or the range of the type, after the text has been printed.
 pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Option<String>> {
     let text = match (world.is_root(), config.json, config.quiet) {
         (true, true, _) => Some(json(world, config, Some(outcome))),
@@ -80,11 +76,17 @@ fn report(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Repor
         report.plan_seconds = Some(config.plan_seconds);
         report.compile_seconds = Some(outcome.compile_seconds);
         report.seconds = Some(outcome.seconds);
-        report.gflops = (outcome.seconds.median > 0.0).then(|| config.plan.total_gflop() / outcome.seconds.median);
+        report.gflops = (outcome.seconds.median > 0.0).then(|| gflop(config, outcome) / outcome.seconds.median);
         report.check = outcome.check;
         report.output.norm = Some(outcome.norm);
     }
     report
+}
+
+/// Returns the GFLOP of the slices that this run computed.
+fn gflop(config: &RunConfig, outcome: &Outcome) -> f64 {
+    let slices = config.plan.slice_count() as f64;
+    config.plan.total_gflop() * (1.0 - outcome.resumed_slices as f64 / slices)
 }
 
 /// Returns the summary, which has one name and value per line.
@@ -102,9 +104,13 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     lines.push(("ran on", format!("{ranks}, {workers}{each}{transport}")));
     lines.push(("kernel", report.kernel.clone()));
     lines.extend(steps(config, &report));
+    if outcome.resumed_slices > 0 {
+        let (taken, all) = (outcome.resumed_slices, plan.slice_count());
+        lines.push(("continued", format!("{taken} of {all} slices are from the checkpoint, and are not in the times")));
+    }
     lines.push(("time", time(config, outcome)));
     if let Some(gflops) = report.gflops.filter(|&gflops| gflops > 0.0) {
-        let flop = format!("{} GFLOP", digits(plan.total_gflop()));
+        let flop = format!("{} GFLOP", digits(gflop(config, outcome)));
         lines.push(("rate", format!("{} GFLOP/s ({flop})", digits(gflops))));
     }
     if report.ranks > 1 {
@@ -199,8 +205,7 @@ fn listed(report: &Report) -> Vec<&NodeReport> {
     steps.into_iter().map(|(_, node)| node).collect()
 }
 
-/// Returns the algorithm of a step and the dimensions that it cuts. If the step has no algorithm, returns its
-/// operation.
+/// Returns the algorithm of a step with its cut dimensions, or else its operation.
 fn how(node: &NodeReport) -> String {
     let cuts: Vec<&str> = node.grid.keys().map(String::as_str).collect();
     match (node.algorithm, cuts.as_slice()) {
@@ -210,7 +215,7 @@ fn how(node: &NodeReport) -> String {
     }
 }
 
-/// Shortens a text to its first `MAX_TEXT_CHARACTERS` characters and appends its length. A shorter text stays as it is.
+/// Shortens a text to its first `MAX_TEXT_CHARACTERS` characters and its length, if it is longer.
 fn beginning(text: String) -> String {
     match text.char_indices().nth(MAX_TEXT_CHARACTERS) {
         Some((end, _)) => format!("{}.. ({} characters)", &text[..end], text.chars().count()),
@@ -233,34 +238,31 @@ fn time(config: &RunConfig, outcome: &Outcome) -> String {
     measured + &predicted(config, config.plan.seconds())
 }
 
-/// Formats the predicted time. Returns an empty text for runs without overlap, because predictions assume overlap.
+/// Formats the predicted time, which assumes overlap; empty for runs without.
 fn predicted(config: &RunConfig, predicted: f64) -> String {
     if config.overlap { format!(", {} predicted", seconds(predicted)) } else { String::new() }
 }
 
-/// Formats three idle times of workers: the average over all ranks, the maximum over all ranks, and the simulated
-/// average.
+/// Formats the workers' idle times: average and maximum over all ranks, and simulated average.
 fn idle(plan: &Plan, outcome: &Outcome, timeline: Option<&Timeline>) -> String {
     let all: Vec<f64> = outcome.measured.iter().map(|rank| rank.idle_seconds).collect();
     let longest = (0..all.len()).max_by(|&one, &other| all[one].total_cmp(&all[other])).unwrap_or(0);
     let predicted = timeline.map_or(String::new(), |timeline| {
         let share = (1.0 - timeline.working_share()).max(0.0);
-        format!(" (simulated: {})", seconds(share * timeline.seconds * plan.slice_count() as f64))
+        format!(" (simulated: {})", seconds(share * timeline.seconds * plan.slice_rounds() as f64))
     });
     let mean = seconds(all.iter().sum::<f64>() / all.len() as f64);
     format!("{mean} per rank on average{predicted}, maximum {} on rank {longest}", seconds(all[longest]))
 }
 
-/// Returns the fraction of the receiving time, summed over all ranks, during which the ranks also computed.
-/// [`Timeline::hidden_share`] defines this fraction in the same way.
+/// Returns the fraction of all receiving time in which ranks also computed, as in [`Timeline::hidden_share`].
 fn hidden_share(measured: &[Measured]) -> Option<f64> {
     let receiving: f64 = measured.iter().map(|rank| rank.receiving_seconds).sum();
     let hidden = measured.iter().filter_map(|rank| Some(rank.hidden_share? * rank.receiving_seconds)).sum::<f64>();
     (receiving > 0.0).then_some(hidden / receiving)
 }
 
-/// Formats the measured and the simulated fraction of the transfer time that was hidden behind computation. Returns
-/// `None` if no rank received any bytes.
+/// Formats the measured and simulated fractions of hidden transfer time, if any rank received bytes.
 fn overlap(outcome: &Outcome, timeline: Option<&Timeline>) -> Option<String> {
     let share = hidden_share(&outcome.measured)?;
     let simulated = timeline.and_then(Timeline::hidden_share);
@@ -268,14 +270,14 @@ fn overlap(outcome: &Outcome, timeline: Option<&Timeline>) -> Option<String> {
     Some(format!("{:.0} % of the transfer time hidden{simulated}", 100.0 * share))
 }
 
-/// Formats the maximum number of bytes that any rank received, and the lower bound on this number.
+/// Formats the most bytes that any rank received, and the lower bound.
 fn received(report: &Report, outcome: &Outcome) -> String {
-    // If there are very many ranks, the report lists only some of them.
+    // The report may list only some of very many ranks.
     let listed = report.per_rank.len();
     let planned = report.per_rank.iter().map(|rank| rank.bytes_received.planned).max().unwrap_or(0);
     let ranks = outcome.measured.iter().take(listed);
     let measured = ranks.map(|rank| rank.received.iter().sum::<u64>()).max().unwrap_or(0);
-    // The bounds of several steps cannot be added, because in each step a different rank may receive the most bytes.
+    // Different ranks may receive the most bytes in each step, so bounds cannot be added.
     let bounds: Vec<f64> = report.nodes.iter().filter_map(|node| node.lower_bound_bytes).collect();
     let bound = match bounds[..] {
         [bound] if report.nodes.len() == 1 => format!("; lower bound {}", bytes(bound)),

@@ -1,4 +1,4 @@
-//! Consumes the result part by part. Computes its norm, checks it and writes it to the output file.
+//! Consumes the result part by part: its norm, check and output file.
 
 use einsum_dist::report::CheckReport;
 use einsum_dist::{DistTensor, Element, NpyOutput, World};
@@ -56,9 +56,8 @@ impl<'a> ResultSink<'a> {
         Ok(self.output.insert(output).write(part, corner)?)
     }
 
-    /// Returns the Frobenius norm (summed in double precision), the report of the check, and a description of the
-    /// overflow if values overflowed. Renames the output file to its final name if the check found no errors.
-    /// Collective.
+    /// Returns the Frobenius norm (in double precision), the report of the check, and any overflow; without errors,
+    /// renames the output file to its final name. Collective.
     ///
     /// # Errors
     /// If the output cannot be written.

@@ -1,14 +1,14 @@
 //! Distributes the operands, compiles the program once and runs it as often as requested.
 //!
-//! The plan may divide the result into parts that are computed one after another; usually there is one part. The time
-//! of a run is the total time of the contractions of all parts. The parts of the last run are checked and written.
+//! The time of a run is that of all parts of the result (usually one), and the parts of the last run are checked and
+//! written.
 
 use std::time::Instant;
 
 use einsum_dist::api::host;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::report::Seconds;
-use einsum_dist::{DistTensor, Element, World};
+use einsum_dist::{Checkpoint, DistTensor, Element, World};
 use num_complex::Complex;
 
 use super::config::RunConfig;
@@ -17,7 +17,7 @@ use super::gather::gather;
 use super::outcome::Outcome;
 use super::result_sink::ResultSink;
 use super::say::say;
-use super::{Result, trace_files, units};
+use super::{Result, progress, signals, trace_files, units};
 
 /// Runs the plan. Collective.
 ///
@@ -51,6 +51,8 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let mut program = world.compile::<T>(plan)?;
     let compile_seconds = started.elapsed().as_secs_f64();
     let operands: Vec<&DistTensor<T>> = operands.iter().collect();
+    progress::show(world, config, &mut program);
+    let checkpoint = config.checkpoint.as_ref().map(|(path, every)| Checkpoint::new(path).every(*every));
     let beta = if config.accumulate.is_some() { T::ONE } else { T::ZERO };
     let runs = config.warmup + config.repeat;
     let mut seconds = Vec::new();
@@ -63,7 +65,14 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
             }
             barrier(world)?;
             let started = Instant::now();
-            program.run_part(number, T::ONE, &operands, beta, &mut part)?;
+            match &checkpoint {
+                Some(checkpoint) => {
+                    let stopping = signals::Stopping::new();
+                    let checkpoint = checkpoint.clone().stop_when(stopping.flag());
+                    program.run_dist_with_checkpoint(&checkpoint, T::ONE, &operands, beta, &mut part)?;
+                }
+                None => program.run_part(number, T::ONE, &operands, beta, &mut part)?,
+            }
             took += started.elapsed().as_secs_f64();
             if run + 1 == runs {
                 sink.consume(&part, &corner)?;
@@ -75,14 +84,17 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     }
     let seconds = slowest(world, &seconds)?;
     let measured = program.measured()?;
-    let kernel = program.kernel();
+    let (kernel, resumed_slices) = (program.kernel(), program.resumed_slices());
     let (norm, check, overflow) = sink.end()?;
+    if let Some(checkpoint) = checkpoint.filter(|_| check.is_none_or(|check| check.ok)) {
+        checkpoint.remove(world)?;
+    }
     let trace_error = if trace_files::wanted(config) {
         trace_files::write(world, config, program.timeline()?.as_ref())?
     } else {
         None
     };
-    Ok(Outcome { measured, compile_seconds, seconds, norm, check, overflow, kernel, trace_error })
+    Ok(Outcome { measured, compile_seconds, seconds, resumed_slices, norm, check, overflow, kernel, trace_error })
 }
 
 fn operand<T: Element>(world: &World, config: &RunConfig, index: usize) -> Result<DistTensor<T>> {
@@ -100,7 +112,7 @@ fn barrier(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// Returns statistics over the runs. The time of a run is the time of the slowest rank in that run.
+/// Returns statistics over runs, each as long as on its slowest rank.
 fn slowest(world: &World, mine: &[f64]) -> Result<Seconds> {
     let mut runs = vec![0.0; mine.len()];
     for theirs in gather(world, mine)? {

@@ -1,13 +1,11 @@
 //! Writes messages to standard error.
 //!
-//! If a message cannot be written because the disk is full or the pipe is closed, the message is dropped and the
-//! program continues. `eprintln!` would panic instead, the report of that panic would panic again, and the result would
-//! be lost.
+//! A message to a full disk or closed pipe is dropped, whereas `eprintln!` would panic, twice, and lose the result.
 
 use std::fmt::Arguments;
 use std::io::Write;
 
-/// Writes a text in one system call, so that it is not interleaved with messages from other ranks.
+/// Writes a text in one system call, which keeps ranks apart.
 pub fn write(text: Arguments<'_>) {
     // If standard error is closed, there is nowhere to report the failure.
     let _ = std::io::stderr().write_all(text.to_string().as_bytes());

@@ -8,7 +8,7 @@ use einsum_dist::plan::PathChoice;
 use einsum_dist::{Error, Machine, PlanOptions, Problem, Result};
 use einsum_parser::{Expression, Form, IndexKind, Term};
 
-/// Maximum number of elements of any tensor if extents are defaults. Extents given by `--size` may exceed this limit.
+/// Maximum elements of any tensor with default extents; `--size` may exceed it.
 const MAX_ELEMENTS: usize = 4_000_000;
 const MAX_EXTENT: usize = 2048;
 
@@ -53,8 +53,7 @@ impl Sizes {
         Ok(sizes)
     }
 
-    /// Assigns a list of extents without names to the dimensions of an einsum_ir tree, in ascending order of the
-    /// dimensions' names.
+    /// Assigns extents without names to an einsum_ir tree's dimensions, by ascending names.
     fn list(&mut self, list: &[usize], expression: &Expression) -> Result<()> {
         let names = ascending(expression.names());
         if expression.form() != Form::EinsumIr {
@@ -94,7 +93,7 @@ impl Sizes {
         if expression.names().iter().all(|name| self.of(name).is_some()) {
             return Ok((shapes(1), false));
         }
-        // The loop searches for a contraction order several times, so each search has to be quick.
+        // The loop searches for a contraction order several times.
         let quick = PlanOptions::default().path(PathChoice::Greedy);
         let mut default = MAX_EXTENT;
         while default > 1 {
@@ -138,8 +137,7 @@ fn names<'a>(expression: &'a Expression, term: &'a Term) -> impl Iterator<Item =
     })
 }
 
-/// Returns the labels of a term with their extents in `shape`. Labels after an ellipsis are matched from the end of the
-/// shape.
+/// Returns a term's labels with their extents in `shape`, those after an ellipsis from the end.
 fn placed<'a>(expression: &'a Expression, term: &'a Term, shape: &[usize]) -> Vec<(&'a str, usize)> {
     let before = term.indices.iter().take_while(|index| index.kind != IndexKind::Ellipsis).count();
     let names: Vec<&str> = names(expression, term).collect();
@@ -148,7 +146,7 @@ fn placed<'a>(expression: &'a Expression, term: &'a Term, shape: &[usize]) -> Ve
     names.into_iter().enumerate().filter_map(|(at, name)| Some((name, extent(at)?))).collect()
 }
 
-/// Sorts the names that are numbers in numerical order, then appends the other names in alphabetical order.
+/// Sorts numeric names numerically, then the others alphabetically.
 fn ascending(names: &[String]) -> Vec<String> {
     let mut sorted = names.to_vec();
     sorted.sort_by_cached_key(|name| (name.parse::<u128>().unwrap_or(u128::MAX), name.clone()));

@@ -1,8 +1,7 @@
 //! Creates the world (the set of ranks) for a run, from the flags and the launcher that started the process.
 //!
-//! MPI is initialised before anything else is checked, because ranks must communicate to agree on an error. The
-//! environment variable `EINSUM_DIST_INJECT` injects faults for tests; `worker@RANK`, for example, makes a worker of
-//! that rank panic.
+//! MPI is initialised first, because ranks must communicate to agree on an error. For tests, the environment variable
+//! `EINSUM_DIST_INJECT` injects faults; `worker@RANK`, for example, makes a worker panic.
 
 use std::time::Duration;
 
@@ -19,10 +18,10 @@ use super::{Result, units};
 
 type Arguments = std::result::Result<Args, clap::Error>;
 
-/// Maximum number of ranks in one process, where each rank is a thread. A larger number is assumed to be a mistake.
+/// Maximum ranks (threads) in one process; more are assumed to be a mistake.
 const MAX_RANKS: usize = 4096;
 
-/// Maximum number of threads per rank. A larger number is assumed to be a mistake.
+/// Maximum threads per rank; more are assumed to be a mistake.
 pub const MAX_WORKERS: usize = 4096;
 
 /// Returns whether this process prints errors that occur before the world exists.
@@ -30,10 +29,10 @@ pub fn prints_errors() -> bool {
     launcher().is_none_or(|launcher| launcher.rank == 0)
 }
 
-/// Joins the world that mpirun started, or creates a world in this process. Returns the world and the arguments.
+/// Joins the world that mpirun started, or creates one in this process.
 ///
 /// # Errors
-/// If the world cannot be joined or created. Then every process returns an error.
+/// If the world cannot be joined or created, on every process.
 pub fn world(arguments: Arguments) -> Result<(World, Arguments)> {
     let (world, inject) = match (launcher(), &arguments) {
         (Some(_), Ok(args)) => (under_mpirun(&args.transport)?, true),
@@ -58,7 +57,7 @@ pub fn world(arguments: Arguments) -> Result<(World, Arguments)> {
 
 #[cfg(feature = "mpi")]
 fn under_mpirun(transport: &str) -> Result<World> {
-    // An invalid transport is refused later with the other flags, by all ranks.
+    // All ranks refuse an invalid transport later.
     Ok(World::mpi_by(transport.parse().unwrap_or(Transport::Message))?)
 }
 
@@ -74,7 +73,7 @@ fn under_mpirun(_transport: &str) -> Result<World> {
 fn in_process(args: &Args) -> Result<World> {
     let ranks = match (args.ranks, &args.machine) {
         (Some(ranks), _) => ranks.into(),
-        // The plan is made for the machine in the file and does not run here, so one rank is enough.
+        // The plan for the machine in the file does not run here.
         (None, Some(_)) => 1,
         (None, None) => host::allowed()?.ranks_within(host::processors()),
     };
@@ -102,11 +101,10 @@ fn in_process(args: &Args) -> Result<World> {
     Ok(world)
 }
 
-/// Refuses worker counts beyond the maximum, flags that contradict each other, and flags about ranks and transport
-/// that contradict mpirun.
+/// Refuses too many workers, contradictory flags, and flags about ranks and transport that contradict mpirun.
 ///
 /// # Errors
-/// If a flag is refused. The error names the first refused flag.
+/// If a flag is refused, the first of which is named.
 pub fn check_flags(args: &Args) -> Result<()> {
     if let Some(workers) = args.workers {
         let (most, what) = if args.explain || args.simulate {
@@ -123,6 +121,9 @@ pub fn check_flags(args: &Args) -> Result<()> {
     }
     if (args.trace.is_some() || args.timeline.is_some()) && args.explain && !args.simulate {
         return Err(usage("--trace and --timeline show a run; what --explain does not run, --simulate plays"));
+    }
+    if args.checkpoint.is_some() && (args.repeat.get() > 1 || args.warmup > 0) {
+        return Err(usage("--checkpoint is for a single run: leave --repeat and --warmup out"));
     }
     let Some(launcher) = launcher() else { return Ok(()) };
     if args.ranks.is_some() {
@@ -166,11 +167,10 @@ pub fn transport(text: &str) -> Result<Link> {
     }
 }
 
-/// Makes all ranks return an error if any rank has failed. Covers failures of this crate, whereas `World::agree` covers
-/// only errors of the library. Collective.
+/// Makes all ranks return an error if any has failed, also in this crate, unlike `World::agree`. Collective.
 ///
 /// # Errors
-/// If any rank has failed. Returns this rank's own failure, or else the first failure of another rank.
+/// If any rank has failed: its own failure, or else the first of another.
 pub fn agree<V>(world: &World, mine: Result<V>) -> Result<V> {
     let outcome = match &mine {
         Ok(_) => Ok(()),

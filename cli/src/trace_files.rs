@@ -1,6 +1,6 @@
 //! Writes the files of `--trace` and `--timeline`, which show a run or a simulated plan.
 //!
-//! Rank 0 writes the files and sends the success or the error to all ranks. A file appears complete or not at all.
+//! Rank 0 writes each file, complete or not at all, and tells all ranks.
 
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Error, World};
@@ -16,13 +16,13 @@ pub fn wanted(config: &RunConfig) -> bool {
     config.trace.is_some() || config.timeline.is_some()
 }
 
-/// Writes the requested files, if there is a timeline. If a file cannot be written, returns the error as a value
-/// instead of failing, because the result has to be printed first. Collective.
+/// Writes the requested files of any timeline; returns an error as a value, because the result must be printed first.
+/// Collective.
 ///
 /// # Errors
 /// If MPI fails.
 pub fn write(world: &World, config: &RunConfig, timeline: Option<&Timeline>) -> Result<Option<Error>> {
-    // Schedules of very many ranks are not simulated, so they have no timeline.
+    // Very many ranks are not simulated, so there is no timeline.
     if !wanted(config) || world.all_gather(&[u8::from(timeline.is_some())])?.first() != Some(&vec![1]) {
         return Ok(None);
     }
@@ -41,7 +41,7 @@ pub fn write(world: &World, config: &RunConfig, timeline: Option<&Timeline>) -> 
 
 fn picture(config: &RunConfig, timeline: &Timeline) -> String {
     let plan = &config.plan;
-    let slices = match (timeline.slices, plan.slice_count()) {
+    let slices = match (timeline.slices, plan.slice_rounds()) {
         (_, 1) => String::new(),
         (1, _) => ", one slice".to_owned(),
         (shown, all) if shown == all => format!(", {all} slices"),
@@ -53,7 +53,7 @@ fn picture(config: &RunConfig, timeline: &Timeline) -> String {
     };
     let how = match timeline.hosts.is_empty() {
         true => " simulated".to_owned(),
-        false if config.overlap && timeline.slices == plan.slice_count() => {
+        false if config.overlap && timeline.slices == plan.slice_rounds() => {
             format!(", {} predicted", seconds(plan.seconds()))
         }
         false => String::new(),

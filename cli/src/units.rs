@@ -3,10 +3,10 @@
 /// Parses a number of bytes, such as `512`, `4GiB`, `1.5 GB` or `100k`.
 ///
 /// # Errors
-/// If the text is not a number of bytes that fits 64 bits. The error is a message that describes the mistake.
+/// If the text is not a number of bytes that fits 64 bits, with the mistake.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
-    // An exponent is part of the number, so the unit starts after it.
+    // An exponent is part of the number.
     let digit = |c: char| c.is_ascii_digit() || c == '.';
     let end = text.find(|c: char| !digit(c)).unwrap_or(text.len());
     let exponent = text[end..].strip_prefix(['e', 'E']).map(|rest| rest.strip_prefix('+').unwrap_or(rest));

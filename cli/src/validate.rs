@@ -3,7 +3,7 @@
 //! Guarantee: if any rank returns an error, all ranks return one.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use einsum_dist::api::{host, start_threads};
 use einsum_dist::comm::launcher::launcher;
@@ -29,8 +29,8 @@ use super::start::{MAX_WORKERS, agree, check_flags, usage};
 use super::units::{self, counted};
 use super::{Result, inputs, path_speed, paths};
 
-/// Maximum number of ranks for which a plan with given distributions is explained. The cost of verifying the plan is
-/// quadratic in the number of ranks. For 512 ranks, verification takes at most a minute and 0.3 GB.
+/// Maximum ranks for explaining a plan with given distributions, whose quadratic verification takes up to a minute and
+/// 0.3 GB for 512.
 const MAX_DISTRIBUTED_RANKS: usize = 512;
 
 /// Maximum size of a machine description in MiB.
@@ -40,7 +40,7 @@ impl RunConfig {
     /// Checks the flags. Collective.
     ///
     /// # Errors
-    /// If any rank finds an error. Then all ranks return one.
+    /// If any rank finds an error; then all return one.
     pub fn new(world: &World, args: Args) -> Result<RunConfig> {
         agree(world, check_flags(&args).and_then(|()| paths::check(world, &args)))?;
         paths::tidy(world, &args);
@@ -53,8 +53,7 @@ impl RunConfig {
         let target = shared_target(world, &args, workers)?;
         let machine = if runs_here(world, &args, workers) {
             world.place(workers)?;
-            // The global thread pool generates random operands. If there is a single rank, it also runs the tasks of
-            // that rank.
+            // It generates random operands, and runs the tasks of a single rank.
             world.agree(start_threads(workers))?;
             world.machine(workers)?
         } else {
@@ -69,8 +68,8 @@ impl RunConfig {
         Ok(config)
     }
 
-    /// Checks everything that one rank can check by itself. `target` describes the processor for which kernels are
-    /// selected, and `speed` is that of path searches, as rank 0 determined both.
+    /// Checks everything that one rank can check by itself. Rank 0 has determined `target`, the processor of the
+    /// kernels, and `speed`, that of path searches.
     ///
     /// # Errors
     /// If a check fails. Returns the first error found.
@@ -125,9 +124,7 @@ impl RunConfig {
         check_idle(world, &args, &tree, &plan, largest)?;
         let one_rank_plan =
             if args.explain || args.simulate { one_rank_plan(&shaped, &tree, &machine, &options) } else { None };
-        if world.is_root() && !args.quiet {
-            warn_of_no_effect(&args, dtype);
-        }
+        warn_of_no_effect(world, &args, dtype, &plan);
         Ok(RunConfig {
             tree,
             plan,
@@ -138,6 +135,7 @@ impl RunConfig {
             operands: args.operands,
             output: args.output,
             accumulate: args.accumulate,
+            checkpoint: args.checkpoint.map(|path| (path, Duration::from_secs_f64(args.checkpoint_every))),
             seed: args.seed,
             repeat: args.repeat.get() as usize,
             warmup: args.warmup as usize,
@@ -156,8 +154,7 @@ impl RunConfig {
     }
 }
 
-/// Adds the shapes of the operands to the problem. The shapes are those of the files or, for random operands, those of
-/// `--size`. Also returns whether any extent is a default.
+/// Adds the operands' shapes (of files or `--size`) to the problem, and returns whether any extent is a default.
 fn shaped(args: &Args, problem: &Problem, headers: &Headers) -> Result<(Shaped, bool)> {
     let sizes = Sizes::parse(&args.size, problem.expression())?;
     let (shapes, default_sizes) = if args.operands.is_empty() {
@@ -179,10 +176,16 @@ fn shaped(args: &Args, problem: &Problem, headers: &Headers) -> Result<(Shaped, 
     }
 }
 
-/// Warns about flags that have no effect in this run.
-fn warn_of_no_effect(args: &Args, dtype: Dtype) {
+/// Warns on rank 0 about flags that have no effect in this run.
+fn warn_of_no_effect(world: &World, args: &Args, dtype: Dtype, plan: &Plan) {
+    if args.quiet || !world.is_root() {
+        return;
+    }
     if args.dtype.is_some() && !args.operands.is_empty() {
         say!("warning: --dtype is for random operands; these files make it {dtype}");
+    }
+    if args.checkpoint.is_some() && plan.slice_count() == 1 {
+        say!("warning: --checkpoint saves nothing, as this plan has a single slice");
     }
     if args.no_overlap && (args.explain || args.simulate || args.verbose) {
         say!("warning: what is predicted overlaps; --no-overlap is for runs and for what --simulate plays");
@@ -199,23 +202,23 @@ fn with_flag_name(error: Error) -> Failure {
     })
 }
 
-/// Whether the plan is for the ranks of this world, so that their machine can be measured. False if there are more
-/// workers than a rank may run.
+/// Whether the plan is for the ranks of this world, with a permitted number of workers, so that their machine can be
+/// measured.
 fn runs_here(world: &World, args: &Args, workers: usize) -> bool {
     args.machine.is_none()
         && workers <= MAX_WORKERS
         && (args.ranks.is_none() || args.ranks.map(usize::from) == Some(world.ranks()))
 }
 
-/// Reads the description of a machine from a file. `ranks` overrides the number of ranks in the file.
+/// Reads a machine from a file, with `ranks` instead of its number.
 fn machine(path: &Path, ranks: Option<usize>) -> Result<Machine> {
     let invalid = |what: String| usage(format!("--machine {}: {what}", display_path(path)));
     let text = inputs::text_of(path, MAX_MACHINE_FILE_MIB).map_err(invalid)?;
     Machine::from_toml_with(&text, ranks).map_err(invalid)
 }
 
-/// Makes a plan for a single rank, to which `--explain` compares the plan for all ranks. This rank has the cores of one
-/// planned rank, including the core that the planned rank leaves free for communication.
+/// Makes the plan with which `--explain` compares: a single rank with the cores of one, including the core for
+/// communication.
 fn one_rank_plan(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Option<Plan> {
     let (_, placement) = machine.placement()?;
     let spare = usize::from(placement.places.first()?.spare);
@@ -224,10 +227,9 @@ fn one_rank_plan(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &Plan
     if machine.ranks > 1 { shaped.plan_tree(tree, &one, &options).ok() } else { None }
 }
 
-/// Returns the target for which kernels are selected, as rank 0 determines it. Other ranks use the same target because
-/// all ranks share one plan. Collective.
+/// Returns rank 0's target for all ranks, which share one plan. Collective.
 fn shared_target(world: &World, args: &Args, workers: usize) -> Result<Option<Target>> {
-    // An unavailable kernel is refused later, when the element type is known.
+    // An unavailable kernel is refused when the element type is known.
     let kernel = args.kernel.parse().unwrap_or_default();
     let mine = ResolvedKernel::resolve(kernel, Dtype::Float32)
         .ok()
@@ -259,7 +261,7 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<PlanOpti
         .accumulate(args.accumulate.is_some())
         .constant(Vec::new())
         .memory_limit(memory_limit.map_err(|error| usage(format!("--memory-limit: {error}")))?)
-        .in_parts(true)
+        .in_parts(args.checkpoint.is_none())
         .idle(args.idle)
         .reorder(args.reorder.parse().map_err(|error: String| usage(format!("--reorder: {error}")))?)
         .forbid_redistribution(args.forbid_redistribution)
@@ -273,12 +275,12 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<PlanOpti
         .kernel(args.kernel.parse().map_err(|error: String| usage(format!("--kernel: {error}")))?))
 }
 
-/// Refuses tensors larger than the address space. Returns the number of elements of the largest operand or result.
+/// Refuses tensors beyond the address space; returns the elements of the largest operand or result.
 fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
     let mut largest = 0;
     for (id, node) in tree.nodes.iter().enumerate() {
         let shape = tree.shape(&node.labels);
-        // The product skips extents of 0, so that they do not hide an overflow of the other extents.
+        // Extents of 0 must not hide an overflow of others.
         let fits = shape.iter().filter(|&&n| n > 0).try_fold(dtype.size(), |bytes, &n| bytes.checked_mul(n));
         if fits.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
             let term = tree.term(&node.labels);
@@ -292,14 +294,14 @@ fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
     Ok(largest)
 }
 
-/// Warns on rank 0 if ranks are idle because there are more ranks than elements or than units of work (see
-/// [`most_work`]). If `--strict-ranks` is set, refuses idle ranks. Only `--explain` reports ranks that are idle because
-/// the plan is faster without them. `largest` is the number of elements of the largest operand or result.
+/// Warns on rank 0 (or fails with `--strict-ranks`) if there are more ranks than elements or units of work
+/// ([`most_work`]). Only `--explain` reports ranks that are idle because the plan is then faster. `largest` is the
+/// elements of the largest operand or result.
 fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usize) -> Result<()> {
     let ranks = plan.ranks();
-    // If the number of ranks is a default, idle ranks cause neither a warning nor an error.
+    // Idle ranks of a default number do not matter.
     let asked = args.ranks.is_some() || args.machine.is_some() || launcher().is_some();
-    // If `--explain` or `--simulate` is set, the printed text reports idle ranks.
+    // The text of `--explain` and `--simulate` reports idle ranks.
     let too_many = ranks > largest || ranks as f64 > most_work(tree);
     let warns = too_many && world.is_root() && !args.quiet && !args.explain && !args.simulate;
     if ranks == 1 || !asked || !(warns || args.strict_ranks) {
@@ -327,8 +329,7 @@ fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usi
     Ok(())
 }
 
-/// Returns the work of the largest step. The work of a contraction is its number of products, and that of any other
-/// step is its number of input elements.
+/// Returns the work of the largest step: products of a contraction, or input elements of another.
 fn most_work(tree: &Tree) -> f64 {
     let work = |id: usize| match &tree.nodes[id].step {
         Step::Leaf { .. } => 0.0,
@@ -340,7 +341,7 @@ fn most_work(tree: &Tree) -> f64 {
     (0..tree.nodes.len()).map(work).fold(0.0, f64::max)
 }
 
-/// Refuses explanations, timelines and traces for more ranks than each of them supports.
+/// Refuses explanations, timelines and traces for too many ranks.
 fn check_explained(args: &Args, ranks: usize) -> Result<()> {
     if args.distribution.is_some() && (args.explain || args.simulate) && ranks > MAX_DISTRIBUTED_RANKS {
         return Err(usage(format!(
@@ -356,7 +357,7 @@ fn check_explained(args: &Args, ranks: usize) -> Result<()> {
     Ok(())
 }
 
-/// Warns on rank 0 if a launcher has bound a rank to so few cores that its workers have to share them. Collective.
+/// Warns on rank 0 if a launcher has bound a rank to fewer cores than workers. Collective.
 fn warn_if_starved(world: &World, args: &Args) -> Result<()> {
     if launcher().is_none() || args.explain || args.simulate {
         return Ok(());

@@ -238,7 +238,7 @@ impl Plan {
         if rank >= self.inner.ranks() {
             return Err(PyIndexError::new_err(format!("rank {rank} of {}", self.inner.ranks())));
         }
-        Ok(self.inner.schedule(rank).bytes_received() * self.inner.slice_count() as u64)
+        Ok(self.inner.bytes_received(rank).into_iter().sum())
     }
 
     /// A number that is the same for equal plans, with which ranks can check that they have the same plan.

@@ -1,4 +1,4 @@
-//! Implements `cannon`, Cannon's algorithm on a square grid of ranks. `out` stays in place. Both operands are cut along
+//! Implements `cannon`, Cannon's algorithm on a square grid of ranks. `out` stays in place, both operands are cut along
 //! k, and their blocks are shifted from rank to rank.
 //!
 //! Source: L. E. Cannon, A Cellular Computer to Implement the Kalman Filter Algorithm (1969); CSDS 451, lecture 21.
@@ -12,11 +12,10 @@
 //!   step 1    out += left [m0, k0] right [k0, n1]
 //! ```
 //!
-//! On s x s ranks, a rank first receives the block of each operand that it contracts in step 0, unless it owns this
-//! block. The rank then receives s - 1 more blocks of each operand, each one step before the step that contracts the
-//! block. In these shifts, blocks of `left` move only left and blocks of `right` only up. A rank therefore receives all
-//! shifted blocks of an operand from a single neighbour. In [`super::grid`], by contrast, a rank receives parts of an
-//! operand from many ranks. The algorithm needs a square grid; `summa` also supports other grids.
+//! On s x s ranks, a rank first receives the blocks that it contracts in step 0, unless it owns them. It then receives
+//! s - 1 more blocks of each operand, each one step before it contracts the block. Blocks of `left` move only left and
+//! those of `right` only up, so all come from a single neighbour. In [`super::grid`], by contrast, they come from many
+//! ranks; `summa` supports grids that are not square.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,11 +38,11 @@ pub struct Cannon {
     pub side: usize,
 }
 
-/// The number of ranks must be a square, because blocks are shifted on a square grid.
+/// Blocks are shifted on a square grid.
 pub const RANKS: RankCount = RankCount::Square;
 
-/// Returns one candidate for each combination of an m, an n and a k dimension. Returns no candidates if the number of
-/// ranks is not a square and idle ranks are not permitted.
+/// Returns one candidate for each combination of an m, an n and a k dimension. There are none if the number of ranks is
+/// not a square and idle ranks are not permitted.
 pub fn candidates(setting: &Setting) -> Vec<Cannon> {
     let ranks = setting.ranks();
     if !RANKS.allows(ranks) && !setting.idle {
@@ -89,14 +88,12 @@ impl Generator for Cannon {
         let (a, b, c) = (a * m * k, b * k * n, c * m * n);
         let compute = side as f64 * cost.product(contracted.multiply_adds * m * n * k, a + b + c);
         let block = cost.transfer(a) + cost.transfer(b);
-        // A rank receives one block of each operand in the initial skew (the transfers before step 0), and one more in
-        // each step except the last.
+        // A rank receives one block per operand before step 0 (skew), and one more in each step except the last.
         let skew = if side > 1 { block } else { 0.0 };
         skew + cost.overlapped(compute, (side as f64 - 1.0) * block)
     }
 
-    /// Sums the number of words in the blocks that the rank contracts, over all steps and both operands. If the rank
-    /// contracts its own block of an operand in step 0, this block is not counted.
+    /// Sums the words of the blocks that the rank contracts in all steps, except its own blocks in step 0.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let &Cannon { m, n, k, side } = self;
         if rank >= side * side {
@@ -120,8 +117,7 @@ impl Generator for Cannon {
     }
 }
 
-/// Returns the distribution of a tensor on a grid of `side` x `side` ranks, whose rows cut label `first` and whose
-/// columns cut label `second`.
+/// Returns a distribution on `side` x `side` ranks, whose rows cut label `first` and whose columns cut `second`.
 fn squares(labels: &[Label], [first, second]: [Label; 2], side: usize) -> Distribution {
     let axis = |label: Label| {
         let dim = labels.iter().position(|&l| l == label);
@@ -131,15 +127,15 @@ fn squares(labels: &[Label], [first, second]: [Label; 2], side: usize) -> Distri
     Distribution::new(vec![axis(first), axis(second)])
 }
 
-/// An operand whose blocks are shifted from rank to rank, as one rank sees it.
+/// An operand whose blocks are shifted, as one rank sees it.
 struct ShiftedOperand<'a> {
     tensor: &'a Tensor,
     /// For each step, the owner of the block that this rank contracts.
     owners: Vec<usize>,
-    /// In each step, this rank receives its next block from rank `from`, and sends its current block to rank `to`.
+    /// In each step, this rank receives from rank `from` and sends to rank `to`.
     from: usize,
     to: usize,
-    /// Up to two buffers, which alternately receive blocks that other ranks own.
+    /// Up to two buffers, which alternate.
     slots: Vec<BufferId>,
 }
 
@@ -156,8 +152,7 @@ impl<'a> ShiftedOperand<'a> {
         ShiftedOperand { tensor, owners, from, to, slots }
     }
 
-    /// Returns a view of the block that this rank contracts in a step. In step 0, a rank that contracts its own block
-    /// reads it in place.
+    /// Returns a view of the block that this rank contracts in a step; its own block is read in place.
     fn block_at(&self, rank: usize, step: usize) -> Option<View> {
         if step == 0 && self.owners[0] == rank {
             return self.tensor.own(rank, &[]);
@@ -166,8 +161,8 @@ impl<'a> ShiftedOperand<'a> {
         Some(corner(*self.slots.get(step % self.slots.len().max(1))?, &block))
     }
 
-    /// Receives the block for step 0 from the block's owner, and sends this rank's own block to `target`, which
-    /// contracts that block in step 0.
+    /// Receives the block for step 0 from its owner, and sends this rank's block to `target`, which contracts it in
+    /// step 0.
     fn skew(&self, builder: &mut Builder, target: usize) {
         let rank = builder.rank();
         if target != rank {
@@ -215,9 +210,8 @@ fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
     }
 }
 
-/// Returns the order in which each rank adds up the products for its block of `out`. The rank in a given row and column
-/// of the grid starts with tile (row + column) mod `side` of dimension `cut`, and then visits the other tiles
-/// cyclically.
+/// Returns the order in which each rank adds up the products for its block of `out`. The rank in a row and column
+/// starts with tile (row + column) mod `side` of dimension `cut`, and proceeds cyclically.
 fn order(contraction: &Contraction, cut: Label, side: usize, ranks: usize) -> Vec<Vec<Summand>> {
     let Contraction { left, out, .. } = contraction;
     let summed: Vec<(Label, usize)> = left

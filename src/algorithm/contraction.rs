@@ -14,9 +14,8 @@ pub struct Tensor {
     pub shape: Vec<usize>,
     pub distribution: Distribution,
     pub buffer: Option<BufferId>,
-    /// `Some` if the tensor is a slice of a larger tensor (a range of indices along one dimension). Contains this
-    /// dimension and the first index of the range. On every rank, the buffer stores all indices of the larger tensor
-    /// along this dimension.
+    /// If the tensor is a slice (range of indices along one dimension) of a larger tensor, this dimension and the first
+    /// index. On every rank, the buffer has all indices of the larger tensor along it.
     pub window: Option<(usize, usize)>,
 }
 
@@ -26,16 +25,15 @@ pub struct Contraction {
     pub left: Tensor,
     pub right: Tensor,
     pub out: Tensor,
-    /// Whether the user provides initial values of `out`. These values are scaled by `beta`, and the products are added
-    /// to them.
+    /// Whether the user provides initial values of `out`, which are scaled by `beta` and added to.
     pub onto: bool,
 }
 
-/// A range of indices of one dimension, in coordinates of the whole tensor, not of a rank's block.
+/// A range of indices of one dimension of the whole tensor.
 pub type Restriction = (Label, Range<usize>);
 
 impl Tensor {
-    /// Returns a rank's block in coordinates of the whole tensor. Every block of the distribution must be a single box.
+    /// Returns a rank's block, which must be a single box, in coordinates of the whole tensor.
     pub fn block(&self, rank: usize) -> Bounds {
         let region = self.distribution.block_or_empty(&self.shape, rank);
         region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
@@ -46,12 +44,12 @@ impl Tensor {
         self.block(rank)[self.dim(label)].clone()
     }
 
-    /// The position of a label among the tensor's labels. The tensor must have the label.
+    /// The position of a label that the tensor must have.
     pub fn dim(&self, label: Label) -> usize {
         self.labels.iter().position(|&l| l == label).unwrap_or_else(|| panic!("the tensor has the dimension"))
     }
 
-    /// The extent of a label. The tensor must have the label.
+    /// The extent of a label that the tensor must have.
     pub fn extent(&self, label: Label) -> usize {
         self.shape[self.dim(label)]
     }
@@ -61,8 +59,7 @@ impl Tensor {
         self.elements_of(|_| None)
     }
 
-    /// The number of elements in a box that has `length(label)` indices along each dimension, or all indices if
-    /// `length` returns `None`.
+    /// The number of elements in a box with `length(label)` indices along each dimension, or all for `None`.
     pub fn elements_of(&self, length: impl Fn(Label) -> Option<usize>) -> u64 {
         let extents = self.labels.iter().zip(&self.shape);
         extents.map(|(&label, &extent)| length(label).unwrap_or(extent) as u64).product()
@@ -73,8 +70,7 @@ impl Tensor {
         self.distribution.block(&self.shape, rank).map_or(0, |block| block.volume()) as u64
     }
 
-    /// Returns the part of this rank's buffer that stores a box of the tensor, or `None` if the rank's block does not
-    /// contain the box.
+    /// Returns the part of this rank's buffer with a box of the tensor; `None` if the block does not contain it.
     pub fn view(&self, rank: usize, bounds: &[Range<usize>]) -> Option<View> {
         let region = self.distribution.block(&self.shape, rank)?;
         let bounds = if is_empty(bounds) { bounds.iter().map(|_| 0..0).collect() } else { region.locate(bounds)? };
@@ -88,8 +84,8 @@ impl Tensor {
         bounds
     }
 
-    /// Returns a view of the indices in this rank's block that satisfy all restrictions. If no index of a dimension
-    /// satisfies them, the view is empty, but keeps the extents of the other dimensions.
+    /// Returns a view of the indices in this rank's block that satisfy all restrictions. A dimension without such
+    /// indices makes the view empty; the others keep their extents.
     pub fn own(&self, rank: usize, restrictions: &[Restriction]) -> Option<View> {
         let region: Region = self.distribution.block(&self.shape, rank)?;
         let mut kept = region.dims().to_vec();
@@ -101,19 +97,18 @@ impl Tensor {
         Some(View { buffer: self.buffer?, bounds: self.shifted(region.positions(&Region::from(kept))?) })
     }
 
-    /// Returns the part of this rank's buffer that stores a region of the tensor, or `None` if the region is not a
-    /// single box in the buffer.
+    /// Returns the part of this rank's buffer with a region of the tensor; `None` if that is not a single box.
     pub fn stored(&self, rank: usize, piece: &Region) -> Option<View> {
         let region = self.distribution.block(&self.shape, rank)?;
         Some(View { buffer: self.buffer?, bounds: self.shifted(region.positions(piece)?) })
     }
 
-    /// Returns the same tensor with renumbered ranks, so that rank `first` becomes rank 0.
+    /// Returns the same tensor with rank `first` as rank 0.
     pub fn relative_to(self, first: usize) -> Tensor {
         Tensor { distribution: self.distribution.moved(first, 0), ..self }
     }
 
-    /// Declares a buffer in the arena for this rank's block, and returns the tensor with this buffer.
+    /// Declares a buffer in the arena for this rank's block.
     pub fn declared(mut self, builder: &mut Builder) -> Tensor {
         let block = self.distribution.block(&self.shape, builder.rank());
         self.buffer = block.map(|region| {
@@ -132,7 +127,7 @@ impl Tensor {
     }
 }
 
-/// Returns the box of a buffer that starts at index 0 in every dimension and has the extents of `bounds`.
+/// Returns the box of a buffer at index 0 with the extents of `bounds`.
 pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
     View { buffer, bounds: bounds.iter().map(|b| 0..b.len()).collect() }
 }
@@ -140,16 +135,15 @@ pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
 /// The maximum number of pieces in which one block is transferred.
 pub const MAX_PIECES: usize = 8;
 
-/// Returns the maximum number of pieces into which a block of `elements` elements should be divided. Each piece is
-/// transferred while the previous piece is contracted. Pieces have at least 16,384 elements, unless the block is
-/// smaller. The fixed costs of a transfer and a task are then small compared with the costs per element.
+/// Returns the maximum number of pieces of a block, each of which is transferred while the previous one is contracted.
+/// Pieces have at least 16,384 elements, so that fixed costs of transfers and tasks are small.
 pub fn most_pieces(elements: f64) -> usize {
     const PIECE_ELEMENTS: f64 = 16384.0;
     (elements / PIECE_ELEMENTS).clamp(1.0, MAX_PIECES as f64) as usize
 }
 
-/// Appends one contraction task. If an operand is empty, there are no products. The function then appends a task that
-/// zeroes or scales `out`, or no task if `accumulate` is `Add`.
+/// Appends one contraction task. If an operand is empty, it zeroes or scales `out` instead, and is left out if
+/// `accumulate` is `Add`.
 pub fn contract(builder: &mut Builder, left: View, right: View, out: View, accumulate: Accumulate) {
     if out.elements() == 0 {
         return;

@@ -1,20 +1,18 @@
 //! Predicts the times, in seconds, of products, memory traffic and messages, on one machine and for one element type.
-//! Algorithms compute their prices from these times.
 //!
-//! If computing and receiving overlap, the predicted time is the maximum of the two times. For a ring, for example, the
-//! first is the time of all computing. The second is the time of all receiving, plus that of the computing that cannot
-//! overlap with any transfer. Computing and receiving also slow each other down by a fraction of the shorter of the two
-//! ([`Machine::interference`]). Each algorithm derives the computing and receiving times of its busiest rank
-//! ([`Generator::seconds`](super::generator::Generator::seconds)). The planner prices redistributions and unary steps
-//! with the same rates.
+//! If computing and receiving overlap, the time is the maximum of the two; for a ring, of all computing, and of all
+//! receiving plus the computing that overlaps with no transfer. Each also slows the other down by a fraction of the
+//! shorter one ([`Machine::interference`]). Each algorithm derives both times of its busiest rank
+//! ([`Generator::seconds`](super::generator::Generator::seconds)). Redistributions and unary steps are priced with the
+//! same rates.
 
 use crate::dims::Label;
 use crate::distribution::tile_bounds;
 use crate::dtype::Dtype;
 use crate::machine::Machine;
 
-/// If one round (step of an algorithm) has at least this many summed indices, its products take much longer than one
-/// pass over `out`. The number is close to the extent along k of a cache block in a local product.
+/// With at least this many summed indices, a round's products take much longer than one pass over `out`; close to the
+/// extent along k of a cache block.
 pub const DEEP_ROUND_INDICES: f64 = 512.0;
 
 /// Predicts times from the rates of a machine, for one element type.
@@ -37,16 +35,14 @@ impl Cost<'_> {
         if bytes == 0.0 { 0.0 } else { self.machine.link_latency + bytes / self.machine.link_bandwidth }
     }
 
-    /// Seconds for all workers of one rank to compute a product of `multiply_adds` multiply-adds that touches `touched`
-    /// elements. A cube (a product with three equal extents and the same number of multiply-adds) touches the fewest
-    /// elements. The predicted time is that of the cube, plus the time to stream all additional elements twice. The
-    /// factor is two because operands are read and packed, and `out` is read and written.
+    /// Seconds for all workers of one rank to compute `multiply_adds` multiply-adds that touch `touched` elements. This
+    /// is the time of the cube (with equal extents and the fewest elements), plus that of streaming all additional
+    /// elements twice. Operands are read and packed, and `out` is read and written.
     pub fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
         self.product_of(1.0, multiply_adds, touched)
     }
 
-    /// Like [`Cost::product`], but the product is computed in `blocks` sequential blocks, at the rate for a product of
-    /// the size of one block.
+    /// Like [`Cost::product`], in `blocks` sequential blocks, at the rate for one block.
     pub fn product_of(&self, blocks: f64, multiply_adds: f64, touched: f64) -> f64 {
         let slower = (self.dtype.size() as f64 / 4.0).min(if self.dtype.is_complex() { 1.0 } else { 2.0 });
         let side = multiply_adds.cbrt();
@@ -65,30 +61,26 @@ impl Cost<'_> {
         self.partly_overlapped([compute, 0.0], [receive, 0.0])
     }
 
-    /// Seconds for computing and receiving that overlap partly. Each argument is a pair of total seconds and exposed
-    /// seconds. Exposed computing happens before or after all receiving, and exposed receiving happens before or after
-    /// all computing.
+    /// Seconds for computing and receiving that overlap partly. Each argument has the total seconds and those without
+    /// overlap, before or after all of the other kind.
     pub fn partly_overlapped(&self, [compute, computing_alone]: [f64; 2], [receive, receiving_alone]: [f64; 2]) -> f64 {
         (compute + receiving_alone).max(receive + computing_alone)
             + self.machine.interference * compute.min(receive - receiving_alone)
     }
 
-    /// The length of the largest tile if a dimension is cut into `tiles` even tiles, as a fraction of the dimension's
-    /// extent.
+    /// The largest of `tiles` even tiles of a dimension, as a fraction of its extent.
     pub fn tile(&self, label: Label, tiles: usize) -> f64 {
         let extent = self.extents[label.0 as usize];
         tile_bounds(extent, tiles, 0).len() as f64 / (extent.max(1) as f64)
     }
 
-    /// The additional seconds if a product is computed as several products. These products pack `elements` elements of
-    /// a common operand again, or read and write `elements` elements of `out` again.
+    /// The additional seconds of several products, which pack `elements` elements again, or access them in `out` again.
     pub fn extra_passes(&self, elements: f64) -> f64 {
         self.stream(2.0 * elements)
     }
 
     /// Seconds for a ring that moves blocks of `elements` elements in `pieces` pieces each, and computes for `compute`
-    /// seconds in total. Transfers and computing overlap, except for `exposed` seconds of computing before or after all
-    /// transfers.
+    /// seconds in total, of which `exposed` seconds do not overlap.
     pub fn ring(&self, compute: f64, elements: f64, pieces: f64, exposed: f64) -> f64 {
         let receive = (self.machine.ranks as f64 - 1.0) * pieces * self.transfer(elements / pieces);
         self.partly_overlapped([compute, exposed], [receive, 0.0])
@@ -122,8 +114,8 @@ impl<'a> Contracted<'a> {
         self.cost.machine.ranks
     }
 
-    /// Seconds for one rank to compute the fraction `share` of the multiply-adds, which touch the same fraction of
-    /// every tensor.
+    /// Seconds for one rank to compute the fraction `share` of the multiply-adds, with the same fraction of every
+    /// tensor.
     pub fn share(&self, share: f64) -> f64 {
         self.cost.product(self.multiply_adds * share, self.elements.iter().sum::<f64>() * share)
     }

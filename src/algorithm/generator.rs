@@ -1,9 +1,8 @@
-//! Defines [`Generator`], the trait that the parameters of every algorithm implement. Also defines [`Setting`], the
-//! input from which an algorithm generates its candidates (parameters that it offers to the planner).
+//! Defines [`Generator`], the trait of all algorithms' parameters, and [`Setting`], from which they generate their
+//! candidates (parameters that they offer to the planner).
 //!
-//! Each algorithm implements [`Generator`] in its own file, which also lists its candidates. [`super::registry`] lists
-//! the algorithms. The planner uses an algorithm only through the trait and the registry. [`crate::plan`] chooses among
-//! the candidates.
+//! Each algorithm has its own file, and [`super::registry`] lists them; [`crate::plan`] chooses among the candidates
+//! only through the trait and the registry.
 
 use super::contraction::Contraction;
 use super::cost::Contracted;
@@ -25,17 +24,15 @@ pub struct Distributions {
 
 /// An algorithm with its parameters.
 pub trait Generator {
-    /// The dimensions that the algorithm cuts among ranks. The user's `--cut` names the first of these dimensions, or
-    /// all of them.
+    /// The dimensions that the algorithm cuts among ranks; the user's `--cut` names the first, or all of them.
     fn cuts(&self) -> Vec<Label>;
 
-    /// The parameters as text. Plans print them in parentheses after the algorithm's name.
+    /// The parameters, which plans print in parentheses after the name.
     fn parameters(&self, name: &dyn Fn(Label) -> String) -> Vec<String> {
         self.cuts().into_iter().map(name).collect()
     }
 
-    /// The number of ranks along each cut dimension, for reports. `ranks` is the number of ranks that participate in
-    /// the contraction.
+    /// The number of ranks along each cut dimension, of `ranks` in total, for reports.
     fn grid(&self, ranks: usize) -> Vec<(Label, usize)> {
         self.cuts().into_iter().take(1).map(|label| (label, ranks)).collect()
     }
@@ -43,8 +40,8 @@ pub trait Generator {
     /// Whether the cut dimensions have the kinds that the algorithm requires.
     fn applies(&self, kinds: &Kinds) -> bool;
 
-    /// The distributions that the algorithm requires for the operands and produces for `out`, on `ranks` ranks. `None`
-    /// if the algorithm accepts any distributions. `tensors` contains the labels of `left`, `right` and `out`.
+    /// The distributions of the operands and `out` on `ranks` ranks; `None` if the algorithm accepts any. `tensors`
+    /// contains the labels of `left`, `right` and `out`.
     fn distributions(&self, tensors: [&[Label]; 3], ranks: usize) -> Option<Distributions>;
 
     /// Whether the algorithm stores a complete tensor on a single rank.
@@ -52,7 +49,7 @@ pub trait Generator {
         false
     }
 
-    /// The order in which a rank adds up the products for its block of `out`, if there are `ranks` ranks.
+    /// The order in which a rank adds up the products for its block of `out`, on `ranks` ranks.
     fn order(&self, _contraction: &Contraction, _ranks: usize) -> Order {
         Order::Ascending
     }
@@ -63,8 +60,8 @@ pub trait Generator {
     /// Predicted seconds on the busiest rank if the operands are already distributed as required.
     fn seconds(&self, contracted: &Contracted) -> f64;
 
-    /// The number of words that `rank` receives if `ranks` ranks participate. The number is computed from the extents
-    /// of tiles, without a schedule. `None` if the number depends on the distributions.
+    /// The number of words that `rank` receives on `ranks` ranks, from the extents of tiles; `None` if it depends on
+    /// the distributions.
     fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64>;
 }
 
@@ -82,13 +79,13 @@ pub struct Setting<'a> {
     pub uncut: &'a [Label],
     /// Maximum number of elements that a rank can store; `None` means no limit.
     pub memory: Option<f64>,
-    /// Whether an algorithm may leave ranks idle, for example because it needs a square number of ranks.
+    /// Whether ranks may be idle, for example for a square number.
     pub idle: bool,
     /// Whether the user prescribed the algorithm.
     pub forced: bool,
     /// Whether the user prescribed a distribution.
     pub fixed: bool,
-    /// The order in which the algorithm `slicing` contracts the chunks of a rank's work.
+    /// The order of the chunks of a rank in the algorithm `slicing`.
     pub reorder: Reorder,
 }
 
@@ -116,8 +113,7 @@ pub fn is(kinds: &Kinds, label: Label, allowed: &[Kind]) -> bool {
 /// The distribution of a tensor that is cut evenly along the dimension `label`.
 ///
 /// # Panics
-/// If the tensor lacks the dimension. This never happens in the planner, because the kind of a dimension determines
-/// which tensors have it.
+/// If the tensor lacks the dimension, which its kind rules out in the planner.
 pub fn cut(labels: &[Label], label: Label, ranks: usize) -> Distribution {
     let dim = labels.iter().position(|&l| l == label);
     Distribution::cut(dim.unwrap_or_else(|| panic!("the tensor has the dimension that it is cut along")), ranks)

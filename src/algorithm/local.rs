@@ -1,5 +1,4 @@
-//! Implements `local` and `c` (batch-parallel). In both algorithms, every rank contracts its own blocks, and ranks
-//! exchange no data.
+//! Implements `local` and `c` (batch-parallel), in which ranks contract their own blocks and exchange no data.
 //!
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 5.1 (`c`).
 

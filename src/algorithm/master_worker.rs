@@ -1,9 +1,9 @@
 //! Implements `master-worker`. All tensors are on rank 0 before and after the contraction. Rank 0 sends the other ranks
-//! (the workers) the operands for their parts of the products, and computes one part itself.
+//! (workers) the operands for their parts, and computes one part itself.
 //!
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 4. The products are divided along one dimension of kind c, m
-//! or n. A worker receives only its part of an operand that has this dimension, and the complete operand otherwise.
-//! Parts are transferred in chunks, so that sending operands, computing, and returning results overlap.
+//! or n; a worker receives its part of an operand with this dimension, and all of others. Chunks of the parts let
+//! sending, computing and returning overlap.
 //!
 //! ```text
 //! mk,kn->mn on 2 ranks, cut along m, 2 chunks
@@ -12,8 +12,8 @@
 //! ```
 //!
 //! Rank 0 receives all of `out` except its own part. In the total order of transfers, an operand that is not cut comes
-//! first. The chunks of the cut operands follow, each followed by the previous chunk of `out`. For each chunk,
-//! transfers are in order of ranks.
+//! first, then the chunks of cut operands, each followed by the previous chunk of `out`. Transfers of a chunk are in
+//! order of ranks.
 
 use std::ops::Range;
 
@@ -27,8 +27,7 @@ use crate::distribution::{Distribution, tile_bounds};
 use crate::machine::Machine;
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// The parameters of `master-worker`. The indices of `cut` are divided into one part per rank; the part of a rank ends
-/// before index `ends[rank]`.
+/// The parameters of `master-worker`. The part of a rank of `cut` ends before index `ends[rank]`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MasterWorker {
     pub cut: Label,
@@ -42,8 +41,7 @@ pub fn candidates(setting: &Setting) -> Vec<MasterWorker> {
     cuts.map(|&cut| parts(cut)).collect()
 }
 
-/// Divides a dimension into one part per rank, in proportion to the speeds of the ranks, so that all ranks compute for
-/// the same time. Returns the end of each part.
+/// Returns the ends of each rank's part of a dimension, in proportion to the ranks' speeds.
 fn ends(machine: &Machine, extent: usize) -> Vec<usize> {
     let ranks = machine.ranks;
     if machine.speeds.is_empty() {
@@ -104,7 +102,7 @@ impl Generator for MasterWorker {
         cost.overlapped(compute, through) + chunk
     }
 
-    /// A worker receives its parts of both operands. Rank 0 receives all of `out` except its own part.
+    /// A worker receives its parts of both operands, and rank 0 all of `out` but its own part.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let Contraction { left, right, out, .. } = contraction;
         let part = |tensor: &Tensor, rank: usize| {
@@ -119,7 +117,7 @@ impl Generator for MasterWorker {
     }
 }
 
-/// The number of chunks whose operands and results a worker has in memory at the same time.
+/// The number of chunks that a worker has in memory at the same time.
 const SLOTS: usize = 2;
 
 struct Shares<'a> {
@@ -142,16 +140,14 @@ impl Shares<'_> {
         ranks.map(|rank| self.chunk(rank, 0).len()).max().unwrap_or(0)
     }
 
-    /// Returns a view of one chunk of `rank`'s part of a tensor in the memory of rank 0. If the tensor lacks the cut
-    /// dimension, the view contains the complete tensor.
+    /// Returns a view of a chunk of `rank`'s part of a tensor on rank 0, or of all of it without the cut dimension.
     fn on_master(&self, tensor: &Tensor, rank: usize, chunk: usize) -> Option<View> {
         let restricted = (self.cut, self.chunk(rank, chunk));
         let cut = tensor.labels.contains(&self.cut);
         tensor.own(0, if cut { std::slice::from_ref(&restricted) } else { &[] })
     }
 
-    /// Returns the box of `buffer` that stores one chunk of a tensor and starts at index 0. If the tensor lacks the cut
-    /// dimension, the box stores the complete tensor.
+    /// Returns the box of `buffer` at index 0 with one chunk of a tensor, or all of it without the cut dimension.
     fn stored_chunk(&self, tensor: &Tensor, rank: usize, chunk: usize, buffer: BufferId) -> View {
         let extents = tensor
             .labels
@@ -191,8 +187,7 @@ fn master(builder: &mut Builder, shares: &Shares) {
             builder.send(rank, shares.on_master(tensor, rank, 0).into_iter().collect());
         }
     }
-    // If products are added to existing values of `out`, receiving results into `out` would overwrite these values. In
-    // this case, rank 0 receives results in two alternating scratch buffers.
+    // If products are added to old values of `out`, rank 0 receives results in two alternating scratch buffers.
     let slots: Vec<BufferId> = if *onto && ranks > 1 {
         (0..SLOTS).map(|_| shares.scratch(builder, out, 1..ranks)).collect()
     } else {
@@ -238,7 +233,7 @@ fn worker(builder: &mut Builder, shares: &Shares, rank: usize) {
     let on_worker = |(tensor, slots): &(&Tensor, Vec<BufferId>), chunk: usize| {
         shares.stored_chunk(tensor, rank, chunk, slots[chunk % slots.len()])
     };
-    // Rank 0 sends an operand that is not cut to all workers, even to those whose part is empty.
+    // Even workers without a part receive an operand that is not cut.
     for operand in operands.iter().filter(|(tensor, _)| !is_cut(tensor)) {
         builder.recv(0, vec![on_worker(operand, 0)]);
     }

@@ -1,5 +1,5 @@
-//! Implements the distributed algorithms. Each algorithm is a generator, which appends the tasks for a contraction to
-//! the schedule of one rank.
+//! Implements the distributed algorithms. Each is a generator, which appends the tasks for a contraction to one rank's
+//! schedule.
 //!
 //! | algorithm | `left` | `right` | `out` | moves |
 //! |---|---|---|---|---|
@@ -13,18 +13,15 @@
 //! | `master-worker` | rank 0 | rank 0 | rank 0 | parts of the operands and of `out`, from and to rank 0 |
 //! | `grid` | tiles of a grid | tiles | tiles | parts of tiles; partial sums of `out` if k is cut |
 //!
-//! In the table, m/p means that dimension m is cut among p ranks. A grid of ranks has r rows and c columns, or s of
-//! each.
+//! In the table, m/p is dimension m cut among p ranks; a grid has r rows and c columns, or s of each.
 //!
-//! A generator receives a [`Contraction`], which contains the labels, shapes and distributions of the tensors and their
-//! buffers on one rank. Generators never call a kernel or a transport. The planner and the generators obtain the
-//! distributions of an algorithm from the same function, [`Algorithm::distributions`], so they cannot disagree. The
-//! table in `registry` lists all algorithms.
+//! A generator receives a [`Contraction`] with labels, shapes, distributions and one rank's buffers, and never calls a
+//! kernel or a transport. The planner and the generators share [`Algorithm::distributions`], so they cannot disagree.
 //!
 //! Several files cite J. Dressler, Scaling Out: Distributed Memory Parallelism for Einsum Trees, Jena 2025.
 //!
-//! Invariant: all ranks run the steps of a plan in the same order. The transfers of a contraction have one total order,
-//! and every rank starts its own transfers in this order. This module does not choose algorithms; [`crate::plan`] does.
+//! Invariant: all ranks run the steps of a plan in the same order. All transfers of a contraction have one total order,
+//! in which every rank starts its own.
 
 mod cannon;
 mod contraction;
@@ -54,7 +51,7 @@ pub use grid::{Grid, GridFit, Sharing};
 pub use local::BatchParallel;
 pub use master_worker::MasterWorker;
 pub use rank_count::RankCount;
-pub use redistribute::redistribute;
+pub use redistribute::{broadcast_rounds, redistribute};
 pub use registry::{Algorithm, AlgorithmName, Residency};
 pub use reorder::Reorder;
 pub use ring_k::RingK;

@@ -1,22 +1,20 @@
-//! Provides the pieces of an operand that a rank contracts in rounds, one piece per round. If a piece is a single box
-//! of the rank's own block, it is read in place. Otherwise the rank gathers the piece from the blocks of all ranks,
-//! including its own block.
+//! Provides the pieces of an operand that a rank contracts, one per round: in place if a piece is a single box of its
+//! own block, and otherwise gathered from all ranks' blocks.
 
 use super::contraction::Tensor;
 use crate::distribution::{Bounds, Region};
 use crate::schedule::{BufferId, Builder, View, Work};
 
-/// Defines the pieces that each rank contracts in each round, and the ranks that store the elements of these pieces.
-/// The products that a rank computes in one round are called a chunk.
+/// Defines the pieces of each rank and round, and the ranks that store them. A chunk is the products of a rank in one
+/// round.
 pub trait Rounds {
     /// The number of rounds of a rank, which is its number of chunks.
     fn rounds_of(&self, rank: usize) -> usize;
 
-    /// The piece of a tensor that a rank needs for its chunk in a round, or `None` after the rank's last chunk.
+    /// The piece of a tensor for a rank's chunk; `None` after its last.
     fn piece(&self, tensor: &Tensor, rank: usize, round: usize) -> Option<Region>;
 
-    /// The boxes of a piece that `target` reads from the block of `source`. Empty if `source` stores no element of the
-    /// piece, or if `target` reads these elements from a different rank.
+    /// The boxes of a piece that `target` reads from `source`; none if it reads these elements elsewhere.
     fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds>;
 
     /// Whether a piece is a single box of a rank's own block.
@@ -61,12 +59,12 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         builder.recv(source, into.collect());
     }
 
-    /// Returns a view of the piece for this rank's chunk. For a gathered piece, this function also appends tasks that
-    /// copy the rank's own part of the piece into the buffer with the received parts.
+    /// Returns a view of the piece for this rank's chunk; for a gathered piece, also appends the copies of the rank's
+    /// own part.
     pub fn here(&self, builder: &mut Builder, round: usize) -> Option<View> {
         let Some(piece) = self.own(round) else {
             let piece = self.rounds.piece(self.tensor, self.rank, round)?;
-            // An empty piece may have no position in the block, so any buffer is valid for it.
+            // Any buffer is valid for an empty piece.
             return self.tensor.stored(self.rank, &piece).or_else(|| {
                 let bounds = piece.extents().into_iter().map(|extent| 0..extent).collect();
                 Some(View { buffer: self.slots.first().copied().or(self.tensor.buffer)?, bounds })
@@ -91,14 +89,13 @@ impl<'a, R: Rounds> Pieces<'a, R> {
     }
 }
 
-/// Returns the piece for a rank's chunk if the rank must gather the piece. Returns `None` if the rank reads the piece in
-/// place, or if the piece is empty.
+/// Returns the piece for a rank's chunk if it must be gathered; `None` if it is read in place or empty.
 fn gathered(rounds: &impl Rounds, tensor: &Tensor, rank: usize, round: usize) -> Option<Region> {
     let piece = rounds.piece(tensor, rank, round)?;
     (!piece.is_empty() && !rounds.holds(tensor, rank, &piece)).then_some(piece)
 }
 
-/// Returns the smallest extents of a buffer that can store any one of these regions.
+/// Returns the extents of a buffer for any one of these regions.
 pub fn largest(regions: &[Region]) -> Vec<usize> {
     let dims = regions.first().map_or(0, |region| region.dims().len());
     (0..dims).map(|dim| regions.iter().map(|region| region.dims()[dim].len()).max().unwrap_or(0)).collect()

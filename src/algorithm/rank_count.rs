@@ -5,7 +5,7 @@
 pub enum RankCount {
     /// Any number of ranks.
     Any,
-    /// Square numbers of ranks. For any other number, the algorithm runs on the next smaller square number of ranks if
+    /// Square numbers of ranks. For others, it runs on the next smaller square if
     /// [`PlanOptions::idle`](crate::PlanOptions::idle) permits idle ranks.
     Square,
 }
@@ -24,7 +24,7 @@ impl RankCount {
         self.at_most(ranks) == ranks
     }
 
-    /// Returns the requirement that `ranks` does not meet, as a phrase for messages, or `None` if `ranks` is allowed.
+    /// Returns the requirement that `ranks` does not meet, as a phrase for messages, if any.
     pub fn needs(self, ranks: usize) -> Option<String> {
         if self.allows(ranks) {
             return None;

@@ -1,5 +1,5 @@
-//! Redistributes a tensor from any source distribution to any target distribution. A rank receives only the overlaps of
-//! its target block with the source blocks of other ranks.
+//! Redistributes a tensor from any source distribution to any target distribution. A rank copies the part of its target
+//! block that it stores, and receives only the overlaps with other ranks' source blocks.
 //!
 //! ```text
 //! [4, 4] from rows over 2 ranks to columns over 2 ranks
@@ -7,25 +7,31 @@
 //!   rank 1: [2..4, 0..4] -> [0..4, 2..4]      keeps [2..4, 2..4], sends [2..4, 0..2] to 0
 //! ```
 //!
-//! A rank copies the part of its target block that it already stores. If source blocks are replicated, the rank
-//! receives each remaining part from only one replica. All boxes from one rank arrive in one transfer. If the source
-//! ranks store partial sums (summands), these are added in ascending order of their numbers, so results are bitwise
-//! reproducible. If the target distribution has partial sums, the first summand receives the values of the tensor, and
-//! all other summands are zero. In round d, rank r sends to rank (r + d) mod p, so that the ranks do not all send to
-//! the same rank first.
+//! Each part comes from only one replica. All boxes from one rank arrive in one transfer. Partial sums (summands) are
+//! added in ascending order, so results are bitwise reproducible. In a target with partial sums, the first summand
+//! receives the values, and the others are zero. In round d, rank r sends to rank (r + d) mod p, so that ranks do not
+//! all send to the same rank first.
 //!
-//! If one rank stores the tensor and more than two ranks need all of it, the tensor is broadcast ([`collective`]). The
-//! broadcast uses a ring if the tensor is large enough for many pieces, and a tree otherwise. Every rank receives the
-//! same number of bytes as with direct messages. However, the root sends the tensor once (ring) or about log2(p) times
-//! (tree) instead of p - 1 times. All other redistributions use direct messages.
+//! A whole tensor from one rank to more than two ranks is broadcast ([`collective`]). This is a ring if the tensor is
+//! large enough for many pieces, and a tree otherwise. Ranks receive as much as with direct messages, but the root
+//! sends the tensor once (ring) or about log2(p) times (tree) instead of p - 1 times. Replicas of a first group's
+//! blocks in other groups are broadcast likewise.
+//!
+//! If more than [`MAX_DIRECT_SUMMANDS`] groups have partial sums, and the first needs sums of whole blocks, a binomial
+//! tree adds them. Each rank adds consecutive summands only, so the order remains ascending:
+//!
+//! ```text
+//! round 0   0 <- 1   2 <- 3   4 <- 5      round 1   0 <- 2   4 <- 6      round 2   0 <- 4
+//! ```
+//!
+//! All other redistributions use direct messages.
 
-use super::contraction::{Tensor, most_pieces};
-use crate::distribution::{Bounds, Region, Role};
+use super::contraction::{Tensor, corner, most_pieces};
+use crate::distribution::{Bounds, Distribution, Region, Role};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
 use crate::schedule::{Builder, View, Work};
 
-/// Returns the boxes that rank `target` reads from the block of rank `source`. Their bounds are indices of the whole
-/// tensor, not positions in the block.
+/// Returns the boxes, in indices of the whole tensor, that rank `target` reads from the block of rank `source`.
 fn wanted(from: &Tensor, to: &Tensor, source: usize, target: usize) -> Vec<Bounds> {
     if to.distribution.summand(target) != Some(0) || from.distribution.replica_for(source, target) != Some(source) {
         return Vec::new();
@@ -41,11 +47,66 @@ fn views(tensor: &Tensor, rank: usize, boxes: &[Bounds]) -> Vec<View> {
     boxes.iter().filter_map(|bounds| tensor.view(rank, bounds)).collect()
 }
 
-/// If the redistribution is a broadcast, returns the position of the root in the group of ranks, and the group. The
-/// root stores the complete tensor, and every rank in the group needs all of it. Returns `None` for groups of at most
-/// two ranks, because a broadcast to one other rank is a direct message.
-fn broadcasts(from: &Tensor, to: &Tensor) -> Option<(usize, Vec<usize>)> {
+/// The maximum number of summands that one rank receives directly; the root of a tree receives fewer blocks.
+const MAX_DIRECT_SUMMANDS: usize = 4;
+
+/// The ranks that differ from one rank in their coordinate along a grid's first axis only, in its order.
+struct Column<'a> {
+    grid: &'a Distribution,
+    /// The coordinates of the rank; `None` outside the grid, without tasks.
+    coordinates: Option<Vec<usize>>,
+}
+
+impl<'a> Column<'a> {
+    /// Returns the column of `rank` in `grid` if the first axis has this role, and ranks with coordinate 0 have the
+    /// blocks of `first`.
+    fn new(grid: &'a Distribution, first: &Distribution, role: &Role, rank: usize) -> Option<Column<'a>> {
+        let (axis, others) = grid.axes().split_first()?;
+        if axis.role != *role || others != first.axes() || first.summands() > 1 {
+            return None;
+        }
+        let mut place = vec![0; others.len() + 1];
+        loop {
+            if grid.rank_at(&place) != first.rank_at(&place[1..]) {
+                return None;
+            }
+            // The next place in row-major order.
+            let Some(next) = (0..others.len()).rev().find(|&at| place[at + 1] + 1 < others[at].ranks) else { break };
+            place[next + 1] += 1;
+            place[next + 2..].fill(0);
+        }
+        Some(Column { grid, coordinates: grid.coordinates(rank) })
+    }
+
+    fn len(&self) -> usize {
+        self.grid.axes().first().map_or(1, |axis| axis.ranks)
+    }
+
+    fn member(&self) -> Option<usize> {
+        self.coordinates.as_ref().and_then(|coordinates| coordinates.first().copied())
+    }
+
+    fn rank(&self, coordinate: usize) -> usize {
+        let mut coordinates = self.coordinates.clone().unwrap_or_default();
+        coordinates.iter_mut().take(1).for_each(|first| *first = coordinate);
+        self.grid.rank_at(&coordinates)
+    }
+
+    fn ranks(&self) -> Vec<usize> {
+        if self.coordinates.is_some() { (0..self.len()).map(|at| self.rank(at)).collect() } else { Vec::new() }
+    }
+}
+
+/// If the redistribution is a broadcast of a complete tensor to all ranks of a group, returns the root's position in
+/// the group, and the group. `None` for groups of at most two ranks, which a direct message serves. If every group
+/// needs the blocks of the first group, the group is the ranks that need the same block as `rank`.
+fn broadcasts(from: &Tensor, to: &Tensor, rank: usize) -> Option<(usize, Vec<usize>)> {
     let (from, to) = (&from.distribution, &to.distribution);
+    if to.axes().first().is_some_and(|axis| axis.ranks > 2)
+        && let Some(column) = Column::new(to, from, &Role::Replicate, rank)
+    {
+        return Some((0, column.ranks()));
+    }
     let replicates = to.axes().iter().all(|axis| axis.ranks == 1 || axis.role == Role::Replicate);
     if from.places() != 1 || !replicates {
         return None;
@@ -56,14 +117,24 @@ fn broadcasts(from: &Tensor, to: &Tensor) -> Option<(usize, Vec<usize>)> {
     (ranks.len() > 2).then_some((member, ranks))
 }
 
-/// Chooses a ring or a tree for broadcasting `elements` elements to `ranks` ranks, depending on which delivers the last
-/// piece earlier. Also returns the number of pieces.
+/// Chooses a ring or a tree for `elements` elements to `ranks` ranks, whichever delivers the last piece earlier, and
+/// the number of pieces.
 fn choose_broadcast(elements: usize, ranks: usize) -> (CollectiveAlgorithm, usize) {
     let pieces = most_pieces(elements as f64);
-    // Both times are in units of the time for transferring one piece. In a ring, the root sends all pieces, and the
-    // last piece is then forwarded ranks - 2 times. In a tree, the root sends every piece once per level.
+    // In units of a piece's transfer: in a ring, the root sends all pieces, and the last is forwarded ranks - 2 times;
+    // in a tree, the root sends every piece once per level.
     let (ring, tree) = (ranks - 2 + pieces, pieces * ranks.next_power_of_two().ilog2() as usize);
     if ring < tree { (CollectiveAlgorithm::Ring, pieces) } else { (CollectiveAlgorithm::Tree, pieces) }
+}
+
+/// The number of rounds, each of one piece, of a broadcast of one block to `ranks` ranks, and its number of pieces.
+pub fn broadcast_rounds(elements: usize, ranks: usize) -> (usize, usize) {
+    let (algorithm, pieces) = choose_broadcast(elements, ranks.max(2));
+    let rounds = match algorithm {
+        CollectiveAlgorithm::Ring => ranks.max(2) - 2 + pieces,
+        CollectiveAlgorithm::Tree | CollectiveAlgorithm::Direct => pieces * ranks.next_power_of_two().ilog2() as usize,
+    };
+    (rounds, pieces)
 }
 
 fn broadcast(builder: &mut Builder, from: &Tensor, to: &Tensor, root: usize, ranks: Vec<usize>) {
@@ -78,19 +149,55 @@ fn broadcast(builder: &mut Builder, from: &Tensor, to: &Tensor, root: usize, ran
     collective::append(builder, (Collective::Broadcast { root }, algorithm), &group, &parts, pieces);
 }
 
-/// Appends this rank's tasks for redistributing a tensor from the distribution of `from` to that of `to`.
+/// Appends this rank's tasks for adding a column's blocks on its first rank.
+fn add_by_tree(builder: &mut Builder, from: &Tensor, to: &Tensor, column: &Column) {
+    let me = builder.rank();
+    let Some((member, own)) = column.member().zip(from.own(me, &[])) else { return };
+    if own.elements() == 0 {
+        return;
+    }
+    let like = |builder: &mut Builder| {
+        let extents: Vec<usize> = own.bounds.iter().map(ExactSizeIterator::len).collect();
+        corner(to.scratch(builder, extents), &own.bounds)
+    };
+    let children = (0..usize::BITS).map(|round| 1 << round);
+    let children: Vec<usize> =
+        children.take_while(|stride| member % (2 * stride) == 0 && member + stride < column.len()).collect();
+    let mut sum = own.clone();
+    if member == 0 || !children.is_empty() {
+        sum = if member == 0 { to.own(me, &[]).unwrap_or(own.clone()) } else { like(builder) };
+        builder.work(Work::Unary { input: own.clone(), out: sum.clone() });
+    }
+    // One block arrives while the previous one is added.
+    let landings: Vec<View> = (0..children.len().min(2)).map(|_| like(builder)).collect();
+    for (round, stride) in children.iter().enumerate() {
+        let landing = &landings[round % 2];
+        builder.recv(column.rank(member + stride), vec![landing.clone()]);
+        builder.work(Work::Add { input: landing.clone(), out: sum.clone() });
+    }
+    if member > 0 {
+        let parent = member - (1 << member.trailing_zeros());
+        builder.send(column.rank(parent), vec![sum]);
+    }
+}
+
+/// Appends this rank's tasks for redistributing from `from` to `to`.
 pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
-    if let Some((root, ranks)) = broadcasts(from, to) {
+    let (rank, ranks) = (builder.rank(), builder.ranks());
+    if let Some((root, ranks)) = broadcasts(from, to, rank) {
         return broadcast(builder, from, to, root, ranks);
     }
-    let (rank, ranks) = (builder.rank(), builder.ranks());
     let summands = from.distribution.summands();
+    if from.distribution.axes().first().is_some_and(|axis| axis.ranks > MAX_DIRECT_SUMMANDS)
+        && let Some(column) = Column::new(&from.distribution, &to.distribution, &Role::Partial, rank)
+    {
+        return add_by_tree(builder, from, to, &column);
+    }
     let need = to.distribution.block(&to.shape, rank).filter(|_| to.distribution.summand(rank) == Some(0));
     if let (Some(zeros), None) = (to.own(rank, &[]).filter(|zeros| zeros.elements() > 0), &need) {
         builder.work(Work::Fill { out: zeros });
     }
-    // The first summand arrives in the target block. The other summands arrive in two alternating scratch buffers, and
-    // are then added to the first.
+    // The first summand arrives in the target block, and the others in two alternating scratch buffers.
     let largest = need.as_ref().map(Region::extents).filter(|_| summands > 1);
     let scratch: Vec<_> = largest
         .iter()
@@ -127,10 +234,9 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
 
 /// The ranks with which one rank exchanges data.
 struct Peers {
-    /// The ranks whose source blocks overlap this rank's target block, possibly including this rank.
+    /// The ranks, possibly this one, whose source blocks overlap its target block.
     sources: Vec<usize>,
-    /// The distances from this rank to the ranks it sends to, and from the ranks it receives from to this rank. The
-    /// distances are distinct and in ascending order.
+    /// The distinct distances, ascending, to the ranks it sends to and from the ranks it receives from.
     rounds: Vec<usize>,
 }
 

@@ -1,5 +1,5 @@
-//! Lists the algorithms in a table with one row per algorithm. The table contains the properties that do not depend on
-//! an algorithm's parameters. The type of the parameters implements [`Generator`], which defines all other properties.
+//! Lists the algorithms in a table, with the properties that do not depend on their parameters, whose types implement
+//! [`Generator`] for the others.
 //!
 //! | column | used by |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | `cuts`, `moves` | `--help` |
 //! | `candidates` | the planner |
 //!
-//! A new algorithm needs a file and a row in the table. If candidates of several algorithms have equal predicted times,
-//! the planner chooses the candidate whose row comes first. Invariant: the names of the algorithms are distinct.
+//! A new algorithm needs a file and a row. Of candidates with equal predicted times, the planner chooses the first row.
+//! Invariant: the names of the algorithms are distinct.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ pub enum Residency {
     Distributed,
     /// Rank 0 stores the tensors and distributes the work.
     Root,
-    /// Rank 0 stores the tensors and computes the contraction alone, so no rank waits for another.
+    /// Rank 0 computes alone, so no rank waits for another.
     Alone,
 }
 
@@ -47,13 +47,13 @@ pub enum Residency {
 struct Row {
     ranks: RankCount,
     residency: Residency,
-    /// The dimensions that a contraction must have for this algorithm, as a phrase for messages.
+    /// The required dimensions, as a phrase for messages.
     needs: &'static str,
     /// The dimensions that the algorithm cuts.
     cuts: &'static str,
     /// The data that moves between ranks.
     moves: &'static str,
-    /// Returns the candidates for a contraction. Each is the algorithm with different parameters.
+    /// Returns the candidates for a contraction, which differ in their parameters.
     candidates: fn(&Setting) -> Vec<Algorithm>,
 }
 
@@ -62,8 +62,8 @@ fn each<P>(candidates: Vec<P>, variant: fn(P) -> Algorithm) -> Vec<Algorithm> {
     candidates.into_iter().map(variant).collect()
 }
 
-/// Each row has an enum variant, its parameters and its name on the left of `=>`. On the right are a value that
-/// implements [`Generator`], and a [`Row`].
+/// Each row has an enum variant, its parameters and name, and then a value that implements [`Generator`], and a
+/// [`Row`].
 macro_rules! registry {
     ($($(#[doc = $doc:literal])+
        $variant:ident $(($bound:ident: $parameters:ty))? = $name:literal => $generator:expr, $row:expr;)+) => {
@@ -198,11 +198,11 @@ registry! {
 
 impl AlgorithmName {
     const fn row(self) -> &'static Row {
-        // The index is valid because rows and variants are generated from the same list.
+        // Rows and variants come from the same list.
         &ROWS[self as usize]
     }
 
-    /// The dimensions that a contraction must have for this algorithm, as a phrase for messages.
+    /// The required dimensions, as a phrase for messages.
     pub const fn needs(self) -> &'static str {
         self.row().needs
     }
@@ -227,8 +227,7 @@ impl AlgorithmName {
         self.row().moves
     }
 
-    /// Returns the candidates for a contraction. Each is this algorithm with different parameters. Returns an empty
-    /// list if the algorithm does not apply.
+    /// Returns the candidates, which differ in their parameters; none if the algorithm does not apply.
     pub(crate) fn candidates(self, setting: &Setting) -> Vec<Algorithm> {
         (self.row().candidates)(setting)
     }
@@ -251,18 +250,16 @@ impl Algorithm {
         self.generator().cuts()
     }
 
-    /// The number of ranks along each cut dimension, for reports. `ranks` is the number of ranks that participate in
-    /// the contraction.
+    /// The number of ranks along each cut dimension, of `ranks` in total, for reports.
     pub fn grid(&self, ranks: usize) -> Vec<(Label, usize)> {
         self.generator().grid(ranks)
     }
 
-    /// The distributions that the algorithm requires for the operands and produces for `out`, on `ranks` ranks. `left`,
-    /// `right` and `out` are the labels of the tensors. `None` if the algorithm accepts any distributions.
+    /// The distributions of the operands and `out`, with these labels, on `ranks` ranks; `None` if the algorithm
+    /// accepts any.
     ///
     /// # Panics
-    /// If the cut dimensions do not have the kinds that the algorithm requires. The planner never causes this panic,
-    /// because it cuts only dimensions of the required kinds.
+    /// If the cut dimensions lack the required kinds, which the planner never causes.
     pub fn distributions(&self, left: &[Label], right: &[Label], out: &[Label], ranks: usize) -> Option<Distributions> {
         self.generator().distributions([left, right, out], ranks)
     }
@@ -277,7 +274,7 @@ impl Algorithm {
         self.generator().applies(kinds)
     }
 
-    /// The order in which a rank adds up the products for its block of `out`, if there are `ranks` ranks.
+    /// The order in which a rank adds up the products for its block of `out`, on `ranks` ranks.
     pub fn order(&self, contraction: &Contraction, ranks: usize) -> Order {
         self.generator().order(contraction, ranks)
     }
@@ -287,8 +284,8 @@ impl Algorithm {
         self.generator().generate(builder, contraction);
     }
 
-    /// The number of words that `rank` receives if `ranks` ranks participate. The number is computed from the extents
-    /// of tiles, without a schedule. `None` if the number depends on the distributions. Cost: O(ranks).
+    /// The number of words that `rank` receives on `ranks` ranks, from the extents of tiles; `None` if it depends on
+    /// the distributions. Cost: O(ranks).
     pub fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64> {
         self.generator().words_received(contraction, rank, ranks)
     }

@@ -1,9 +1,8 @@
-//! Orders the chunks that a rank contracts in the algorithm `slicing`. A chunk is a set of products that one task
-//! computes.
+//! Orders the chunks (products of one task) of a rank in the algorithm `slicing`.
 //!
-//! Source: Brock and Golin (see [`super::slicing`]), section 4.3. Each step contracts one chunk while the rank receives
-//! the pieces for the next chunk. The time of a step is the maximum of its computing time and its receiving time. In
-//! this example, `a | b comes` is the step that contracts chunk a and receives the pieces for chunk b:
+//! Source: Brock and Golin (see [`super::slicing`]), section 4.3. Each step contracts one chunk while the pieces for
+//! the next arrive, and takes the longer of the two times. Here, `a | b comes` contracts chunk a and receives the
+//! pieces for chunk b:
 //!
 //! ```text
 //! words to receive, products     as they are           by cost
@@ -13,9 +12,8 @@
 //!   d   5  30                    d            30       b            10
 //! ```
 //!
-//! Invariant: an order contains every chunk once. The number of words received does not depend on the order. The
-//! predicted times ignore that the order may delay transfers of other ranks. No step contracts several chunks, because
-//! all workers of a rank compute the same task.
+//! Invariant: an order contains every chunk once. It does not change the words received. Delays of other ranks'
+//! transfers are ignored. No step contracts several chunks, because all workers compute the same task.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,16 +24,16 @@ const MAX_EXHAUSTIVE_CHUNKS: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reorder {
-    /// Ascending order, cyclically, starting at the chunk for which the rank already stores the most data. The source
-    /// calls this direct execution with an iteration offset.
+    /// Ascending order, cyclically from the chunk for which the rank stores the most data. The source calls this direct
+    /// execution with an iteration offset.
     #[default]
     Direct,
     /// Chunks that need no data from other ranks precede all other chunks.
     Greedy,
-    /// The next chunk is the one with the longest receiving time that does not exceed the computing time of the current
-    /// chunk. If there is no such chunk, the next chunk is the one with the shortest receiving time.
+    /// Next is the chunk with the longest receiving time that the current chunk's computing time hides. If there is
+    /// none, it is the one with the shortest receiving time.
     ByCost,
-    /// The order with the shortest predicted time, if there are at most eight chunks. More chunks are ordered as with
+    /// The order with the shortest predicted time, if there are at most eight chunks. More are ordered as with
     /// [`Reorder::ByCost`].
     Exhaustive,
 }
@@ -71,7 +69,7 @@ impl Reorder {
     }
 }
 
-/// The receiving time and the computing time of a chunk, both in units of the time for one multiply-add.
+/// The receiving and computing times of a chunk, in units of a multiply-add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Effort {
     pub receive: u64,
@@ -79,7 +77,7 @@ pub(super) struct Effort {
 }
 
 /// Returns the predicted time for an order of the chunks, in the unit of [`Effort`]. Receiving the first chunk overlaps
-/// with no computation.
+/// with nothing.
 fn seconds(chunks: &[Effort], order: &[usize]) -> u64 {
     let next = order.iter().skip(1).map(|&at| chunks[at].receive).chain([0]);
     let steps = order.iter().zip(next).map(|(&at, receive)| chunks[at].compute.max(receive));
@@ -93,8 +91,7 @@ fn by_cost(chunks: &[Effort]) -> Vec<usize> {
     while !left.is_empty() {
         let rank = |&place: &usize| {
             let receive = chunks[left[place]].receive;
-            // Prefer the longest receiving time that the current chunk's computing time hides. If it hides none of
-            // them, prefer the shortest receiving time.
+            // Prefer the longest receiving time that is hidden, or else the shortest.
             if receive <= hiding_time { (0, hiding_time - receive) } else { (1, receive) }
         };
         let Some(next) = (0..left.len()).min_by_key(rank) else { break };
@@ -105,15 +102,14 @@ fn by_cost(chunks: &[Effort]) -> Vec<usize> {
     order
 }
 
-/// A search through all orders. It abandons an incomplete order that already takes as long as the best complete order.
+/// A search through all orders, which abandons those that already take as long as the best.
 struct OrderSearch<'a> {
     chunks: &'a [Effort],
     best: (u64, Vec<usize>),
 }
 
 impl OrderSearch<'_> {
-    /// Tries all continuations of `order`. `spent` is the predicted time at which the last chunk of `order` has been
-    /// received.
+    /// Tries all continuations of `order`. `spent` is when the last chunk of `order` has been received.
     fn extend(&mut self, order: &mut Vec<usize>, spent: u64) {
         let last = order.last().map_or(0, |&at| self.chunks[at].compute);
         if order.len() == self.chunks.len() {

@@ -1,5 +1,5 @@
-//! Adds up the partial sums of a block that several ranks have computed, with an all-reduce ([`collective`]).
-//! Afterwards, all of these ranks store the sum, so their blocks are replicas.
+//! Adds up the partial sums of a block on several ranks with an all-reduce ([`collective`]), which leaves replicas of
+//! the sum.
 //!
 //! ```text
 //! a block of 4 rows on ranks 0 and 1          reduce-scatter          all-gather
@@ -7,8 +7,8 @@
 //!   rank 1: b0 b1 b2 b3                       b2+a2 b3+a3             all four sums
 //! ```
 //!
-//! Each of r ranks receives 2 (r - 1) / r times the size of the block, in a ring or by direct messages. All replicas
-//! are bitwise identical.
+//! Each of r ranks receives 2 (r - 1) / r times the block, in a ring or by direct messages; replicas are bitwise
+//! identical.
 
 use super::contraction::Tensor;
 use crate::distribution::{Intervals, Region, tile_bounds};
@@ -16,8 +16,8 @@ use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, 
 use crate::schedule::verify::Summand;
 use crate::schedule::{Builder, View};
 
-/// Sets each replica of a block of `out` to the sum of the corresponding blocks of `sums` on all ranks with a replica.
-/// If `onto` is true, adds `beta` times the existing values of `out`.
+/// Sets each replica of a block of `out` to the sum of the blocks of `sums` on these ranks. If `onto`, adds `beta`
+/// times the old values.
 pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bool, algorithm: CollectiveAlgorithm) {
     let me = builder.rank();
     let (Some(source), Some(target)) = (sums.own(me, &[]), out.own(me, &[])) else { return };
@@ -28,8 +28,8 @@ pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bo
     collective::append(builder, (Collective::AllReduce, algorithm), &group, &parts, 1);
 }
 
-/// Returns the order in which each rank adds up the products for its block of `out`. `computed` contains, for each
-/// rank, the summands that the rank computes itself, in the order in which it adds them.
+/// Returns the order in which each rank adds up the products for its block of `out`. `computed` has each rank's own
+/// summands in order.
 pub fn order(out: &Tensor, computed: &[Vec<Summand>], algorithm: CollectiveAlgorithm) -> Vec<Vec<Summand>> {
     let replicas = out.distribution.replicas();
     let sums: Vec<Vec<Sum>> = Pattern::new(Collective::AllReduce, algorithm, replicas).sums();
@@ -42,8 +42,7 @@ pub fn order(out: &Tensor, computed: &[Vec<Summand>], algorithm: CollectiveAlgor
     (0..computed.len()).map(summands_of).collect()
 }
 
-/// Divides a block into `parts` tiles, and returns tile `index` in coordinates of the whole tensor. [`View::tile`]
-/// returns the same tile as a view of the block's buffer.
+/// Returns tile `index` of `parts` of a block in coordinates of the whole tensor, like [`View::tile`] in the buffer.
 fn tile(block: &Region, parts: usize, index: usize) -> Region {
     let mut dims: Vec<Intervals> = block.dims().to_vec();
     if let Some(dim) = dims.iter_mut().min_by_key(|dim| std::cmp::Reverse(dim.len())) {

@@ -6,9 +6,9 @@ use crate::dims::Label;
 use crate::distribution::{Axis, Distribution, Role};
 use crate::schedule::{Builder, View, Work};
 
-/// Returns the distribution of the result if every rank applies a unary step to its block of a tensor with distribution
-/// `input`. If the result has the cut dimension, the result is cut in the same way. A cut of a summed dimension becomes
-/// an axis of partial sums. Returns `None` if a cut dimension is part of a diagonal.
+/// Returns the distribution of the result if every rank applies a unary step to its block. Cuts of the result's
+/// dimensions remain, and those of summed dimensions become axes of partial sums. Returns `None` if a cut dimension is
+/// part of a diagonal.
 pub fn carried(input: &Distribution, labels: &[Label], out: &[Label]) -> Option<Distribution> {
     let axes = input.axes().iter().map(|axis| {
         let Role::Cut { dim, how } = &axis.role else { return Some(axis.clone()) };
@@ -23,8 +23,7 @@ pub fn carried(input: &Distribution, labels: &[Label], out: &[Label]) -> Option<
     axes.collect::<Option<Vec<_>>>().map(|axes| Distribution::new(axes).owned_by(input.owners().clone()))
 }
 
-/// Appends this rank's tasks for a unary step. They compute the rank's block of `out` from its block of `input`, which
-/// may be larger than necessary.
+/// Appends this rank's tasks for a unary step, from its block of `input`, which may be larger than necessary.
 pub fn unary(builder: &mut Builder, input: &Tensor, out: &Tensor) {
     let rank = builder.rank();
     let Some(target) = out.own(rank, &[]) else { return };
@@ -38,8 +37,7 @@ pub fn unary(builder: &mut Builder, input: &Tensor, out: &Tensor) {
     if alike {
         return step(builder, input.own(rank, &[]), target);
     }
-    // The blocks of `input` and `out` have different indices along a dimension that both tensors have. Append one task
-    // for each box of the block of `out`.
+    // The blocks have different indices along a common dimension, so there is one task for each box of `out`.
     for bounds in need.boxes() {
         let restrictions: Vec<_> = out.labels.iter().copied().zip(bounds.iter().cloned()).collect();
         if let Some(target) = out.view(rank, &bounds) {

@@ -1,8 +1,8 @@
-//! Caches the measurements of a host in small files. The directory of these files is the value of `EINSUM_DIST_CACHE`
-//! or, if this variable is not set, `einsum-dist` in the user's cache directory.
+//! Caches the measurements of a host in small files. Their directory is `EINSUM_DIST_CACHE` or, if not set,
+//! `einsum-dist` in the user's cache directory.
 //!
-//! A process that opens a file while another process writes it sees a complete file or no file. If the directory is not
-//! writable, every run measures the host again.
+//! A process that opens a file during a write sees a complete file or none. If it is not writable, every run measures
+//! the host again.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ pub(super) fn file(name: &str) -> Option<PathBuf> {
     folder(|variable| std::env::var_os(variable)).map(|folder| folder.join(name))
 }
 
-/// The cache directory. As the XDG Base Directory Specification requires, XDG variables are ignored if they are empty
-/// or not absolute. `EINSUM_DIST_CACHE` may be relative.
+/// The cache directory. As the XDG Base Directory Specification requires, empty or relative XDG variables are ignored.
+/// `EINSUM_DIST_CACHE` may be relative.
 fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let absolute = |name: &str| set(name).filter(|path| path.is_absolute());
@@ -23,17 +23,17 @@ fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     set("EINSUM_DIST_CACHE").or_else(|| Some(user()?.join("einsum-dist")))
 }
 
-/// Whether measuring and caching are disabled by `EINSUM_DIST_RATES=default`. Plans are then the same on every host.
+/// Whether `EINSUM_DIST_RATES=default` disables measuring and caching, so that plans are the same on every host.
 pub(super) fn is_off() -> bool {
     std::env::var("EINSUM_DIST_RATES").is_ok_and(|rates| rates == "default")
 }
 
-/// Creates or replaces a cache file. If writing fails, the error is ignored, and the next run measures the host again.
+/// Creates or replaces a cache file; errors are ignored.
 pub(super) fn write(file: &Path, text: &str) {
     let made = file.parent().map_or(Ok(()), std::fs::create_dir_all);
     if made.is_ok() {
         remove_leftovers(file);
-        let _ = write_whole(file, &new_tag(), text.as_bytes());
+        let _ = write_whole(file, &new_tag(), &[text.as_bytes()]);
     }
 }
 

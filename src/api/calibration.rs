@@ -1,5 +1,5 @@
-//! Measures the rates of the machine on which a world runs. Each rate is derived from timed runs of small plans. The
-//! rates are cached per host.
+//! Measures the rates of the machine on which a world runs. Each rate is derived from timed runs of small plans and
+//! cached per host.
 //!
 //! | rate | measurement |
 //! |---|---|
@@ -14,16 +14,14 @@
 //! | `interference` | extra time of a ring algorithm, compared to a product without transfers; median of rounds |
 //!
 //! A cube is a matrix product with m = n = k. Latencies are lower quartiles of many runs. Rates of products are medians
-//! over rounds, each of which measures all sizes. If a large cube has a lower rate than the next smaller large cube,
-//! the rate of the smaller cube is used for both. Where the table names no median, the value is from the fastest of a
-//! few runs, because load from other programs can only slow runs down. The module `cache` stores rates separately for
-//! each host, number of ranks, number of workers, number of ranks per node, transport and placement. Placement means
-//! whether ranks have cores of their own. If `EINSUM_DIST_RATES` is `default`, no rates are measured or read, so plans
-//! are the same on every host.
+//! over rounds, each of which measures all sizes. A large cube has at least the rate of the next smaller large cube.
+//! Where the table names no median, the value is from the fastest of a few runs, because load from other programs can
+//! only slow runs down. The module `cache` stores rates for each host, number of ranks, workers and ranks per node,
+//! transport and placement (whether ranks have cores of their own). If `EINSUM_DIST_RATES` is `default`, nothing is
+//! measured or read.
 //!
-//! All processes use the rates that rank 0 measured. The measurement has three limits. If nodes have different numbers
-//! of ranks, all links are assigned the rates of the slowest link. Only f32 is measured, and the rates for other
-//! element types are derived from the rates for f32. Load from other programs is not modelled.
+//! All processes use the rates that rank 0 measured. Limits: if nodes have different numbers of ranks, all links have
+//! the rates of the slowest; only f32 is measured; load from other programs is not modelled.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -35,10 +33,9 @@ use crate::machine::{Link, Machine};
 use crate::memory::probe;
 use crate::plan::{AlgorithmName, FixedDistributions, Plan, PlanOptions};
 
-/// Sides of small cubes; a cube is a matrix product with m = n = k. Small cubes are measured on one rank, because
-/// waking the threads of several ranks takes longer than these products.
+/// Sides of small cubes (m = n = k), measured on one rank, because waking threads takes longer than these products.
 const SMALL_SIDES: [usize; 4] = [16, 32, 64, 128];
-/// Sides of large cubes. Rates do not change for sides above 1024.
+/// Sides of large cubes; rates do not change above 1024.
 const LARGE_SIDES: [usize; 3] = [256, 512, 1024];
 /// Number of runs in each measurement that moves large blocks.
 const MOVE_RUNS: usize = 10;
@@ -46,16 +43,16 @@ const MOVE_RUNS: usize = 10;
 const COPIED_ELEMENTS: usize = 1 << 22;
 /// Version of the cache file format.
 const FORMAT: u32 = 8;
-/// Ranks are treated as equally fast if all their speeds differ from the mean by less than this fraction.
+/// Ranks are treated as equally fast if all speeds are this close to the mean.
 const MAX_SPEED_DEVIATION: f64 = 0.02;
 /// Maximum number of workers per core for which measurements are meaningful.
 const MAX_WORKERS_PER_CORE: usize = 4;
 
 impl World {
-    /// Returns the machine on which this world runs, with measured rates. Collective. Cost: Measuring takes about two
-    /// seconds for two ranks on two cores, and longer on slow links. Later calls on the same host use the cache. To
-    /// give ranks cores of their own, call [`World::place`] first. If there are more than 4 workers per core, or too
-    /// little memory for the measurements, default rates are returned.
+    /// Returns the machine on which this world runs, with measured rates. Collective. Cost: about two seconds for two
+    /// ranks on two cores, more on slow links; later calls on the same host use the cache. To give ranks cores of their
+    /// own, call [`World::place`] first. With more than 4 workers per core or too little memory, default rates are
+    /// returned.
     ///
     /// ```
     /// use einsum_dist::{PlanOptions, Problem, World};
@@ -93,8 +90,8 @@ impl World {
         Machine::from_toml(&measured).map_err(Error::Usage)
     }
 
-    /// Checks that this process has enough memory for the largest measuring runs. A run that copies needs its source,
-    /// destination and transfer buffers, and a cube needs its three tensors.
+    /// Checks that this process has enough memory for the source, destination and transfer buffers of the largest copy,
+    /// and for the three tensors of the largest cube.
     fn has_room_to_measure(&self) -> Result<()> {
         const BYTES_PER_RANK: usize =
             3 * COPIED_ELEMENTS * size_of::<f32>() + 3 * LARGE_SIDES[2] * LARGE_SIDES[2] * size_of::<f32>();
@@ -132,7 +129,7 @@ impl World {
         let copied = after(startup_seconds, self.quickest(&self.moves(&machine, COPIED_ELEMENTS, &stay)?, MOVE_RUNS)?);
         let memory_bandwidth = per_worker((2 * COPIED_ELEMENTS * size_of::<f32>()) as f64, copied);
         let speeds = self.speeds(&machine)?;
-        // Until `starts` has measured `startup_seconds`, the time for cubes of side 4 on all ranks is used instead.
+        // Cubes of side 4 on all ranks replace `startup_seconds` until `starts` has measured it.
         let measured =
             Machine { flops, memory_bandwidth, startup_seconds, block_rates, solo_speedup, speeds, ..machine };
         let (startup_seconds, sync_overhead) = self.starts(&measured)?;
@@ -161,8 +158,7 @@ impl World {
     /// Measures the rate of one worker for each cube size, and the speedup of a rank that computes while all other
     /// ranks wait.
     ///
-    /// Every round measures all sizes, and the results are medians over rounds, so varying clock frequencies affect all
-    /// sizes equally.
+    /// Results are medians over rounds of all sizes, so varying clock frequencies affect all sizes equally.
     fn block_rates(&self, machine: &Machine, startup_seconds: f64) -> Result<(Vec<[f64; 2]>, f64)> {
         const ROUNDS: usize = 5;
         const RUNS: usize = 3;
@@ -189,8 +185,8 @@ impl World {
         for at in 1..large.len() {
             large[at] = large[at].max(large[at - 1]);
         }
-        // Small products may take less time than the start of a run, so their measured rates are uncertain. The rate of
-        // a small cube is therefore limited to the rate of the next larger cube.
+        // Small products may take less time than the start of a run, so the rate is limited to that of the next larger
+        // cube.
         let mut max_rate = large[0];
         for rate in small.iter_mut().rev() {
             max_rate = max_rate.min(*rate / solo_speedup);
@@ -208,8 +204,7 @@ impl World {
         Ok(seconds.max(1e-9))
     }
 
-    /// The number of consecutive ranks on each host if there are several hosts with the same number of ranks, and 1
-    /// otherwise. Collective.
+    /// The number of consecutive ranks on each host if several hosts have the same number, and 1 otherwise. Collective.
     fn ranks_per_node(&self) -> Result<usize> {
         let hosts = self.all_gather(host::name().as_bytes())?;
         let each = hosts.iter().take_while(|name| Some(*name) == hosts.first()).count().max(1);
@@ -222,8 +217,7 @@ impl World {
     fn link(&self, machine: &Machine, copied: f64, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];
-        // The latency is the difference between two lower quartiles. The median would reflect runs that wait for
-        // threads that wake up late. The minimum would reflect runs that never wait.
+        // The median would reflect runs that wait for threads that wake up late, and the minimum those that never wait.
         let latency = (self.quartile(&goes)? - self.quartile(&stays)?).max(1e-7);
         let all = after(
             machine.startup_seconds + latency,
@@ -234,8 +228,8 @@ impl World {
         Ok(Link { latency, bandwidth: (COPIED_ELEMENTS * size_of::<f32>()) as f64 / moved })
     }
 
-    /// Measures the time of a run in which rank 0 has almost no work, and the synchronisation overhead. This overhead
-    /// is the extra time that a small product takes if all ranks share it, compared to rank 0 computing it alone.
+    /// Measures a run in which rank 0 has almost no work, and the synchronisation overhead: the extra time of a small
+    /// product that all ranks share.
     fn starts(&self, machine: &Machine) -> Result<(f64, f64)> {
         const SIDE: usize = 32;
         let plans = [
@@ -244,15 +238,13 @@ impl World {
             self.products(machine, [SIDE; 3], AlgorithmName::BatchParallel)?,
         ];
         let [startup_seconds, by_one, by_all] = self.median_seconds(&plans)?;
-        // The time saved by sharing the work is added to the overhead, because the cost model accounts for this saving
-        // separately.
+        // The time saved by sharing is added, because the cost model accounts for it separately.
         let cube = 2.0 * (SIDE as f64).powi(3) / (machine.rate(SIDE as f64) * machine.workers as f64);
         let saved = (self.ranks() as f64 / machine.solo_speedup - 1.0) * cube;
         Ok((startup_seconds, if self.ranks() > 1 { (by_all - by_one + saved).max(0.0) } else { 0.0 }))
     }
 
-    /// Measures the speed of each rank relative to the mean speed of all ranks. The result is empty if all ranks are
-    /// equally fast.
+    /// Measures the relative speed of each rank; empty if all are equally fast.
     fn speeds(&self, machine: &Machine) -> Result<Vec<f64>> {
         const SIDE: usize = 512;
         let plan = self.cubes(machine, SIDE)?;
@@ -270,9 +262,8 @@ impl World {
         Ok(if alike { Vec::new() } else { speeds })
     }
 
-    /// Measures the interference between transfers and computation, `(t - max(c, r)) / min(c, r)`. Computing alone
-    /// takes time `c`, receiving alone takes time `r`, and both at the same time take time `t`. Each round measures `t`
-    /// and `c`, while `r` is predicted. Returns the median over rounds.
+    /// Measures the interference `(t - max(c, r)) / min(c, r)` of computing (time `c`) and receiving (time `r`,
+    /// predicted) at the same time (time `t`). Returns the median over rounds.
     fn interference(&self, machine: &Machine) -> Result<f64> {
         const SIDE: usize = 2048;
         const ROUNDS: usize = 5;
@@ -282,9 +273,8 @@ impl World {
         let ranks = machine.ranks as f64;
         let bytes = (ranks - 1.0) / ranks * (SIDE * SIDE * size_of::<f32>()) as f64;
         let receive = bytes / machine.link_bandwidth;
-        // The left operand has so many rows that computing takes longer than receiving. Interference matters in this
-        // case, because the communication thread wakes up repeatedly during each transfer and then competes with a busy
-        // worker for a core.
+        // The left operand has so many rows that computing takes longer, because the communication thread then wakes up
+        // repeatedly and competes with a busy worker for a core.
         let rate = machine.flops * machine.workers as f64 / (2 * SIDE * SIDE) as f64;
         let rows = ((LONGER_FACTOR * receive * rate) as usize).clamp(16, 4096);
         let options =
@@ -292,12 +282,11 @@ impl World {
         let shapes = [vec![rows * machine.ranks, SIDE], vec![SIDE, SIDE]];
         let ring = Problem::parse("mk,kn->mn")?.shapes(&shapes)?.plan(machine, &options)?;
         let product = self.products(machine, [rows, SIDE, SIDE], AlgorithmName::BatchParallel)?;
-        // The ring packs the left operand once for each block of the right operand. This cost is not interference, so
-        // it is added to the computing time.
+        // The ring packs the left operand for each block of the right operand, which is not interference.
         let packed = 2.0 * (ranks - 1.0) * (rows * SIDE * size_of::<f32>()) as f64;
         let packed = packed / (machine.memory_bandwidth * machine.workers as f64);
         let mut shares = Vec::with_capacity(ROUNDS);
-        // For long runs, one round suffices, because noise is a small fraction of their time.
+        // Noise is a small fraction of long runs.
         for _ in 0..if receive > SLOW_SECONDS { 1 } else { ROUNDS } {
             let compute = after(machine.startup_seconds, self.quickest(&product, 2)?) + packed;
             let all_ranks = after(machine.startup_seconds, self.quickest(&ring, 2)?);
@@ -306,7 +295,7 @@ impl World {
         Ok(median(shares).clamp(0.0, MAX_OVERHEAD_SHARE))
     }
 
-    /// Makes a plan in which each rank computes one cube (a matrix product with m = n = k = `side`).
+    /// Makes a plan in which each rank computes one cube.
     fn cubes(&self, machine: &Machine, side: usize) -> Result<Plan> {
         self.products(
             machine,
@@ -315,8 +304,7 @@ impl World {
         )
     }
 
-    /// Makes a plan that computes a batch of matrix products with extents m, n and k. The batch has one product per
-    /// rank.
+    /// Makes a plan for a batch of matrix products, one per rank.
     fn products(&self, machine: &Machine, [m, n, k]: [usize; 3], algorithm: AlgorithmName) -> Result<Plan> {
         let options = PlanOptions { algorithm: Some(algorithm), ..PlanOptions::default() };
         let shapes = [vec![self.ranks(), m, k], vec![self.ranks(), k, n]];
@@ -338,8 +326,8 @@ impl World {
         if owners.is_sorted() { rows } else { rows.owned_by(Owners::Listed(owners)) }
     }
 
-    /// Returns the median time of each plan in seconds. The plans run in alternation, so a temporary load slows down
-    /// only some runs of each plan. Collective.
+    /// Returns the median seconds of each plan, in alternating runs, so that a temporary load slows down only some of
+    /// each. Collective.
     fn median_seconds<const N: usize>(&self, plans: &[Plan; N]) -> Result<[f64; N]> {
         const RUNS: usize = 21;
         const ROUNDS: usize = 5;
@@ -381,14 +369,12 @@ impl World {
         self.agreed(quickest)
     }
 
-    /// Returns the value that rank 0 measured. All ranks must use this value, because a plan contains the measured
-    /// rates and must be the same on all ranks. Collective.
+    /// Returns rank 0's value, because plans contain it and must be the same on all ranks. Collective.
     fn agreed(&self, mine: f64) -> Result<f64> {
         self.of_root(&mine.to_string())?.parse().map_err(|_| Error::Usage("rank 0 measured nothing".to_owned()))
     }
 
-    /// Runs a plan once as a warm-up, and then `runs` times. Calls `each` after every run except the warm-up, with the
-    /// time of this run in seconds. Collective.
+    /// Runs a plan once as a warm-up and then `runs` times; calls `each` with the seconds of each of these. Collective.
     fn runs(&self, plan: &Plan, runs: usize, mut each: impl FnMut(&Program<f32>, f64) -> Result<()>) -> Result<()> {
         let operands: Vec<DistTensor<f32>> = (0..plan.operands)
             .map(|index| {
@@ -410,8 +396,7 @@ impl World {
     }
 }
 
-/// Subtracts the startup time from the time of a run. Returns at least half of `seconds`, because the startup time
-/// measured on a busy machine may be longer than the run.
+/// Subtracts the startup time, but at most half of `seconds`, because a busy machine may delay the measured startup.
 fn after(startup_seconds: f64, seconds: f64) -> f64 {
     (seconds - startup_seconds).max(seconds / 2.0).max(1e-9)
 }
@@ -421,8 +406,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Returns the time in seconds for computing a cube in a world of one rank, minus the time of a run with almost no
-/// work.
+/// Returns the seconds for a cube in a world of one rank, minus those of a run with almost no work.
 fn one_rank_seconds(side: usize, workers: usize, runs: usize) -> Result<f64> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
     let pool = pool.map_err(|error| Error::Usage(format!("no threads to measure with: {error}")))?;

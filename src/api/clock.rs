@@ -13,19 +13,16 @@
 //!   entered there - left here  <=  ahead  <=  left there - entered here
 //! ```
 //!
-//! In the last line of the diagram, `here` is host 0 and `there` is the other host. `ahead` is the time by which the
-//! clock of the other host is ahead of the clock of host 0. Every round yields a lower and an upper bound of `ahead`,
-//! and all of these bounds are valid. The estimate is the midpoint between the largest lower bound and the smallest
-//! upper bound. Its error is at most half the distance between these two bounds, and this distance is about the latency
-//! of the fastest round. If the system provides no host names, each process is treated as a separate host. Clock drift
-//! is ignored, because it is a fraction of a microsecond over all rounds.
+//! Host 0 is `here`, the other host is `there`, and `ahead` is how far its clock is ahead. Every round yields valid
+//! bounds of `ahead`. The estimate is the midpoint between the largest lower bound and the smallest upper bound. Its
+//! error is at most half their distance, about the latency of the fastest round. Without host names, each process is a
+//! separate host. Clock drift is ignored: it is a fraction of a microsecond over all rounds.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::{Result, World};
 
-/// Number of times that the monotonic clock and the system clock are read together. The fastest of these readings is
-/// used, because slower readings may have been interrupted.
+/// Number of joint readings of both clocks; the fastest is used, because others may have been interrupted.
 const CLOCK_READINGS: usize = 32;
 
 /// Number of collective calls whose entry and exit times are compared between hosts.
@@ -60,8 +57,8 @@ impl Clock {
         self.nanoseconds + after - before
     }
 
-    /// Returns the number of nanoseconds by which each process's clock is ahead of the first process's clock, and a
-    /// bound on the error of these values. `hosts` contains the host name of each process. Collective.
+    /// Returns the nanoseconds by which each process's clock is ahead of the first's, and a bound on their error.
+    /// `hosts` has each process's host name. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -88,8 +85,7 @@ impl Clock {
     }
 }
 
-/// Estimates the number of nanoseconds by which the clock of `there` is ahead of the clock of `here`. Also returns a
-/// bound on the error.
+/// Estimates the nanoseconds by which `there` is ahead of `here`, with a bound on the error.
 fn estimate(here: &[Round], there: &[Round]) -> (i64, i64) {
     let rounds = || here.iter().zip(there);
     let lower = rounds().map(|(here, there)| there[0] - here[1]).max().unwrap_or(0);

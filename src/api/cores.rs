@@ -1,6 +1,6 @@
 //! Determines the cores that this process may use.
 //!
-//! Cores are identified by the numbers that the operating system assigns to them.
+//! Cores have the numbers of the operating system.
 
 /// The online cores in this process's affinity mask; empty if the system has no affinity masks.
 pub fn cpus() -> Vec<usize> {
@@ -13,8 +13,7 @@ pub fn cpus() -> Vec<usize> {
     cpus
 }
 
-/// The number of processing units that this process may use. This is the number of cores in its affinity mask, or fewer
-/// if a CPU quota applies.
+/// The number of cores in this process's affinity mask, or fewer under a CPU quota.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

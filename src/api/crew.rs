@@ -1,7 +1,6 @@
 //! Starts the threads of a local rank and pins them to the cores of the rank.
 //!
-//! Threads start only if the address space has room for them, because otherwise the process could be killed instead of
-//! returning an error. This module does not choose cores; `placement` does.
+//! Threads start only if the address space has room, because the process could otherwise be killed.
 
 use super::error::Rank;
 use super::{Error, Result, memory_limits, pinning};
@@ -30,7 +29,7 @@ impl Crew {
     pub(super) fn new(rank: usize, workers: usize, place: RankPlacement) -> Result<Crew> {
         let theirs = place.clone();
         let builder = ThreadPoolBuilder::new().num_threads(workers).start_handler(move |worker| {
-            // If a plan has more workers than `World::place` has placed, each worker may use all cores of the rank.
+            // With more workers than were placed, each may use all cores of the rank.
             match theirs.workers.get(worker).filter(|_| workers <= theirs.workers.len()) {
                 Some(&unit) => pinning::bind(&[unit]),
                 None => pinning::bind(&theirs.units),
@@ -42,8 +41,7 @@ impl Crew {
         Ok(Crew { pool, place })
     }
 
-    /// Pins the calling thread to the rank's communication core. If the rank has no such core, the thread may use all
-    /// cores of the rank.
+    /// Pins the calling thread to the rank's communication core, or to all its cores if it has none.
     pub(super) fn bind_communication(&self) {
         match self.place.communication {
             Some(unit) => pinning::bind(&[unit]),
@@ -56,13 +54,12 @@ impl Crew {
 const BYTES_PER_THREAD: usize = (2 << 20) + (128 << 10);
 
 /// Checks that the address space has room for `threads` threads. A thread that cannot allocate its signal stack aborts
-/// the process, so the available address space is checked before threads start.
+/// the process.
 ///
 /// # Errors
 /// If the address space has no room for the threads ([`Error::Threads`]).
 pub(super) fn room_for_threads(rank: usize, threads: usize) -> Result<()> {
-    // If the process has no memory limit, no check is needed, because the system reports a failure when a thread
-    // starts.
+    // The system reports other failures when a thread starts.
     if memory_limits::of_process().is_none() {
         return Ok(());
     }
@@ -75,9 +72,8 @@ pub(super) fn no_threads(rank: usize, threads: usize, why: &dyn std::error::Erro
     Error::Threads { rank: Rank::here(rank), threads, message }
 }
 
-/// Starts rayon's global pool with `threads` threads. An existing pool is not changed. Call this before any computation
-/// in the pool, because otherwise the first computation starts one thread per core, and panics if a thread cannot be
-/// started.
+/// Starts rayon's global pool with `threads` threads. Call this first, because a computation would otherwise start one
+/// thread per core, and panic on failure; an existing pool is not changed.
 ///
 /// # Errors
 /// If the threads cannot be started ([`Error::Threads`]).
@@ -85,7 +81,6 @@ pub fn start_threads(threads: usize) -> Result<()> {
     room_for_threads(0, threads)?;
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
         Err(error) if std::error::Error::source(&error).is_some() => Err(no_threads(0, threads, &error)),
-        // The pool exists already.
         _ => Ok(()),
     }
 }

@@ -16,9 +16,8 @@ use crate::memory::{Array, OutOfMemory, bytes_of_mut, zero_array};
 /// Number of bytes that a thread zeroes at a time.
 const ZEROED_CHUNK_BYTES: usize = 1 << 20;
 
-/// A distributed tensor. The part of the tensor on a rank is a dense, row-major block, and a process stores the blocks
-/// of its own ranks. If [`World::place`] has pinned the workers of these ranks, the workers of a rank touch its blocks
-/// first. The pages of a block are then in the NUMA domain of its rank's workers.
+/// A distributed tensor. A rank's part is a dense, row-major block, and a process stores those of its own ranks. If
+/// [`World::place`] has pinned the workers, they touch the blocks first, so that pages are in their NUMA domain.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, World, distribution::Distribution};
@@ -61,13 +60,13 @@ impl<T: Element> DistTensor<T> {
     ///
     /// # Errors
     /// If the distribution needs more ranks than the world has or cuts a dimension that does not exist. If memory runs
-    /// out on a rank ([`Error::Memory`], which contains the number of bytes that could not be allocated).
+    /// out on a rank ([`Error::Memory`], with the number of bytes).
     pub fn try_zeros(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         world.agree(DistTensor::allocate(world, shape, distribution))
     }
 
-    /// Allocates the blocks of the local ranks, filled with zeros. Returns the same errors as
-    /// [`DistTensor::try_zeros`], but does not notify other processes of a failure.
+    /// Allocates zeroed blocks of the local ranks, like [`DistTensor::try_zeros`], without notifying other processes of
+    /// a failure.
     pub(super) fn allocate(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         expect_fit(shape, distribution, world.ranks())?;
         let first = world.local_ranks().start;
@@ -84,8 +83,7 @@ impl<T: Element> DistTensor<T> {
         Ok(DistTensor { shape: shape.to_vec(), distribution: distribution.clone(), blocks })
     }
 
-    /// Creates a tensor whose elements are a function of their index in the whole tensor. The function is called only
-    /// for elements in the local blocks.
+    /// Creates a tensor from a function of the index in the whole tensor, called for local elements only.
     ///
     /// # Panics
     /// The same as for [`DistTensor::zeros`].
@@ -109,7 +107,7 @@ impl<T: Element> DistTensor<T> {
     }
 
     /// Creates a tensor of random values, uniform in [-1, 1). Each value depends only on the seed, the operand's number
-    /// and the index in the whole tensor. The values are therefore the same for any number of ranks.
+    /// and the index in the whole tensor, for any number of ranks.
     ///
     /// # Panics
     /// The same as for [`DistTensor::zeros`].
@@ -166,8 +164,7 @@ impl<T: Element> DistTensor<T> {
         &self.distribution
     }
 
-    /// The local blocks, ordered by rank. For each block, returns the region of the tensor that the block covers, and
-    /// the values in the block. A rank that stores no part of the tensor has no block.
+    /// The local blocks, ordered by rank: each one's region of the tensor, and its values. A rank may have none.
     pub fn blocks(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
         self.blocks.iter().map(|block| (&block.region, block.values.view()))
     }
@@ -177,14 +174,14 @@ impl<T: Element> DistTensor<T> {
         self.blocks.iter_mut().map(|block| (block.region.clone(), block.values.view_mut()))
     }
 
-    /// The local blocks that are first replicas. If several ranks have the same block, the first replica is on the
-    /// lowest of these ranks. Across all ranks, the first replicas contain every element exactly once.
+    /// The local blocks that are first replicas (on the lowest rank with the block); across all ranks, these have every
+    /// element once.
     pub fn first_replicas(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
         let first = |block: &&Block<T>| self.distribution.is_first_replica(block.rank);
         self.blocks.iter().filter(first).map(|block| (&block.region, block.values.view()))
     }
 
-    /// Copies elements from `whole`, an array with the shape of the whole tensor, to the local blocks.
+    /// Copies elements from `whole`, of the shape of the tensor, to the local blocks.
     ///
     /// # Panics
     /// If the array is smaller than the tensor.
@@ -196,7 +193,7 @@ impl<T: Element> DistTensor<T> {
         }
     }
 
-    /// Copies the local blocks to their positions in `whole`, an array with the shape of the whole tensor.
+    /// Copies the local blocks to their positions in `whole`.
     pub(super) fn copy_to(&self, whole: &mut ArrayViewMutD<'_, T>) {
         for block in self.blocks.iter().filter(|block| self.distribution.summand(block.rank) == Some(0)) {
             for (bounds, stored) in block.region.stored_boxes() {
@@ -209,6 +206,15 @@ impl<T: Element> DistTensor<T> {
         self.blocks.iter().find(|block| block.rank == rank).map(|block| block.values.view())
     }
 
+    /// The values of a local rank's block, in row-major order.
+    pub(super) fn values(&self, rank: usize) -> Option<&[T]> {
+        self.blocks.iter().find(|block| block.rank == rank).map(|block| block.values.as_slice())
+    }
+
+    pub(super) fn values_mut(&mut self, rank: usize) -> Option<&mut [T]> {
+        self.blocks.iter_mut().find(|block| block.rank == rank).map(|block| block.values.as_mut_slice())
+    }
+
     pub(super) fn block_mut(&mut self, rank: usize) -> Option<ArrayViewMutD<'_, T>> {
         self.blocks.iter_mut().find(|block| block.rank == rank).map(|block| block.values.view_mut())
     }
@@ -219,8 +225,7 @@ pub(super) fn allocation_error(rank: usize, cause: OutOfMemory) -> Error {
     Error::Memory { rank: Rank::here(rank), cause }
 }
 
-/// Touches memory by writing zeros with the workers of the current pool. Outside a pool, this function does nothing,
-/// and the memory is first touched when it is filled.
+/// Touches memory by writing zeros with the workers of the current pool; does nothing outside a pool.
 fn touch<T: Element>(values: &mut [T]) {
     if rayon::current_thread_index().is_some() {
         values.par_chunks_mut(ZEROED_CHUNK_BYTES / size_of::<T>()).for_each(|part| part.fill(T::ZERO));
@@ -243,8 +248,7 @@ pub(super) fn part_mut<'a, T>(mut view: ArrayViewMutD<'a, T>, bounds: &[Range<us
     view
 }
 
-/// Fills a box (one range of indices per dimension) of a rank's block by calling `fill` with dense row-major memory.
-/// This memory is the box itself if the box is dense, and a temporary array otherwise.
+/// Fills a box of a rank's block through `fill`, directly if the box is dense, and else through a temporary array.
 pub(super) fn fill_box<T: Element>(
     rank: usize,
     block: ArrayViewMutD<'_, T>,
@@ -256,7 +260,6 @@ pub(super) fn fill_box<T: Element>(
         return fill(dense);
     }
     let mut values = zero_array(part.shape()).map_err(|cause| allocation_error(rank, cause))?;
-    // A fresh array is dense and row-major.
     fill(values.as_slice_mut().unwrap_or_default())?;
     part.assign(&values);
     Ok(())

@@ -13,9 +13,9 @@ use crate::plan::PlanOptions;
 /// array. `docs/expressions.md` describes the syntax of expressions.
 ///
 /// Cost: The first call parses, plans and compiles. Later calls with the same text, shapes, element type and number of
-/// threads reuse the compiled program. Each thread has a [`ProgramCache`](crate::ProgramCache) of up to 256 programs,
-/// with up to 16 MiB of buffers in total. A [`Program`] that you compile yourself is never evicted. Operands are
-/// borrowed and may have any strides. In addition to the result, memory is allocated for intermediates and packing.
+/// threads reuse it. Each thread has a [`ProgramCache`](crate::ProgramCache) of up to 256 programs and 16 MiB of
+/// buffers. A [`Program`] that you compile yourself is never evicted. Operands may have any strides. Memory is also
+/// allocated for intermediates and packing.
 ///
 /// # Errors
 /// If the text is not an expression ([`Error::Parse`]), or if the operands do not match the expression
@@ -43,8 +43,8 @@ pub fn einsum<T: Element>(expression: &str, operands: &[&dyn Operand<T>]) -> Res
     }
     let views: SmallVec<[ArrayViewD<T>; 4]> = operands.iter().map(|operand| operand.view_dyn()).collect();
     let shapes: SmallVec<[&[usize]; 4]> = views.iter().map(|view| view.shape()).collect();
-    // The cache is not in its place during the run, because a worker that waits for others may steal a task that also
-    // calls this function.
+    // The cache is not in its place during the run, because a worker that waits may steal a task that also calls this
+    // function.
     let mut cache = CACHE.take().unwrap_or_default();
     let out = cache.run::<T, _>(expression, &shapes, &PlanOptions::default(), |program| program.run(operands));
     CACHE.set(Some(cache));

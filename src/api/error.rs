@@ -1,14 +1,16 @@
 //! Defines the library's error type.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use einsum_parser::ParseError;
 
 use super::hostname;
 use crate::comm::CommError;
 use crate::exec::KernelError;
+use crate::io::checkpoint::CheckpointError;
 use crate::io::npy::NpyError;
-use crate::io::output::FileError;
+use crate::io::output::{FileError, display_path};
 use crate::memory::OutOfMemory;
 use crate::plan::PlanError;
 use crate::schedule::verify::VerifyError;
@@ -60,12 +62,22 @@ pub enum Error {
     /// A .npy file is missing, is damaged, has the wrong element type, or must not be written.
     #[error(transparent)]
     Npy(#[from] NpyError),
-    /// A file cannot be written. This is detected before any work is done.
+    /// A file cannot be written, which is detected before any work is done.
     #[error(transparent)]
     File(#[from] FileError),
     /// Writing to a file failed because the disk is full or no longer available.
     #[error("{rank}: {cause}")]
     Output { rank: Rank, cause: NpyError },
+    /// A file cannot be used as checkpoint of this run. No file of the checkpoint was changed.
+    #[error("{}: {why}; name another file, or remove this one to start from the beginning", display_path(path))]
+    Checkpoint { path: PathBuf, why: CheckpointError },
+    /// A flag stopped the run, and its state is in a checkpoint. If groups of ranks take slices, the numbers are those of
+    /// the largest group.
+    #[error(
+        "stopped after {finished} of {slices} slices, which are saved in {}; start again to continue",
+        display_path(path)
+    )]
+    Stopped { path: PathBuf, finished: usize, slices: usize },
     /// Communication between ranks failed.
     #[error(transparent)]
     Comm(#[from] CommError),
@@ -102,12 +114,14 @@ impl Error {
             | Error::Kernel(_)
             | Error::Npy(_)
             | Error::File(_)
+            | Error::Checkpoint { .. }
             | Error::Usage(_)
             | Error::HostMemory { .. }
             | Error::ProcessMemory { .. } => true,
             Error::Elsewhere { input, .. } => *input,
             Error::Comm(CommError::Start(_)) => true,
             Error::Verify(_)
+            | Error::Stopped { .. }
             | Error::Comm(_)
             | Error::Output { .. }
             | Error::Memory { .. }
@@ -116,8 +130,8 @@ impl Error {
         }
     }
 
-    /// The error for a rank that cannot write its output. This is [`Error::Output`] if I/O failed, and [`Error::Npy`]
-    /// if the request was wrong.
+    /// The error for a rank that cannot write its output: [`Error::Output`] if I/O failed, [`Error::Npy`] for a wrong
+    /// request.
     pub(super) fn output(rank: usize, cause: NpyError) -> Error {
         match cause {
             NpyError::Io { .. } | NpyError::File(FileError::Io { .. }) => {
@@ -127,7 +141,7 @@ impl Error {
         }
     }
 
-    /// The message that is sent to other processes. It does not name the rank, which is sent separately.
+    /// The message for other processes, without the rank, which is sent separately.
     #[cfg(feature = "mpi")]
     pub(super) fn for_other_ranks(&self) -> String {
         match self {

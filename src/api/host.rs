@@ -1,6 +1,6 @@
 //! Re-exports the functions that return the name, the cores and the topology of this process's host.
 //!
-//! The modules that define these functions do not depend on this module.
+//! Their modules do not depend on this one.
 
 pub use super::cores::{cpus, processors};
 pub use super::hostname::name;

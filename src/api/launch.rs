@@ -16,15 +16,14 @@ use crate::plan::Plan;
 use crate::schedule::{Action, BufferId, Schedule};
 use crate::sync::thread;
 
-/// The buffers of one rank that are in the user's memory. Each buffer is paired with a [`Slot`] that describes this
-/// memory.
+/// The buffers of one rank that are in the user's memory, each with the [`Slot`] that describes it.
 pub(super) type Slots = Vec<(BufferId, Slot)>;
 
 /// Runs every local rank once. `bound` contains the slots of each local rank.
 ///
 /// # Errors
-/// If a local rank fails. If several local ranks fail independently, the error of the lowest of these ranks is
-/// returned. A failed MPI run aborts all processes instead of returning.
+/// If a local rank fails. Of several independent failures, that of the lowest rank is returned. A failed MPI run aborts
+/// all processes instead of returning.
 pub(super) fn launch(
     world: &World,
     plan: &Plan,
@@ -54,8 +53,7 @@ pub(super) fn launch(
             endpoint.spin(crews[0].place.spare);
             let slots = bound.pop().unwrap_or_default();
             let verified = ranks[0].verified();
-            // If this rank fails, the other ranks would wait forever for its transfers, so the run is aborted on all
-            // ranks. `World::abort` adds the number of this rank to the message.
+            // The other ranks would wait forever for this rank, whose number `World::abort` adds to the message.
             let abort = |error: &RunError| -> () {
                 world.abort(&format!("{}: {}", place(plan, verified.schedule(), error), error.message))
             };
@@ -75,8 +73,8 @@ pub(super) fn launch(
     }
 }
 
-/// Runs the only rank of a world. A rank with a pool of its own enters the pool only if a task uses several threads,
-/// because waking a worker takes longer than a small product.
+/// Runs the only rank of a world. A rank with its own pool enters it only for tasks on several threads, because waking
+/// a worker takes longer than a small product.
 fn alone(
     world: &World,
     program: &mut RankProgram,

@@ -1,8 +1,7 @@
 //! Gathers all ranks' measurements of the last run of a program.
 //!
-//! Every process receives the same measurements, ordered by rank. The measurements do not include the time to gather
-//! the whole result on every process ([`Program::run`] under MPI). They also do not include the time between slices
-//! (repetitions of the contractions for fixed indices of some dimensions) or between parts of the result.
+//! Every process receives them, ordered by rank, without the time to gather the whole result ([`Program::run`] under
+//! MPI) and between slices or parts of the result.
 
 use std::iter::repeat_n;
 
@@ -24,7 +23,7 @@ struct RankMeasurement {
     started: i64,
     /// Duration in nanoseconds.
     took: i64,
-    /// The tasks. Their times are in seconds since the start of the slice.
+    /// The tasks, in seconds since the start of the slice.
     spans: Vec<Span>,
 }
 
@@ -42,6 +41,7 @@ impl<T: Element> Program<T> {
     pub fn measured(&self) -> Result<Vec<Measured>> {
         let measured = self.measuring();
         let values = measured.plan.values.len();
+        let around = measured.around();
         let hosts = self.world.hosts()?;
         let here = host::name();
         let local =
@@ -51,7 +51,7 @@ impl<T: Element> Program<T> {
             let schedule = program.schedule();
             let from = |near: bool| metrics.received_from(schedule, |peer| (hosts[peer] == here) == near);
             let place = self.world.shared().place_of(at);
-            Measured {
+            let slices = Measured {
                 node_name: here.clone(),
                 numa: place.domains.first().copied().filter(|_| place.domains.len() == 1),
                 cpus: place.units,
@@ -62,18 +62,19 @@ impl<T: Element> Program<T> {
                 idle_seconds: (metrics.seconds - busy.working).max(0.0),
                 receiving_seconds: busy.transferring,
                 hidden_share: busy.hidden_share(),
-            }
+            };
+            let steps = around.iter().flatten();
+            steps.fold(slices, |sum, &(step, value)| step.add_to(sum, at, value, &|peer| hosts[peer] == here))
         });
         Ok(self.world.gather(&local.collect::<Vec<_>>())?.concat())
     }
 
     /// The timeline of the last run, which contains every task of every rank on a common clock. `None` before the first
-    /// run. Gaps between slices are removed. If the slices have more than 262,144 tasks in total, the timeline contains
-    /// only the first slices. Collective.
+    /// run. Gaps between slices are removed. With more than 262,144 tasks in total, it has only the first slices.
+    /// Collective.
     ///
-    /// The clocks of processes on one host agree to about a microsecond. Differences between the clocks of different
-    /// hosts are measured and corrected; [`Timeline::clock_error`] bounds the remaining error. Cost: Every process
-    /// stores the tasks of all ranks.
+    /// The clocks on one host agree to about a microsecond. Differences between hosts are corrected;
+    /// [`Timeline::clock_error`] bounds the rest. Cost: Every process stores the tasks of all ranks.
     ///
     /// ```
     /// use einsum_dist::{Machine, PlanOptions, Problem, World};
@@ -95,19 +96,19 @@ impl<T: Element> Program<T> {
     pub fn timeline(&self) -> Result<Option<Timeline>> {
         let measured = self.measuring();
         let clock = Clock::read();
-        let slices = measured.record.slices().iter().map(|ranks| {
-            let ranks = ranks.iter().zip(&measured.ranks).map(|(metrics, program)| RankMeasurement {
-                started: clock.at(metrics.started),
-                took: (metrics.seconds * 1e9) as i64,
-                spans: spans(&measured.plan, program.schedule(), metrics),
-            });
-            ranks.collect()
-        });
-        let mine: (String, Vec<Vec<RankMeasurement>>) = (host::name(), slices.collect());
+        let [before, after] = measured.around();
+        let mut slices: Vec<Vec<RankMeasurement>> = Vec::new();
+        slices.extend(before.into_iter().flat_map(|(step, value)| step.recorded(&clock, Some(value))));
+        let before = slices.len();
+        slices.extend(measured.recorded(&clock, None));
+        let recorded = slices.len() - before;
+        let is_complete = recorded == measured.record.ran();
+        let after = after.into_iter().filter(|_| is_complete);
+        slices.extend(after.flat_map(|(step, value)| step.recorded(&clock, Some(value))));
+        let mine: (String, Vec<Vec<RankMeasurement>>) = (host::name(), slices);
         let (hosts, all): (Vec<String>, Vec<Vec<Vec<RankMeasurement>>>) = self.world.gather(&mine)?.into_iter().unzip();
         let (ahead, error) = clock.ahead(&self.world, &hosts)?;
-        // The number of recorded slices depends on the number of tasks and may differ between processes, so the
-        // timeline contains only slices that all processes recorded.
+        // Processes may have recorded different numbers of slices, depending on their tasks.
         let shown = all.iter().map(Vec::len).min().unwrap_or(0);
         if shown == 0 {
             return Ok(None);
@@ -127,11 +128,52 @@ impl<T: Element> Program<T> {
             seconds,
             workers: threads.max(branches),
             hosts,
-            slices: shown,
+            slices: shown.saturating_sub(before).min(recorded),
             clock_error: error as f64 / 1e9,
             spans,
             ..measured.plan.blank_timeline()
         }))
+    }
+}
+
+impl<T: Element> Program<T> {
+    /// The programs that ran before and after the slices, with the values that they compute.
+    fn around(&self) -> [Vec<(&Program<T>, usize)>; 2] {
+        self.groups.as_ref().map_or_else(Default::default, |groups| groups.around(&self.plan))
+    }
+
+    /// Adds a local rank's measurements to those of a program in which this one is the step for `value`.
+    fn add_to(&self, mut sum: Measured, at: usize, value: usize, is_near: &dyn Fn(usize) -> bool) -> Measured {
+        sum.peak_bytes += self.ranks[at].owned_bytes();
+        let Some(metrics) = self.record.metrics().get(at) else { return sum };
+        let schedule = self.ranks[at].schedule();
+        let busy = &self.record.busy(&self.ranks)[at];
+        let received = metrics.received_from(schedule, |_| true);
+        let near = metrics.received_from(schedule, is_near);
+        sum.received[value] += received;
+        sum.by_link.same_node += near;
+        sum.by_link.other_nodes += received - near;
+        sum.seconds[value] += self.record.node_seconds()[at].iter().sum::<f64>();
+        sum.idle_seconds += (metrics.seconds - busy.working).max(0.0);
+        let (old, new) = (sum.receiving_seconds, busy.transferring);
+        let hidden = sum.hidden_share.unwrap_or(0.0) * old + busy.hidden_share().unwrap_or(0.0) * new;
+        sum.receiving_seconds = old + new;
+        sum.hidden_share = (old + new > 0.0).then(|| hidden / (old + new));
+        sum
+    }
+
+    /// The recorded slices, with each local rank's measurements. In a step of another program, tasks belong to its
+    /// value `value`.
+    fn recorded(&self, clock: &Clock, value: Option<usize>) -> Vec<Vec<RankMeasurement>> {
+        let slices = self.record.slices().iter().map(|ranks| {
+            let ranks = ranks.iter().zip(&self.ranks).map(|(metrics, program)| {
+                let mut spans = spans(&self.plan, program.schedule(), metrics);
+                spans.iter_mut().for_each(|span| span.node = value.unwrap_or(span.node));
+                RankMeasurement { started: clock.at(metrics.started), took: (metrics.seconds * 1e9) as i64, spans }
+            });
+            ranks.collect()
+        });
+        slices.collect()
     }
 }
 
@@ -150,18 +192,17 @@ fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
         predicted: plan.task_seconds(schedule, id),
     };
     let mut spans: Vec<Span> = executed.map(span).collect();
-    // The schedule lists the tasks of concurrent branches one branch after another, not by start time.
+    // The schedule lists concurrent branches one after another.
     spans.sort_by(|a, b| a.start.total_cmp(&b.start));
     spans
 }
 
 /// Joins slices into one timeline without gaps between them. Times are relative to the earliest start on any rank.
-/// Returns the total number of seconds, and all spans ordered by rank.
+/// Returns the total seconds and all spans, ordered by rank.
 fn joined(slices: Vec<Vec<RankMeasurement>>) -> (f64, Vec<Span>) {
     let seconds = |nanoseconds: i64| nanoseconds as f64 / 1e9;
     let mut spans: Vec<Vec<Span>> = vec![Vec::new(); slices.first().map_or(0, Vec::len)];
-    // In nanoseconds, `left_out` is the time before the first slice and between slices, and `over` is the latest end
-    // time of the slices processed so far.
+    // In nanoseconds, `left_out` is the time before and between slices, and `over` is the latest end so far.
     let (mut left_out, mut over) = (0, 0);
     for ranks in slices {
         let begins = ranks.iter().map(|rank| rank.started).min().unwrap_or(over);

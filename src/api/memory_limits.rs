@@ -5,17 +5,16 @@
 //! | host, shared by its processes | available memory without swap; control groups of the process and their ancestors |
 //! | process | its address space and its data (`ulimit -v`, `ulimit -d`) |
 //!
-//! Limits are read from the system, without trial allocations. A limit that the system does not report is ignored.
-//! Versions 1 and 2 of control groups are supported. Limits are read only on Linux. Swap is not counted as available
-//! memory. Memory that other programs allocate after the limits are read is not considered.
+//! Limits are read from the system without trial allocations; those that it does not report are ignored. Limits are
+//! read only on Linux, from control groups of versions 1 and 2; swap does not count. Later allocations of other
+//! programs are not considered.
 
 use std::path::{Path, PathBuf};
 
 /// The mount point of control groups.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// Number of bytes that programs can still allocate on this host without swapping; `None` if the system does not report
-/// this number.
+/// Number of bytes that programs can still allocate on this host without swapping; `None` if unknown.
 pub fn of_host() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let free = kilobytes(&text, "MemAvailable:")?;
@@ -23,8 +22,7 @@ pub fn of_host() -> Option<u64> {
     Some(in_groups(&own, Path::new(GROUPS)).map_or(free, |allowed| allowed.min(free)))
 }
 
-/// Number of bytes that this process can still allocate, and a description of the limit that applies; `None` if there
-/// is no limit.
+/// Number of bytes that this process can still allocate, and the limit that applies; `None` without a limit.
 pub fn of_process() -> Option<(u64, &'static str)> {
     #[cfg(target_os = "linux")]
     {
@@ -50,8 +48,7 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The smallest number of bytes that any control group of a process still allows; `own` is the text of the process's
-/// `cgroup` file.
+/// The fewest bytes that any control group of a process still allows; `own` is its `cgroup` file.
 fn in_groups(own: &str, mounted: &Path) -> Option<u64> {
     own.lines().flat_map(|line| groups(line, mounted)).filter_map(|(folder, version)| left(&folder, version)).min()
 }
@@ -74,13 +71,12 @@ fn groups(line: &str, mounted: &Path) -> Vec<(PathBuf, Version)> {
         (_, list) if list.split(',').any(|name| name == "memory") => (mounted.join("memory"), Version::One),
         _ => return Vec::new(),
     };
-    // Inside a container, this path may be relative to the host's mount point. The container's own group is then
-    // mounted at `root`.
+    // In a container, this path may be relative to the host's mount point, and the own group is mounted at `root`.
     Path::new(path.trim_start_matches('/')).ancestors().map(|path| (root.join(path), version)).collect()
 }
 
-/// Number of bytes that the processes of a group can still allocate. Cached file pages count as free, because the
-/// system drops them before an allocation fails.
+/// Number of bytes that the processes of a group can still allocate. Cached file pages are free, because the system
+/// drops them before an allocation fails.
 fn left(folder: &Path, version: Version) -> Option<u64> {
     let (limit, used, cached) = match version {
         Version::Two => ("memory.max", "memory.current", ["inactive_file", "active_file"]),

@@ -10,6 +10,7 @@
 
 mod cache;
 mod calibration;
+mod checkpoint;
 mod clock;
 mod cores;
 mod crew;
@@ -33,12 +34,15 @@ mod record;
 mod redistribute;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
+mod slice_groups;
 mod topology;
 #[cfg(feature = "mpi")]
 mod transport_choice;
 mod validate;
+mod whole_tensors;
 mod world;
 
+pub use checkpoint::Checkpoint;
 pub use crew::start_threads;
 pub use dist_tensor::DistTensor;
 pub use einsum::einsum;

@@ -1,9 +1,9 @@
-//! Reads tensors from `.npy` files and writes tensors to such files. A tensor corresponds to the whole array in a file,
-//! or to a box (one range of indices per dimension) of this array. Every rank accesses only its own blocks.
+//! Reads tensors from `.npy` files and writes tensors to such files. A tensor is the whole array in a file, or a box
+//! (one range of indices per dimension) of it. Every rank accesses only its own blocks.
 //!
-//! After every step, the ranks agree on whether all of them have succeeded. Therefore no rank waits for a rank that has
-//! failed, for example because its disk is full. Blocks are not redistributed before they are read or written (unlike
-//! in two-phase collective I/O), so a rank may access many short sections of a file.
+//! The ranks agree on their success after every step, so none waits for a rank that has failed, for example because its
+//! disk is full. Blocks are not redistributed first (unlike in two-phase collective I/O), so a rank may access many
+//! short sections.
 
 use std::ops::Range;
 use std::path::Path;
@@ -40,8 +40,8 @@ impl<T: Element> DistTensor<T> {
         world.agree(read())
     }
 
-    /// Fills the tensor from the box that begins at index `corner` in the array of a .npy file. Elements are converted
-    /// as in [`DistTensor::from_npy`]. Collective.
+    /// Fills the tensor from the box at index `corner` of the array in a .npy file, converted as in
+    /// [`DistTensor::from_npy`]. Collective.
     ///
     /// # Errors
     /// The same as for [`DistTensor::from_npy`], and if the box exceeds the array.
@@ -51,11 +51,11 @@ impl<T: Element> DistTensor<T> {
         world.agree(convertible::<T>(path).and_then(|header| self.read(rank, path, &header, corner)))
     }
 
-    /// Writes the tensor to a .npy file. All ranks write their own blocks to one temporary file in the same directory,
-    /// and the file is then renamed. Collective.
+    /// Writes the tensor to a .npy file. All ranks write their blocks to one temporary file in the same directory,
+    /// which is then renamed. Collective.
     ///
     /// # Errors
-    /// If any rank cannot write the file. The temporary file is then removed.
+    /// If any rank cannot write the file; the temporary file is then removed.
     pub fn write_npy(&self, world: &World, path: impl AsRef<Path>) -> Result<()> {
         let output = NpyOutput::create(world, path, T::DTYPE, self.shape())?;
         output.write(self, &vec![0; self.shape().len()])?;
@@ -79,8 +79,7 @@ impl<T: Element> DistTensor<T> {
     }
 }
 
-/// A .npy file that is written part by part and renamed to its final name when it is complete. If this value is dropped
-/// before then, the file is removed.
+/// A .npy file that is written part by part and renamed when complete. Dropping it earlier removes the file.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, Dtype, NpyOutput, World, distribution::Distribution};
@@ -98,8 +97,8 @@ impl<T: Element> DistTensor<T> {
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
 pub struct NpyOutput {
-    // Fields are dropped in this order. The file must be removed before its name is removed from the list of files that
-    // a process deletes when it exits early.
+    // Fields are dropped in this order: the file must be removed before its name is, from the list that a process
+    // deletes on an early exit.
     pending: PendingFile,
     prepared: PreparedOutput,
     world: World,
@@ -114,7 +113,6 @@ impl NpyOutput {
         let path = path.as_ref();
         let prepared = PreparedOutput::new(world, path, Writers::All)?;
         let failed = |cause| Error::output(world.local_ranks().start, cause);
-        // The other ranks can open the file only after rank 0 has created it.
         let created = match world.is_root() {
             true => PendingFile::create(path, prepared.tag(), dtype, shape).map(Some),
             false => Ok(None),
@@ -125,8 +123,7 @@ impl NpyOutput {
         Ok(NpyOutput { pending, prepared, world: world.clone() })
     }
 
-    /// Writes a tensor to the box that begins at index `corner` of the file's array. If blocks are replicated, only the
-    /// first replica is written. Collective.
+    /// Writes a tensor's first replicas to the box at index `corner` of the file's array. Collective.
     ///
     /// # Errors
     /// If writing fails on any rank, if the box exceeds the array, or if the array has a different element type.
@@ -154,7 +151,6 @@ impl NpyOutput {
                 Some(dense) => write(dense),
                 None => {
                     let copy = copy_of(&values).map_err(|cause| allocation_error(rank, cause))?;
-                    // A copy is dense and row-major.
                     write(copy.as_slice().unwrap_or_default())
                 }
             }
@@ -184,8 +180,8 @@ fn convertible<T: Element>(path: &Path) -> Result<NpyHeader> {
     Err(Error::Usage(format!("{} holds {}, {} was asked for", display_path(path), header.dtype, T::DTYPE)))
 }
 
-/// Shifts a box of a tensor by `corner`, the index at which the tensor begins in an array. Indices saturate on
-/// overflow, and then exceed the bounds of every array.
+/// Shifts a box of a tensor to `corner` in an array. Indices saturate on overflow, and then exceed the bounds of every
+/// array.
 fn shifted_by(bounds: &Bounds, corner: &[usize]) -> Bounds {
     let moved =
         |(range, &start): (&Range<usize>, &usize)| start.saturating_add(range.start)..start.saturating_add(range.end);

@@ -1,14 +1,13 @@
-//! Defines the traits for operands and outputs of contractions. All `ndarray` arrays and views implement them.
+//! Defines the traits for operands and outputs, which all `ndarray` arrays and views implement.
 
 use ndarray::{ArrayBase, ArrayViewD, ArrayViewMutD, Data, DataMut, Dimension};
 
 use crate::kernel::Element;
 
-/// A complete operand that is not distributed. It can be any `ndarray` array or view, with any number of dimensions and
-/// any strides, including negative and zero strides. The operand is borrowed and read in place.
+/// A complete operand that is not distributed. It can be any `ndarray` array or view with any dimensions and strides,
+/// and is read in place.
 ///
-/// The operands in a call must have the same element type, but may differ in array type, number of dimensions and
-/// strides:
+/// The operands in a call have the same element type, but may differ otherwise:
 ///
 /// ```
 /// use ndarray::{Array1, Array3, Axis, arr1, s};
@@ -26,9 +25,8 @@ pub trait Operand<T: Element>: Sync {
     fn view_dyn(&self) -> ArrayViewD<'_, T>;
 }
 
-/// A complete output that is not distributed. It can be any `ndarray` array or mutable view, with any strides. If all
-/// ranks are in this process, the output is written in place. Memory between the elements of the output is not
-/// accessed.
+/// A complete output that is not distributed. It can be any `ndarray` array or mutable view, and is written in place if
+/// all ranks are in this process. Memory between its elements is not accessed.
 pub trait Output<T: Element> {
     /// A mutable view of the elements, with the dimensions of the result.
     fn view_dyn_mut(&mut self) -> ArrayViewMutD<'_, T>;

@@ -1,16 +1,15 @@
-//! Prepares output files to which several ranks may write. The ranks first agree on the name of the temporary file.
+//! Prepares output files to which several ranks may write. The ranks first agree on the temporary file's name.
 //!
-//! Invariant: Every rank stores the name of the temporary file before the file exists, so any rank that exits early can
-//! remove the file. This is necessary because launchers kill all ranks when one rank exits early. The rank that created
-//! the file may then have no time to remove it.
+//! Invariant: every rank stores this name before the file exists. Launchers kill all ranks when one exits early, so any
+//! rank must be able to remove the file.
 
 use std::path::Path;
 
 use super::{Error, Result, World};
 use crate::io::output::{Announced, Temporary, examine, new_tag, remove_leftovers, write_whole};
 
-/// An output file that all writing ranks have checked and that may now be created. If a rank exits early while this
-/// value exists, the rank removes the temporary file.
+/// An output file that all writing ranks have checked. A rank that exits early while it exists removes the temporary
+/// file.
 pub(super) struct PreparedOutput {
     tag: String,
     _announced: Option<Announced>,
@@ -20,14 +19,13 @@ pub(super) struct PreparedOutput {
 pub(super) enum Writers {
     /// Every rank writes its own blocks.
     All,
-    /// Only rank 0 writes. The directory of the output need not exist on the hosts of other ranks.
+    /// Only rank 0 writes; the directory need not exist on other hosts.
     Root,
 }
 
 impl PreparedOutput {
-    /// Checks on all writing ranks that the output can be written. Agrees with all ranks on the tag in the temporary
-    /// file's name, and removes temporary files of killed runs. After this call, rank 0 may create the file.
-    /// Collective.
+    /// Checks on all writing ranks that the output can be written. Agrees on the tag in the temporary file's name, and
+    /// removes temporary files of killed runs. Rank 0 may then create the file. Collective.
     ///
     /// # Errors
     /// If any writing rank cannot write the output.
@@ -39,7 +37,7 @@ impl PreparedOutput {
         }
         let tag = String::from_utf8_lossy(&world.all_gather(new_tag().as_bytes())?[0]).into_owned();
         let announced = Temporary::announce(path, &tag);
-        // This agreement also ensures that all ranks have announced the file before rank 0 creates it.
+        // All ranks have then announced the file before rank 0 creates it.
         let announced = world.agree(match announced {
             Err(error) if writes => Err(Error::from(error)),
             announced => Ok(announced.ok()),
@@ -47,7 +45,7 @@ impl PreparedOutput {
         Ok(PreparedOutput { _announced: announced, tag })
     }
 
-    /// The tag in the name of the temporary file. Rank 0 chooses the tag, and all ranks use it.
+    /// The tag in the temporary file's name, chosen by rank 0.
     pub(super) fn tag(&self) -> &str {
         &self.tag
     }
@@ -66,11 +64,11 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// If the file cannot be written. No partial file is left behind.
+    /// If the file cannot be written; no partial file is left behind.
     pub fn write_text(&self, path: impl AsRef<Path>, text: &str) -> Result<()> {
         let path = path.as_ref();
         let prepared = PreparedOutput::new(self, path, Writers::Root)?;
-        let written = if self.is_root() { write_whole(path, prepared.tag(), text.as_bytes()) } else { Ok(()) };
+        let written = if self.is_root() { write_whole(path, prepared.tag(), &[text.as_bytes()]) } else { Ok(()) };
         self.agree(written.map_err(Error::from))
     }
 }

@@ -1,34 +1,30 @@
-//! Pins the ranks on a host to the cores that [`crate::machine::Placement`] assigns to them. The module `crew` starts
-//! the threads of the ranks.
+//! Pins the ranks on a host to the cores that [`crate::machine::Placement`] assigns to them.
 //!
-//! Ranks on a host that have the same affinity mask divide the cores in this mask among themselves. Ranks that a
-//! launcher has pinned to different cores use the cores that the launcher chose. If a rank has more cores than threads,
-//! its threads may use all of its cores. Otherwise each worker is pinned to a core of its own, and the communication
-//! thread is pinned to the remaining core, if there is one. Pages are placed by first touch. For this reason, the
-//! workers of a rank write the initial zeros to the rank's blocks of tensors. No other thread touches arenas and
-//! packing workspace before the workers use them.
+//! Ranks on a host with the same affinity mask divide its cores among themselves. Ranks that a launcher has pinned to
+//! different cores use those. The threads of a rank with more cores than threads may use all of them; otherwise each
+//! worker is pinned to one core, and the communication thread to the remaining core, if any. Pages are placed by first
+//! touch, so a rank's workers write the zeros to its blocks of tensors, and touch arenas and packing workspace first.
 //!
-//! Invariant: The threads of a rank with fewer cores than workers are not pinned to single cores, and may use all cores
-//! of the rank's NUMA domains. Memory is never bound or migrated.
+//! Invariant: the threads of a rank with fewer cores than workers may use all cores of its NUMA domains. Memory is
+//! never bound or migrated.
 
 use super::crew::AgreedPlacement;
 use super::{Result, World, host, pinning};
 use crate::machine::{RankPlacement, Topology};
 
-/// The ranks on this host that share cores with this process because they have the same affinity mask.
+/// The ranks on this host with the same affinity mask as this process.
 struct Sharing {
     /// The shared cores.
     topology: Topology,
     ranks: usize,
-    /// Number of ranks that share these cores and precede the ranks of this process.
+    /// Number of these ranks that precede those of this process.
     before: usize,
-    /// Number of ranks on this host, regardless of their affinity masks.
+    /// Number of ranks on this host.
     here: usize,
 }
 
 impl Sharing {
-    /// Number of processors per rank under a CPU quota; `None` unless the quota allows fewer processors than the
-    /// affinity mask.
+    /// Number of processors per rank under a CPU quota; `None` unless below the affinity mask.
     fn quota(&self) -> Option<usize> {
         let processors = host::processors();
         (processors < host::cpus().len()).then(|| processors / self.here.max(1))
@@ -36,13 +32,12 @@ impl Sharing {
 }
 
 impl World {
-    /// Pins the ranks on each host to cores of their own, if there are enough cores for `workers` workers on each rank.
-    /// If a rank has no more cores than threads, each of its workers is pinned to one core. The communication thread is
-    /// pinned to the remaining core, if there is one.
+    /// Pins the ranks on each host to cores of their own, if each can have `workers` of them. If a rank has no more
+    /// cores than threads, each worker is pinned to one, and the communication thread to the remaining one, if any.
     ///
-    /// An MPI process pins the calling thread, and all threads that it starts later, to the cores of its rank. Ranks
-    /// inside one process pin their own threads. A world of one rank is not pinned. Call this before measuring,
-    /// compiling or allocating tensors. Only the first call has an effect. Collective.
+    /// An MPI process pins the calling thread and threads that it starts later; ranks inside one process pin their own
+    /// threads. A world of one rank is not pinned. Call this before measuring, compiling or allocating tensors. Only
+    /// the first call has an effect. Collective.
     ///
     /// ```
     /// use einsum_dist::World;
@@ -64,8 +59,7 @@ impl World {
         }
         let mut places = topology.place(*ranks, workers, true).places.split_off(*before);
         places.truncate(self.local_ranks().len());
-        // If a CPU quota allows at most `workers` processors per rank, the communication thread must sleep while it
-        // waits, because a polling thread would consume the quota.
+        // A polling thread would consume the CPU quota.
         if sharing.quota().is_some_and(|quota| quota <= workers) {
             places.iter_mut().for_each(|place| place.spare = false);
         }
@@ -76,9 +70,8 @@ impl World {
         Ok(())
     }
 
-    /// The default number of workers per rank, which is the smallest number of cores that any rank has. If there are
-    /// several ranks and a rank has more than one core, one of its cores is reserved for communication. A CPU quota may
-    /// reduce the number further. Collective.
+    /// The default workers per rank: the fewest cores of any rank. With several ranks, one of several cores is reserved
+    /// for communication. A CPU quota may reduce it. Collective.
     ///
     /// # Errors
     /// The same as for [`World::place`].
@@ -88,13 +81,13 @@ impl World {
         let several = self.ranks() > 1;
         let quota = sharing.quota().map(|quota| if several && quota > 1 { quota - 1 } else { quota.max(1) });
         let mine = sharing.topology.workers(sharing.ranks, several).min(quota.unwrap_or(usize::MAX));
-        // All ranks run the same plan, so the minimum applies to all of them.
+        // All ranks run the same plan.
         let all = self.all_gather(&(mine as u64).to_le_bytes())?;
         let read = |bytes: &Vec<u8>| Some(u64::from_le_bytes(bytes.as_slice().try_into().ok()?) as usize);
         Ok(all.iter().filter_map(read).min().unwrap_or(mine))
     }
 
-    /// The placement of every rank, ordered by rank. A rank that is not pinned has all cores of its process.
+    /// The placement of every rank, ordered by rank; a rank that is not pinned has all cores of its process.
     /// Collective.
     ///
     /// # Errors
@@ -107,9 +100,8 @@ impl World {
         Ok(read.flatten().collect())
     }
 
-    /// Describes, in one sentence, the first rank that is starved by its affinity mask, or returns `None` if no rank is
-    /// starved. A starved rank has fewer cores than an equal share of its host's cores, and fewer cores than `workers`.
-    /// Collective.
+    /// Describes the first rank that is starved by its affinity mask: it has fewer cores than an equal share of its
+    /// host's, and fewer than `workers`. `None` if there is none. Collective.
     ///
     /// # Errors
     /// The same as for [`World::place`].

@@ -47,8 +47,7 @@ impl Problem {
     }
 
     /// Resolves the expression for operands with these shapes. `shapes` lists the operands in the order of their terms.
-    /// A shape has one extent for each label in its term, and one for each dimension that `...` stands for. An extent
-    /// of 1 is broadcast to the extent of the same label in other operands.
+    /// A shape has one extent for each label in its term and each dimension of `...`. An extent of 1 is broadcast.
     ///
     /// # Errors
     /// If the number of operands, the number of dimensions of an operand, or an extent does not match the expression
@@ -60,7 +59,7 @@ impl Problem {
 }
 
 impl Shaped {
-    /// The einsums in the expression. An einsum with more than two operands has no contraction order yet.
+    /// The einsums in the expression; those with more than two operands have no contraction order yet.
     pub fn einsums(&self) -> &Einsums {
         &self.einsums
     }
@@ -86,13 +85,12 @@ impl Shaped {
         self.einsums.shape(self.einsums.output())
     }
 
-    /// Makes a plan for a machine with any number of ranks, without data or communication. Kernels are planned for the
-    /// instructions, caches and threads of this host, unless [`PlanOptions::target`] is set. Ranks on different kinds
-    /// of hosts must set the same target.
+    /// Makes a plan for a machine with any number of ranks, without data or communication. Kernels are planned for this
+    /// host, unless [`PlanOptions::target`] is set; ranks on different kinds of hosts must set the same.
     ///
-    /// Cost: Einsums with more than two operands need a path search ([`PathChoice`](crate::plan::PathChoice)). Each
-    /// step needs cost estimates for a few distributions and algorithms. If a memory limit requires slices, the planner
-    /// repeats all of its work except the path search for every dimension that it tries to slice.
+    /// Cost: einsums with more than two operands need a path search ([`PathChoice`](crate::plan::PathChoice)). Each
+    /// step needs estimates for a few distributions and algorithms. With slices, the planner repeats all of this except
+    /// the path search for every dimension that it tries to slice.
     ///
     /// # Errors
     /// If no plan satisfies the options ([`Error::Plan`]).
@@ -105,8 +103,7 @@ impl Shaped {
     /// # Errors
     /// The same as for [`Shaped::plan`].
     pub fn plan_tree(&self, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
-        // A kernel that is not available on this host is an error only when the plan is compiled, which may happen on a
-        // different host.
+        // A missing kernel is an error only when the plan is compiled, possibly on a different host.
         let here = || ResolvedKernel::resolve(options.kernel, options.dtype).ok()?.target(machine.workers);
         let options = PlanOptions { target: options.target.or_else(here), ..options.clone() };
         Ok(Plan::new(&self.text, tree, machine, &options)?)

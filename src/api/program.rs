@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::rc::Rc;
 
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
 
@@ -11,7 +12,7 @@ use super::launch::{Slots, launch};
 use super::record::Record;
 use super::validate::{Tensor, expect_distribution, expect_fit, expect_memory, expect_shape};
 use super::{DistTensor, Error, Operand, Output, Result, Shaped, World};
-use crate::distribution::{Bounds, Distribution, Region};
+use crate::distribution::{Bounds, Region};
 use crate::exec::{Factors, Fault, Injection, RankProgram, ResolvedKernel};
 use crate::kernel::Element;
 use crate::machine::Machine;
@@ -19,8 +20,8 @@ use crate::memory::{OutOfMemory, Slot, copy_of, zero_array};
 use crate::plan::{Plan, PlanOptions, ResultResidency, Value};
 use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 
-/// A plan that is compiled for a world. Kernels are selected, tasks are planned, and buffers are allocated. The program
-/// can run any number of times on changing data.
+/// A plan that is compiled for a world. It has kernels, planned tasks and buffers, and can run any number of times on
+/// changing data.
 ///
 /// | | operands and output | gathers the result on every process |
 /// |---|---|---|
@@ -28,9 +29,9 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 /// | [`Program::run_into`] | whole on every process; an existing output | yes |
 /// | [`Program::run_dist`] | blocks, distributed as in the plan | no |
 ///
-/// Cost: A run costs what its plan predicts, plus the allocation of small lists, whose number does not depend on
-/// extents. The same plan and operands give bitwise identical results. For [`Program::run`] and [`Program::run_into`],
-/// every process also needs memory for the whole operands and the whole output.
+/// Cost: a run costs what its plan predicts, plus small lists, whose number does not depend on extents. The same plan
+/// and operands give bitwise identical results. For [`Program::run`] and [`Program::run_into`], every process also
+/// holds all operands and the output.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, PlanOptions, Problem, World};
@@ -61,41 +62,60 @@ pub struct Program<T: Element> {
     pub(super) world: World,
     pub(super) plan: Plan,
     kernel: ResolvedKernel,
+    /// The schedules of the local ranks for one slice.
     pub(super) ranks: Vec<RankProgram>,
     pub(super) record: Record,
     /// Number of bytes in the blocks of the user's tensors in the last run, for each local rank.
     pub(super) bound_bytes: Vec<u64>,
-    /// The variant of this program that adds to the values in `out`; compiled when first needed.
+    /// The variant that adds to `out`; compiled when first needed.
     accumulating: Option<Box<Program<T>>>,
-    /// Whether the last run used `accumulating`, which then contains the measurements of that run.
-    ran_accumulating: bool,
-    /// Whether the last run succeeded. If so, the next run may reuse values that depend only on constant operands.
-    holds: bool,
+    /// Whether the last run used `accumulating`, which then has its measurements.
+    pub(super) ran_accumulating: bool,
+    /// Whether the last run succeeded, so that the next may reuse values of constant operands.
+    pub(super) holds: bool,
+    /// The steps between groups of ranks, if these take disjoint sets of slices.
+    pub(super) groups: Option<Box<GroupSteps<T>>>,
+    /// Called after every slice.
+    pub(super) on_slice: Option<Rc<dyn Fn(usize, usize)>>,
     /// The program that gathers the result on every rank; compiled when first needed.
-    gather: Option<Box<Program<T>>>,
+    pub(super) gather: Option<Box<Program<T>>>,
     element: PhantomData<T>,
 }
 
-/// The slices to run, and whether their output is the whole result or a part of it. A slice is one repetition of the
-/// schedule, for one piece of every sliced dimension.
-struct Slices {
-    run: Range<usize>,
-    output: ResultResidency,
+/// The steps between groups of ranks, and the tensors that they read or write.
+pub(super) struct GroupSteps<T: Element> {
+    /// For each operand, the program that copies it to all groups.
+    pub(super) spreads: Vec<Program<T>>,
+    /// The copies of the operands.
+    pub(super) copies: Vec<DistTensor<T>>,
+    /// The partial sums of the groups.
+    pub(super) sums: DistTensor<T>,
+    /// The program that adds the partial sums.
+    pub(super) combination: Program<T>,
+}
+
+/// The slices to run, whose output is the whole result or a part. A slice is one repetition of the schedule, for one piece
+/// of every sliced dimension.
+pub(super) struct Slices {
+    pub(super) run: Range<usize>,
+    pub(super) output: ResultResidency,
+    /// Whether the slice before these ran last, so that values which slices share are there.
+    pub(super) goes_on: bool,
 }
 
 impl World {
-    /// Compiles a plan. Checks that all processes pass the same plan by comparing fingerprints, makes the schedules for
-    /// the local ranks, selects kernels, and allocates buffers. Collective.
+    /// Compiles a plan. Checks that all processes pass the same plan (fingerprint), makes schedules, selects kernels,
+    /// and allocates buffers. Collective.
     ///
     /// # Errors
-    /// If the plan is for a different number of ranks or a different element type, or if processes pass different
-    /// plans. If, on any rank, the kernel is not available, threads cannot be started, or memory runs out.
+    /// If the plan has a different number of ranks or element type, or differs between processes. If a kernel, threads
+    /// or memory is not available on any rank.
     pub fn compile<T: Element>(&self, plan: &Plan) -> Result<Program<T>> {
         Program::compile(self, plan)
     }
 
-    /// Plans an einsum for this world's ranks and for elements of type `T`, and compiles the plan. Every rank gets
-    /// `workers` threads. `options.dtype` is ignored. Collective.
+    /// Plans an einsum for this world's ranks with `workers` threads and elements of type `T`, and compiles it.
+    /// `options.dtype` is ignored. Collective.
     ///
     /// # Errors
     /// The same as for [`Shaped::plan`] and [`World::compile`].
@@ -121,7 +141,7 @@ impl<T: Element> Program<T> {
             return Err(Error::Usage(format!("rank {other} has another plan than rank 0")));
         }
         let kernel = world.agree(ResolvedKernel::resolve(plan.kernel, plan.dtype).map_err(Error::from))?;
-        // In a plan for one rank, the rank computes with all threads of the world's or the caller's rayon pool.
+        // A single rank computes with all threads of the world's or the caller's rayon pool.
         let threads = if plan.ranks() > 1 { plan.machine.workers } else { world.threads() };
         let spec = plan.spec();
         if cfg!(debug_assertions) {
@@ -137,9 +157,9 @@ impl<T: Element> Program<T> {
         });
         let ranks = world.agree(compiled.collect::<Result<Vec<_>>>())?;
         if plan.ranks() > 1 {
-            // If a rank cannot start its threads, all ranks must fail now, before any of them runs.
+            // If a rank cannot start its threads, all must fail before any runs.
             world.agree(world.shared().crews(ranks.len(), plan.machine.workers))?;
-            // Communication threads are started in every run, so only their memory is checked here.
+            // Communication threads start in every run; here, only their memory is checked.
             world.agree(room_for_threads(world.local_ranks().start, world.local_ranks().len()))?;
         }
         Ok(Program {
@@ -152,6 +172,8 @@ impl<T: Element> Program<T> {
             accumulating: None,
             ran_accumulating: false,
             holds: false,
+            groups: GroupSteps::compile(world, plan)?,
+            on_slice: None,
             gather: None,
             element: PhantomData,
         })
@@ -159,15 +181,16 @@ impl<T: Element> Program<T> {
 
     /// Number of bytes in the buffers that remain allocated between runs.
     pub(super) fn held_bytes(&self) -> u64 {
-        self.ranks.iter().map(RankProgram::owned_bytes).sum()
+        let slices: u64 = self.ranks.iter().map(RankProgram::owned_bytes).sum();
+        slices + self.groups.as_ref().map_or(0, |groups| groups.held_bytes())
     }
 
-    /// The plan from which the program was compiled. It contains the shapes and distributions of operands and output.
+    /// The plan from which the program was compiled. It has the shapes and distributions of operands and output.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The name of the contraction kernels in this process. After a run, these are the kernels that the last run used.
+    /// The name of the contraction kernels in this process, which the last run used, if any.
     pub fn kernel(&self) -> &'static str {
         let families = || self.measuring().ranks.iter().map(RankProgram::families);
         self.kernel.name_of(families().any(|[xsmm, _]| xsmm), families().any(|[_, own]| own))
@@ -190,17 +213,16 @@ impl<T: Element> Program<T> {
     }
 
     /// Computes `out = alpha (contraction of the operands) + beta out`, where every process passes all tensors whole.
-    /// Collective. If `beta` is 0, `out` is not read and may contain any values. If all ranks are in this process,
-    /// operands are read and `out` is written in place, with any strides. Copies are made only if the blocks of a
-    /// distribution may be scattered over the tensor ([`Distribution::is_scattered`]).
+    /// Collective. If `beta` is 0, `out` is not read. If all ranks are in this process, tensors are accessed in place,
+    /// and copied only if blocks may be scattered ([`Distribution::is_scattered`]).
     ///
-    /// The first run with a nonzero `beta` compiles the plan a second time, unless the plan was made to
+    /// The first run with a nonzero `beta` compiles the plan again, unless it was made to
     /// [`accumulate`](crate::PlanOptions::accumulate).
     ///
     /// # Errors
     /// The same as for [`Program::run`], and if `out` has the wrong shape.
     pub fn run_into(&mut self, alpha: T, operands: &[&dyn Operand<T>], beta: T, out: &mut dyn Output<T>) -> Result<()> {
-        self.ran_accumulating = beta != T::ZERO && !self.plan.accumulate;
+        self.ran_accumulating = self.needs_accumulating(beta);
         if self.ran_accumulating {
             return self.accumulating()?.run_into(alpha, operands, beta, out);
         }
@@ -210,14 +232,14 @@ impl<T: Element> Program<T> {
         self.world.agree(fits)?;
         let single_process = self.world.local_ranks().len() == self.world.ranks();
         let operands = self.plan.leaves.iter().map(|&id| &self.plan.values[id]);
-        if operands.chain([self.plan.output()]).any(|value| value.distribution.is_scattered()) {
+        let is_scattered = operands.chain([self.plan.output()]).any(|value| value.distribution.is_scattered());
+        if is_scattered || self.groups.is_some() {
             return self.run_scattered(alpha, &views, beta, out);
         }
         if single_process {
             return self.run_whole(alpha, &views, beta, out);
         }
-        // If there are several processes, every rank computes its own block. Then all blocks are gathered on every
-        // rank.
+        // With several processes, every rank computes its own block, and all blocks are gathered.
         let (rank, shape) = (self.world.local_ranks().start, self.plan.output_shape());
         let distribution = self.plan.output().distribution.clone();
         let mut block = DistTensor::try_zeros(&self.world, &shape, &distribution)?;
@@ -240,30 +262,29 @@ impl<T: Element> Program<T> {
         self.gather_into(&block, &mut out)
     }
 
-    /// Computes `out = alpha (contraction of the operands) + beta out` with distributed tensors. Every rank has its own
-    /// blocks, in the distributions that the plan specifies ([`Plan::operand`], [`Plan::output`]), and no tensor is
-    /// gathered. Collective. For a nonzero `beta`, see [`Program::run_into`]. If the plan returns the result in parts,
-    /// a whole `out` needs more memory than planned.
+    /// Computes `out = alpha (contraction of the operands) + beta out` with distributed tensors. Every rank has its
+    /// blocks in the plan's distributions ([`Plan::operand`], [`Plan::output`]), and nothing is gathered. Collective.
+    /// For a nonzero `beta`, see [`Program::run_into`]. If the plan has a result in parts, a whole `out` needs more
+    /// memory than planned.
     ///
     /// # Errors
     /// If the shape or distribution of a tensor differs from the plan, or if a program with several ranks is run inside
     /// a rayon worker ([`Error::Usage`]). If the run fails ([`Error::Run`]); under MPI, a failed run aborts all
     /// processes instead of returning.
     pub fn run_dist(&mut self, alpha: T, operands: &[&DistTensor<T>], beta: T, out: &mut DistTensor<T>) -> Result<()> {
-        self.ran_accumulating = beta != T::ZERO && !self.plan.accumulate;
+        self.ran_accumulating = self.needs_accumulating(beta);
         if self.ran_accumulating {
             return self.accumulating()?.run_dist(alpha, operands, beta, out);
         }
         self.run_blocks(self.all_slices(), alpha, operands, beta, out)
     }
 
-    /// Like [`Program::run_dist`], but computes only one part of the result. `out` receives this part and has the shape
-    /// [`Plan::part_shape`]. If the plan returns the result in parts, the run needs no more memory than planned. If the
-    /// plan returns the whole result, there is only one part.
+    /// Like [`Program::run_dist`], but computes one part of the result into `out`, which has the shape
+    /// [`Plan::part_shape`]. A plan with the whole result has only one part; otherwise the run needs no more memory
+    /// than planned.
     ///
-    /// There are [`Plan::part_count`] parts, which are independent of each other. The same `out` may be used for all
-    /// parts if each part is consumed before the next part is computed. Computing part 0 resets the measurements, and
-    /// computing later parts adds to them.
+    /// There are [`Plan::part_count`] independent parts, and the same `out` may be used for each after the previous one
+    /// is consumed. Part 0 resets the measurements, and later parts add to them.
     ///
     /// ```
     /// # use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
@@ -295,7 +316,7 @@ impl<T: Element> Program<T> {
         beta: T,
         out: &mut DistTensor<T>,
     ) -> Result<()> {
-        self.ran_accumulating = beta != T::ZERO && !self.plan.accumulate;
+        self.ran_accumulating = self.needs_accumulating(beta);
         if self.ran_accumulating {
             return self.accumulating()?.run_part(part, alpha, operands, beta, out);
         }
@@ -303,12 +324,12 @@ impl<T: Element> Program<T> {
         if part >= parts {
             return Err(Error::Usage(format!("there is no part {part}: the last part of the result is {}", parts - 1)));
         }
-        let slices = Slices { run: self.plan.slices_of_part(part), output: self.plan.result };
+        let slices = Slices { run: self.plan.slices_of_part(part), output: self.plan.result, goes_on: false };
         self.run_blocks(slices, alpha, operands, beta, out)
     }
 
-    /// Runs some slices with distributed tensors. `out` is the whole result, or the part of it that these slices write.
-    fn run_blocks(
+    /// Runs some slices; `out` is the result, or the part that they write.
+    pub(super) fn run_blocks(
         &mut self,
         slices: Slices,
         alpha: T,
@@ -319,6 +340,9 @@ impl<T: Element> Program<T> {
         let held = slices.output;
         let fits = self.check_dist(operands, out, held);
         self.world.agree(fits)?;
+        if self.groups.is_some() {
+            return self.run_in_groups(alpha, operands, beta, out, None);
+        }
         self.each_slice(slices, beta, |program, slice, beta| {
             let bound = program.ranks.iter().map(|rank| {
                 let schedule = rank.schedule();
@@ -339,8 +363,8 @@ impl<T: Element> Program<T> {
         })
     }
 
-    /// Makes the next run compute all values, including values that depend only on constant operands
-    /// ([`crate::PlanOptions::constant`]). Call this after constant operands have changed. A call on one rank suffices.
+    /// Makes the next run compute all values; call this after constant operands ([`crate::PlanOptions::constant`]) have
+    /// changed. One rank suffices.
     pub fn renew(&mut self) {
         self.holds = false;
         if let Some(accumulating) = &mut self.accumulating {
@@ -348,17 +372,23 @@ impl<T: Element> Program<T> {
         }
     }
 
-    /// The program that has the measurements of the last run.
+    /// The program with the measurements of the last run.
     pub(super) fn measuring(&self) -> &Program<T> {
         self.accumulating.as_deref().filter(|_| self.ran_accumulating).unwrap_or(self)
     }
 
+    /// Whether this `beta` needs a variant of this program; the step that adds results of groups has its own.
+    pub(super) fn needs_accumulating(&self, beta: T) -> bool {
+        beta != T::ZERO && !self.plan.accumulate && self.groups.is_none()
+    }
+
     /// Returns the program for a nonzero `beta`, and compiles it if needed.
-    fn accumulating(&mut self) -> Result<&mut Program<T>> {
-        let accumulating = match self.accumulating.take() {
+    pub(super) fn accumulating(&mut self) -> Result<&mut Program<T>> {
+        let mut accumulating = match self.accumulating.take() {
             Some(accumulating) => accumulating,
             None => Box::new(Program::compile(&self.world, &Plan { accumulate: true, ..self.plan.clone() })?),
         };
+        accumulating.on_slice.clone_from(&self.on_slice);
         Ok(self.accumulating.insert(accumulating))
     }
 
@@ -380,7 +410,12 @@ impl<T: Element> Program<T> {
         expect_shape(Tensor::Output, out.shape(), self.plan.whole_dims(self.plan.output()))
     }
 
-    fn check_dist(&self, operands: &[&DistTensor<T>], out: &DistTensor<T>, held: ResultResidency) -> Result<()> {
+    pub(super) fn check_dist(
+        &self,
+        operands: &[&DistTensor<T>],
+        out: &DistTensor<T>,
+        held: ResultResidency,
+    ) -> Result<()> {
         self.check_caller()?;
         if operands.len() != self.plan.operands {
             return Err(Error::Usage(format!("{} operands for a plan of {}", operands.len(), self.plan.operands)));
@@ -399,43 +434,13 @@ impl<T: Element> Program<T> {
         expect_distribution(Tensor::Output, out.distribution(), value)
     }
 
-    /// Runs a plan in which a block may consist of several boxes (each is one range of indices per dimension) of the
-    /// whole tensor. Copies whole operands to blocks, and blocks of the result to the whole result.
-    fn run_scattered(
-        &mut self,
-        alpha: T,
-        operands: &[ArrayViewD<T>],
-        beta: T,
-        mut out: ArrayViewMutD<T>,
-    ) -> Result<()> {
-        let distribute = |value: &Value, whole: Option<ArrayViewD<T>>| {
-            let shape: Vec<usize> = self.plan.whole_dims(value).collect();
-            let mut tensor = DistTensor::try_zeros(&self.world, &shape, &value.distribution)?;
-            if let Some(whole) = whole {
-                tensor.assign(whole);
-            }
-            Ok(tensor)
-        };
-        let given = operands.iter().enumerate();
-        let blocks = given.map(|(index, whole)| distribute(self.plan.operand(index), Some(whole.view())));
-        let blocks = blocks.collect::<Result<Vec<_>>>()?;
-        let mut result = distribute(self.plan.output(), (beta != T::ZERO).then(|| out.view()))?;
-        self.run_dist(alpha, &blocks.iter().collect::<Vec<_>>(), beta, &mut result)?;
-        if self.world.local_ranks().len() == self.world.ranks() {
-            result.copy_to(&mut out);
-            return Ok(());
-        }
-        self.gather_into(&result, &mut out)
-    }
-
-    /// Runs a plan with all ranks in this process. Each rank writes its block of the result in place.
+    /// Runs a plan with all ranks in this process, each of which writes its block in place.
     fn run_whole(&mut self, alpha: T, operands: &[ArrayViewD<T>], beta: T, mut out: ArrayViewMutD<T>) -> Result<()> {
         let ranks = self.plan.ranks();
         let Value { distribution, shape, .. } = self.plan.output();
         let boxes = (0..ranks).filter_map(|rank| Some((rank, only_box(&distribution.block(shape, rank)?))));
         let (holders, boxes): (Vec<usize>, Vec<Bounds>) = boxes.unzip();
-        // Only the first rank that has a block writes it in place. Other replicas of the block are written to separate
-        // memory and then discarded.
+        // Only the first rank with a block writes it in place; other replicas are discarded.
         let mut replicas: Vec<ArrayD<T>> = Vec::new();
         self.each_slice(self.all_slices(), beta, |program, slice, beta| {
             let mut parts: Vec<Option<Slot>> = (0..ranks).map(|_| None).collect();
@@ -473,12 +478,11 @@ impl<T: Element> Program<T> {
 
     /// All slices, with the whole result as output.
     fn all_slices(&self) -> Slices {
-        Slices { run: 0..self.plan.slice_count(), output: ResultResidency::Whole }
+        Slices { run: 0..self.plan.slice_count(), output: ResultResidency::Whole, goes_on: false }
     }
 
-    /// Runs the schedule for every slice. `bind` receives a slice and its `beta`, and returns the [`Factors`] for the
-    /// slice and, for each rank, the user's memory. `bind` may fail only if all ranks are in this process, because
-    /// other processes would not be notified of the failure.
+    /// Runs the schedule for every slice. For a slice and its `beta`, `bind` returns its [`Factors`] and each rank's
+    /// user memory. It may fail only if all ranks are in this process, because others would not be notified.
     fn each_slice(
         &mut self,
         slices: Slices,
@@ -486,28 +490,32 @@ impl<T: Element> Program<T> {
         mut bind: impl FnMut(&Self, usize, T) -> Result<(Factors, Vec<Slots>)>,
     ) -> Result<()> {
         if slices.run.start == 0 {
-            // The measurements of the last run are freed before this run, so only one set of measurements is in memory.
+            // Frees the measurements of the last run first.
             self.record = Record::default();
             self.bound_bytes = Vec::new();
         }
-        // `holds` is false during the run, because the values of a failed run must not be reused.
+        // The values of a failed run must not be reused.
         let holds = self.all_hold()?;
         self.holds = false;
         let first = slices.run.start;
-        for slice in slices.run {
-            let lasts = if slice > first { Some(ReuseScope::Run) } else { holds.then_some(ReuseScope::Program) };
+        for slice in slices.run.clone() {
+            let lasts = if slice > first || slices.goes_on {
+                Some(ReuseScope::Run)
+            } else {
+                holds.then_some(ReuseScope::Program)
+            };
             self.ranks.iter_mut().for_each(|rank| rank.hold(lasts));
             let beta = if self.plan.begins(slice) { beta } else { T::ONE };
             let (factors, bound) = bind(self, slice, beta)?;
             self.execute(factors, bound, slices.output)?;
+            self.report_slices(slice + 1);
         }
         self.holds = true;
         Ok(())
     }
 
-    /// Whether all ranks still have the values that depend only on constant operands. If one rank must recompute these
-    /// values, all ranks recompute them. Collective.
-    fn all_hold(&self) -> Result<bool> {
+    /// Whether all ranks still have the values of constant operands; otherwise all recompute them. Collective.
+    pub(super) fn all_hold(&self) -> Result<bool> {
         if self.plan.constant.is_empty() || self.world.local_ranks().len() == self.world.ranks() {
             return Ok(self.holds);
         }
@@ -515,22 +523,26 @@ impl<T: Element> Program<T> {
     }
 
     /// Returns the part of a block that belongs to a slice.
-    fn slice_of<'a>(&self, mut view: ArrayViewD<'a, T>, value: &Value, slice: usize) -> ArrayViewD<'a, T> {
+    pub(super) fn slice_of<'a>(&self, mut view: ArrayViewD<'a, T>, value: &Value, slice: usize) -> ArrayViewD<'a, T> {
         for (axis, bounds) in self.slice_bounds(value, slice).into_iter().flatten() {
             view.slice_axis_inplace(axis, bounds);
         }
         view
     }
 
-    fn slice_of_mut<'a>(&self, mut view: ArrayViewMutD<'a, T>, value: &Value, slice: usize) -> ArrayViewMutD<'a, T> {
+    pub(super) fn slice_of_mut<'a>(
+        &self,
+        mut view: ArrayViewMutD<'a, T>,
+        value: &Value,
+        slice: usize,
+    ) -> ArrayViewMutD<'a, T> {
         for (axis, bounds) in self.slice_bounds(value, slice).into_iter().flatten() {
             view.slice_axis_inplace(axis, bounds);
         }
         view
     }
 
-    /// For each sliced dimension of a value (a tensor of the plan), returns the range of indices that belongs to a
-    /// slice. Sliced dimensions are not cut over ranks, so every block has the full extent of these dimensions.
+    /// The index range of a slice in each of a value's sliced dimensions, which every block has in full.
     fn slice_bounds(&self, value: &Value, slice: usize) -> Option<impl Iterator<Item = (Axis, Slice)>> {
         if self.plan.slices.is_empty() {
             return None;
@@ -541,7 +553,7 @@ impl<T: Element> Program<T> {
         Some(sliced.map(|((at, (_, piece)), start)| (Axis(at), Slice::from(start..start + piece))))
     }
 
-    fn execute(&mut self, factors: Factors, bound: Vec<Slots>, output: ResultResidency) -> Result<()> {
+    pub(super) fn execute(&mut self, factors: Factors, bound: Vec<Slots>, output: ResultResidency) -> Result<()> {
         let element = size_of::<T>() as u64;
         let bytes =
             |slots: &Slots| slots.iter().map(|(_, slot)| slot.extents().iter().product::<usize>() as u64).sum::<u64>();
@@ -554,36 +566,10 @@ impl<T: Element> Program<T> {
         self.record.add(&self.ranks, &self.plan, metrics);
         Ok(())
     }
-
-    /// Gathers all blocks of the result into `out` on every rank.
-    fn gather_into(&mut self, block: &DistTensor<T>, out: &mut ArrayViewMutD<T>) -> Result<()> {
-        let value = self.plan.output();
-        let everywhere = Distribution::replicated(self.plan.ranks());
-        if self.gather.is_none() {
-            let ranks = self.plan.ranks();
-            let plan = Plan::redistribution(
-                &self.plan.output_shape(),
-                self.plan.dtype,
-                &value.distribution,
-                &everywhere,
-                ranks,
-            );
-            self.gather = Some(Box::new(Program::compile(&self.world, &plan)?));
-        }
-        let Some(gather) = &mut self.gather else { return Ok(()) };
-        let rank = self.world.local_ranks().start;
-        let slots = bind(gather.ranks[0].schedule(), |buffer| match buffer.home {
-            Home::Operand(_) => block.block(rank).map(|block| Slot::borrowed(&block)),
-            Home::Output => Some(Slot::borrowed_mut(out)),
-            Home::Arena | Home::Exchange => None,
-        });
-        gather.record = Record::default();
-        gather.execute(Factors::new(T::ONE, T::ZERO), vec![slots], ResultResidency::Whole)
-    }
 }
 
 /// Binds the buffers of operands and output to the user's memory.
-fn bind(schedule: &Schedule, mut slot: impl FnMut(&Buffer) -> Option<Slot>) -> Slots {
+pub(super) fn bind(schedule: &Schedule, mut slot: impl FnMut(&Buffer) -> Option<Slot>) -> Slots {
     let users = schedule.buffers.iter().filter(|buffer| matches!(buffer.home, Home::Operand(_) | Home::Output)).count();
     let mut slots = Slots::with_capacity(users);
     slots.extend(schedule.buffers.iter().enumerate().filter_map(|(id, buffer)| Some((id, slot(buffer)?))));
@@ -594,7 +580,7 @@ fn region_of(buffer: &Buffer) -> Option<&Region> {
     buffer.place.as_ref().map(|place| &place.region)
 }
 
-/// The bounds of a region that is a single box. Even cuts always produce such regions.
+/// The bounds of a region that is a single box, as after even cuts.
 pub(super) fn only_box(region: &Region) -> Bounds {
     region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
 }

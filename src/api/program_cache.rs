@@ -1,9 +1,7 @@
-//! Caches compiled programs, so calls in a loop do not plan and compile again.
+//! Caches one thread's compiled programs for calls in a loop, and evicts the least recently used first.
 //!
-//! A cache belongs to one thread, because programs do. The least recently used programs are evicted first.
-//!
-//! Invariants: A key contains everything on which the plan and the program depend. After a call, the buffers of all
-//! programs have at most [`MAX_BYTES`] bytes in total, and the cache contains no program whose run has failed.
+//! Invariants: A key contains everything on which the plan and the program depend. After a call, all buffers have at
+//! most [`MAX_BYTES`] bytes in total, and no program has a failed run.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -17,14 +15,13 @@ use crate::kernel::Element;
 use crate::machine::Machine;
 use crate::plan::PlanOptions;
 
-/// Maximum number of programs in a cache. A coupled-cluster iteration has about a hundred different contractions.
+/// Maximum number of programs; a coupled-cluster iteration has about a hundred contractions.
 const MAX_PROGRAMS: usize = 256;
-/// Maximum total number of bytes in the intermediates and packing workspace of a cache's programs. For larger programs,
-/// the time to plan and compile is negligible compared to the time to run.
+/// Maximum total bytes of intermediates and packing workspace. The time to plan and compile larger programs is
+/// negligible.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Programs that were compiled for earlier calls in this process, on one rank. [`einsum`](crate::einsum()) uses one
-/// cache per thread.
+/// Programs of earlier calls in this process, on one rank. [`einsum`](crate::einsum()) uses one cache per thread.
 ///
 /// ```
 /// use einsum_dist::{PlanOptions, ProgramCache, ndarray::Array2};
@@ -51,7 +48,6 @@ pub struct ProgramCache {
     bytes: u64,
 }
 
-/// Everything on which a plan and its compiled program depend.
 #[derive(Debug, PartialEq)]
 struct Key {
     expression: String,
@@ -99,7 +95,7 @@ impl fmt::Debug for ProgramCache {
 }
 
 impl ProgramCache {
-    /// An empty cache. Its programs compute in the current rayon pool of each call.
+    /// An empty cache. Its programs compute in each call's rayon pool.
     pub fn new() -> ProgramCache {
         ProgramCache::default()
     }
@@ -113,10 +109,10 @@ impl ProgramCache {
         ProgramCache { world, entries: HashMap::new(), calls: 0, count: 0, bytes: 0 }
     }
 
-    /// Passes the program for this expression, these shapes, these options and the element type `T` to `run`, and
-    /// compiles the program if the cache does not contain it. `options.dtype` is ignored.
+    /// Passes the program for these arguments and the element type `T` to `run`, after compiling it if it is not in the
+    /// cache. `options.dtype` is ignored.
     ///
-    /// Cost: For a program in the cache, a few hundred nanoseconds in addition to `run`.
+    /// Cost: in the cache, a few hundred nanoseconds in addition to `run`.
     ///
     /// # Errors
     /// The same as for [`Problem::parse`], [`Problem::shapes`], [`Shaped::plan`](crate::Shaped::plan) and `run`.
@@ -141,11 +137,11 @@ impl ProgramCache {
             unreachable!("the key contains the element type")
         };
         let outcome = run(program);
-        // A run may allocate workspace, for example for operands with other strides.
+        // A run may allocate workspace.
         let bytes = entry.program.held_bytes();
         self.bytes = self.bytes - entry.bytes + bytes;
         (entry.bytes, entry.last_call) = (bytes, self.calls);
-        // A program that would fill the cache alone must not evict all others.
+        // A large program must not evict all others.
         if outcome.is_err() || bytes > MAX_BYTES {
             self.remove(hash, at);
         }
@@ -153,7 +149,7 @@ impl ProgramCache {
         outcome
     }
 
-    /// Compiles a program, adds it to the cache, and returns its position among the entries with this hash.
+    /// Compiles a program, and returns its position among the entries with this hash.
     fn add<T: Element>(&mut self, hash: u64, key: Key) -> Result<usize> {
         let shaped = Problem::parse(&key.expression)?.shapes(&key.shapes)?;
         let plan = shaped.plan(&Machine::new(1, key.threads), &key.options.clone().dtype(T::DTYPE))?;

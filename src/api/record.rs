@@ -1,17 +1,14 @@
-//! Stores the local ranks' measurements of one run. To save memory, a run may consist of several slices, which repeat
-//! the contractions for different indices of some dimensions.
+//! Stores the local ranks' measurements of one run.
 //!
-//! A run with a single slice stores the metrics of its ranks and the time of each step. A run with several slices
-//! stores sums over all slices, and also the individual metrics of the first slices. The first slice is always stored.
-//! Further slices are stored until the stored slices would have more than [`MAX_RECORDED_TASKS`] tasks in total across
-//! all ranks.
+//! A run with several slices stores sums over all of them, and the metrics of the first ones; a single slice has
+//! metrics and the time of each step. The first slice is always stored, further ones up to [`MAX_RECORDED_TASKS`] tasks
+//! in total.
 
 use crate::exec::{Metrics, RankProgram};
 use crate::plan::Plan;
 use crate::timeline::Busy;
 
-/// Maximum number of tasks in the stored slices, in total across all ranks. The limit keeps the memory for these slices
-/// to a few megabytes. It also keeps traces small enough for viewers to open.
+/// Maximum tasks in the stored slices across all ranks: a few megabytes, and small enough for trace viewers.
 const MAX_RECORDED_TASKS: usize = 1 << 18;
 
 /// Measurements of one run.
@@ -26,9 +23,16 @@ pub(super) struct Record {
     node_seconds: Vec<Vec<f64>>,
     /// Number of slices that have run.
     ran: usize,
+    /// Number of slices that were taken from a checkpoint.
+    pub(super) resumed: usize,
 }
 
 impl Record {
+    /// Measurements of a run that takes some slices from a checkpoint.
+    pub(super) fn resuming(resumed: usize) -> Record {
+        Record { resumed, ..Record::default() }
+    }
+
     /// Adds the metrics of the next slice.
     pub(super) fn add(&mut self, programs: &[RankProgram], plan: &Plan, metrics: Vec<Metrics>) {
         self.ran += 1;
@@ -49,7 +53,7 @@ impl Record {
             self.busy.iter_mut().zip(busy(programs, &metrics)).for_each(|(sum, more)| sum.add(more));
         }
         let tasks = metrics.iter().map(|rank| rank.tasks.len()).max().unwrap_or(0);
-        // The stored slices must be consecutive, so once a slice has been omitted, no later slice is stored.
+        // Stored slices must be consecutive.
         if self.slices.is_empty()
             || (self.slices.len() + 1 == self.ran && self.ran * tasks * ranks <= MAX_RECORDED_TASKS)
         {
@@ -57,7 +61,7 @@ impl Record {
         }
     }
 
-    /// Metrics for each local rank. The duration of a task is its total over all slices.
+    /// Metrics for each local rank. Durations are totals over all slices.
     pub(super) fn metrics(&self) -> &[Metrics] {
         match &self.slices[..] {
             [only] if self.sum.is_empty() => only,
@@ -73,6 +77,11 @@ impl Record {
     /// Seconds for each value in the plan, indexed by local rank and value, summed over all slices.
     pub(super) fn node_seconds(&self) -> &[Vec<f64>] {
         &self.node_seconds
+    }
+
+    /// Number of slices that have run.
+    pub(super) fn ran(&self) -> usize {
+        self.ran
     }
 
     /// Metrics of the first slices, indexed by slice and local rank.

@@ -1,5 +1,5 @@
-//! Distributes an array from rank 0, changes the distribution of a tensor, and gathers a tensor on every process. Each
-//! function runs a program that consists of one redistribution.
+//! Distributes an array from rank 0, redistributes a tensor, and gathers a tensor on every process, each with a program
+//! of one redistribution.
 
 use ndarray::{ArrayD, ArrayViewD};
 
@@ -36,8 +36,8 @@ impl<T: Element> DistTensor<T> {
         source.redistribute(world, distribution)
     }
 
-    /// Returns the same tensor in a different distribution. Each rank receives only elements that it does not have yet.
-    /// Collective. Cost: Every call plans and compiles. The old and the new tensor are in memory at the same time.
+    /// Returns the same tensor in a different distribution. Each rank receives only what it lacks. Collective. Cost:
+    /// Every call plans and compiles. Both tensors are in memory at the same time.
     ///
     /// # Errors
     /// If the new distribution cuts a dimension that the tensor does not have. If the old or new distribution needs
@@ -51,8 +51,8 @@ impl<T: Element> DistTensor<T> {
         Ok(moved)
     }
 
-    /// Returns the whole tensor on every process, as a row-major array. Collective. Cost: During the call, a process
-    /// needs memory for one copy of the whole tensor per local rank, in addition to the result.
+    /// Returns the whole tensor on every process, as a row-major array. Collective. Cost: a process needs memory for
+    /// one more copy of the whole tensor per local rank.
     ///
     /// # Errors
     /// If memory runs out or the run fails.

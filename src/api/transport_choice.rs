@@ -1,7 +1,6 @@
-//! Chooses the transport between the processes of a world, and caches the measurements on which this choice is based.
+//! Chooses the transport between processes, and caches the measurements for this.
 //!
-//! All processes use the choice of rank 0. A cache file is valid for one combination of host, number of ranks, number
-//! of ranks on this host, and MPI library.
+//! A cache file is valid for one host, number of ranks in all and on this host, and MPI library.
 
 use crate::comm::mpi::{Communicator, Endpoint, Route, Routes};
 use crate::comm::{CommError, Transport};
@@ -11,8 +10,8 @@ use super::{Error, Result, cache, host};
 /// Version of the cache file format.
 const FORMAT: u32 = 3;
 
-/// Creates the endpoint of this process. Collective. If processes request different transports, the message transport
-/// is used until a later check reports that the processes' arguments differ.
+/// Creates the endpoint of this process. Collective. If requests differ, the message transport is used until a later
+/// check reports it.
 ///
 /// # Errors
 /// If MPI fails or the requested transport is not available.
@@ -47,8 +46,7 @@ fn auto(communicator: &Communicator) -> Result<Endpoint> {
     }
 }
 
-/// Returns the routes that an earlier world measured on this host. If no such routes are cached, measures them.
-/// Collective.
+/// Returns the routes cached for this host, or measures them. Collective.
 fn remembered(communicator: &Communicator) -> Result<Routes> {
     let hosts = communicator.all_gather_bytes(host::name().as_bytes())?;
     let here = hosts.iter().filter(|name| **name == host::name().as_bytes()).count();

@@ -55,12 +55,10 @@ pub(super) fn expect_fit(shape: &[usize], distribution: &Distribution, ranks: us
     distribution.fits_shape(shape, ranks).map_err(wrong)
 }
 
-/// Minimum size in bytes of an array for which a trial allocation is made. For smaller arrays, the cost of a trial
-/// allocation outweighs its benefit.
+/// Minimum bytes of an array for a trial allocation, which does not pay for smaller ones.
 const MIN_TRIAL_BYTES: usize = 1 << 30;
 
-/// Checks that there is enough memory for an array with this shape, because a failed allocation would abort the
-/// process.
+/// Checks the memory for this array, because a failed allocation would abort the process.
 pub(super) fn expect_memory<T: Element>(rank: usize, shape: &[usize]) -> Result<()> {
     let elements = shape.iter().try_fold(1usize, |elements, &extent| elements.checked_mul(extent));
     let bytes = elements.and_then(|elements| elements.checked_mul(size_of::<T>())).unwrap_or(usize::MAX);

@@ -29,8 +29,8 @@ use crate::comm::Transport;
 #[cfg(feature = "mpi")]
 use crate::comm::mpi::{Communicator, Mpi, family, library_version};
 
-/// The ranks that run programs. A world is not `Send`, because the thread that creates it also communicates while a
-/// program runs. Clones refer to the same world.
+/// The ranks that run programs. It is not `Send`, because the thread that creates it also communicates during runs.
+/// Clones refer to the same world.
 ///
 /// | | ranks | threads |
 /// |---|---|---|
@@ -38,8 +38,7 @@ use crate::comm::mpi::{Communicator, Mpi, family, library_version};
 /// | [`World::in_process`] | threads of this process | per rank, a communication thread and a pool of workers |
 /// | `World::mpi`, `World::from_communicator` (feature `mpi`) | processes | the caller communicates; a pool computes |
 ///
-/// "Collective" means that every process in the world must make the call, and that all processes must make their
-/// collective calls in the same order.
+/// "Collective" means that every process must make the call, in the same order of collective calls.
 ///
 /// ```
 /// use einsum_dist::World;
@@ -52,17 +51,17 @@ pub struct World(Rc<Shared>);
 pub(super) struct Shared {
     pub(super) members: Members,
     crews: RefCell<BTreeMap<usize, Rc<Vec<Crew>>>>,
-    /// The placement of the local ranks; `None` until [`World::place`] has chosen it.
+    /// The placement of the local ranks; `None` before [`World::place`].
     pub(super) placed: RefCell<Option<AgreedPlacement>>,
     pub(super) options: RunOptions,
     moved: Cell<Moved>,
     not_send: PhantomData<*const ()>,
 }
 
-/// The ranks of a world, which are represented differently for each kind of world.
+/// The ranks of each kind of world.
 pub(super) enum Members {
     Single {
-        /// The pool in which the rank computes; `None` for the current pool of the calling thread.
+        /// The pool in which the rank computes; `None` for the caller's current pool.
         pool: Option<Arc<rayon::ThreadPool>>,
     },
     InProcess {
@@ -75,8 +74,7 @@ pub(super) enum Members {
 
 #[cfg(feature = "mpi")]
 pub(super) struct MpiMembers {
-    // Fields are dropped in this order, because the endpoint and the communicator must be dropped before MPI is
-    // finalised.
+    // Fields are dropped in this order: the endpoint and the communicator before MPI is finalised.
     pub(super) endpoint: RefCell<Option<crate::comm::Endpoint>>,
     pub(super) communicator: Communicator,
     transport: String,
@@ -87,9 +85,8 @@ impl World {
     fn of(members: Members, options: RunOptions) -> World {
         #[cfg(feature = "mpi")]
         if let Members::Mpi(members) = &members {
-            // The closure also runs if a collective call times out. `remove_temporaries` returns a guard, which is
-            // forgotten so that its lock is never released. No thread can then create another file. A second removal
-            // would block on this lock, so it is skipped.
+            // A collective call that times out also runs this. The guard of `remove_temporaries` is forgotten, so that
+            // no thread can create another file; a second removal would block on its lock.
             let removed = Cell::new(false);
             members.communicator.before_abort(move || {
                 if !removed.replace(true) {
@@ -107,12 +104,12 @@ impl World {
         }))
     }
 
-    /// A world of one rank, which runs on the calling thread and its current rayon pool. No threads are started.
+    /// A world of one rank, on the calling thread and its current rayon pool; starts no threads.
     pub fn single() -> World {
         World::of(Members::Single { pool: None }, RunOptions::default())
     }
 
-    /// Like [`World::single`], but computes in `pool`. A program enters the pool only if its tasks are large enough for
+    /// Like [`World::single`], but computes in `pool`. A program enters it only for tasks that are large enough for
     /// several threads. Worlds on different threads may share a pool.
     ///
     /// ```
@@ -131,14 +128,13 @@ impl World {
         World::of(Members::Single { pool: Some(pool) }, RunOptions::default())
     }
 
-    /// A world of `ranks` ranks (at least 1) inside this process. Each rank has a communication thread and a pool of
-    /// workers.
+    /// A world of `ranks` ranks (at least 1) in this process, each with a communication thread and a pool of workers.
     pub fn in_process(ranks: usize) -> World {
         World::of(Members::InProcess { ranks: ranks.max(1), bytes_per_second: None }, RunOptions::default())
     }
 
-    /// Like [`World::in_process`], but transfers between each pair of ranks are slowed down to `bytes_per_second`.
-    /// Values below 1 are raised to 1.
+    /// Like [`World::in_process`], with transfers between each pair of ranks slowed down to `bytes_per_second`, at
+    /// least 1.
     pub fn throttled(ranks: usize, bytes_per_second: f64) -> World {
         let members = Members::InProcess { ranks: ranks.max(1), bytes_per_second: Some(bytes_per_second.max(1.0)) };
         World::of(members, RunOptions::default())
@@ -148,8 +144,8 @@ impl World {
     /// already initialised it. Collective.
     ///
     /// # Errors
-    /// If there is no launcher, if the launcher belongs to a different MPI implementation, or if MPI was initialised
-    /// without thread support.
+    /// Without a launcher, with a launcher of a different MPI implementation, or if MPI was initialised without thread
+    /// support.
     #[cfg(feature = "mpi")]
     pub fn mpi() -> Result<World> {
         World::mpi_by(Transport::Auto)
@@ -167,8 +163,7 @@ impl World {
         World::of_mpi(mpi, communicator, transport)
     }
 
-    /// A world of the processes in the user's communicator, which is duplicated and not changed. Collective over this
-    /// communicator.
+    /// A world of the processes in the user's communicator, which is duplicated. Collective over this communicator.
     ///
     /// # Errors
     /// The same as for [`World::mpi`].
@@ -179,8 +174,8 @@ impl World {
         World::of_mpi(mpi, communicator, Transport::Auto)
     }
 
-    /// The family of MPI libraries for which this program is compiled, `MPICH` or `Open MPI`, and the text with which
-    /// the library that the process has loaded describes itself. May be called before MPI is initialised.
+    /// The MPI family of this build, `MPICH` or `Open MPI`, and the loaded library's description of itself. May be
+    /// called before MPI is initialised.
     #[cfg(feature = "mpi")]
     pub fn mpi_library() -> (&'static str, String) {
         (family(), library_version())
@@ -195,7 +190,7 @@ impl World {
         Ok(World::of(Members::Mpi(Box::new(members)), RunOptions::default()))
     }
 
-    /// Sets the options for running programs, such as overlap, the number of transfers in flight, and the timeout.
+    /// Sets the options for runs.
     ///
     /// # Panics
     /// If programs or clones of the world already exist.
@@ -208,9 +203,8 @@ impl World {
         World(Rc::new(Shared { options, ..shared }))
     }
 
-    /// Releases the memory that processes share, and finalises MPI if this world initialised it. Dropping a world does
-    /// neither, because both steps wait for the other processes. All programs, tensors, outputs and clones of the world
-    /// must be dropped first. Collective.
+    /// Releases shared memory, and finalises MPI if this world initialised it. Dropping a world does neither, because
+    /// both wait for other processes. All programs, tensors, outputs and clones must be dropped first. Collective.
     ///
     /// # Errors
     /// If a program, an output or a clone of the world still exists, or if MPI fails.
@@ -222,9 +216,8 @@ impl World {
             Members::Mpi(members) => {
                 let MpiMembers { endpoint, communicator, mpi, .. } = *members;
                 endpoint.into_inner().map_or(Ok(()), crate::comm::Endpoint::close)?;
-                // A process that has entered MPI_Finalize no longer makes progress on the communication of other
-                // processes. Without these pauses on all processes, one in five runs between hosts hung (MPICH 4.0 with
-                // UCX over TCP).
+                // A process in MPI_Finalize no longer makes progress on others' communication. Without these pauses,
+                // one in five runs between hosts hung (MPICH 4.0 with UCX over TCP).
                 for _ in 0..2 {
                     communicator.barrier()?;
                     std::thread::sleep(Duration::from_millis(1));
@@ -255,7 +248,7 @@ impl World {
         }
     }
 
-    /// Whether rank 0, which is the rank that prints, is in this process.
+    /// Whether rank 0, which prints, is in this process.
     pub fn is_root(&self) -> bool {
         self.local_ranks().start == 0
     }
@@ -287,13 +280,12 @@ impl World {
         }
     }
 
-    /// Number of threads with which the rank of a world of one rank computes.
+    /// Number of threads of the rank of a world of one rank.
     pub(super) fn threads(&self) -> usize {
         self.pool().map_or_else(rayon::current_num_threads, rayon::ThreadPool::current_num_threads)
     }
 
-    /// Number of bytes that the local ranks have moved in all runs of this world, including redistributions and
-    /// gathers.
+    /// Number of bytes that the local ranks have moved in all runs, including redistributions and gathers.
     pub fn moved(&self) -> Moved {
         self.0.moved.get()
     }
@@ -307,13 +299,12 @@ impl World {
         &self.0
     }
 
-    /// Checks that the processes of this world and their hosts have enough memory for a plan, including its operands
-    /// and result. Each rank needs `beside` more bytes for other purposes. Process limits and control group limits are
-    /// taken into account. Collective.
+    /// Checks that processes and hosts have enough memory for a plan with its operands and result, and `beside` more
+    /// bytes per rank. Process and control group limits count. Collective.
     ///
     /// # Errors
-    /// If the plan is for a different number of ranks. If the ranks in a process or on a host need more memory than is
-    /// available; the error then contains the number of missing bytes.
+    /// If the plan is for a different number of ranks. If the ranks of a process or host need more than is available,
+    /// with the number of missing bytes.
     pub fn check_memory(&self, plan: &Plan, beside: u64) -> Result<()> {
         self.agree(self.expect_plan(plan))?;
         let bytes = self.local_ranks().map(|rank| plan.peak_bytes(rank).saturating_add(beside));
@@ -332,9 +323,8 @@ impl World {
         }))
     }
 
-    /// Number of bytes that every process in this world can allocate in addition to the memory for a plan. This is the
-    /// minimum over all processes, or `u64::MAX` if there is no limit. The memory for the plan must not be allocated
-    /// yet. Collective.
+    /// Minimum bytes that any process can allocate beside a plan; `u64::MAX` without a limit. The plan must not be
+    /// allocated yet. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -348,7 +338,7 @@ impl World {
         Ok(all.iter().filter_map(|bytes| Some(u64::from_le_bytes(*bytes.first_chunk()?))).min().unwrap_or(0))
     }
 
-    /// The total number of bytes that the processes on this host need, and the number of these processes. Collective.
+    /// The total bytes that this host's processes need, and their number. Collective.
     fn needed_here(&self, needs: u64) -> Result<(u64, u64)> {
         let mine = format!("{}\n{needs}", host::name());
         let everyone = self.all_gather(mine.as_bytes())?;
@@ -366,26 +356,24 @@ impl World {
         Err(Error::Usage(format!("the plan is for {} ranks, the world has {}", plan.ranks(), self.ranks())))
     }
 
-    /// Checks that the number of ranks and the number of workers per rank do not exceed the limits of the planner.
+    /// Checks the numbers of ranks and workers against the planner's limits.
     pub(super) fn expect_size(&self, workers: usize) -> Result<()> {
         Machine::new(self.ranks(), workers)
             .check()
             .map_err(|why| Error::Usage(format!("a world cannot be that large: {why}")))
     }
 
-    /// Makes all processes agree on whether all of them have succeeded. Every process passes its own result, and its
-    /// value is returned only if no process has failed. Collective.
+    /// Returns this process's value only if no process has failed. Collective.
     ///
     /// # Errors
-    /// If any process has failed. A process that has failed returns its own error; every other process returns the
-    /// error of the lowest rank that has failed.
+    /// If any process has failed: its own error there, and that of the lowest failed rank elsewhere.
     pub fn agree<V>(&self, mine: Result<V>) -> Result<V> {
         match &self.0.members {
             Members::Single { .. } | Members::InProcess { .. } => mine,
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => {
-                // The first character distinguishes input errors from failures, so all processes return the same exit
-                // code. The host's name and the message follow.
+                // The first character marks input errors, so that all exit codes are equal; the host's name and the
+                // message follow.
                 let outcome = mine.as_ref().map(drop).map_err(|error| {
                     format!("{}{}\n{}", if error.is_input() { 'i' } else { 'r' }, host::name(), error.for_other_ranks())
                 });
@@ -421,7 +409,7 @@ impl World {
     /// # Errors
     /// If MPI fails or a process sends a value of a different type.
     pub(super) fn gather<V: Serialize + DeserializeOwned>(&self, mine: &V) -> Result<Vec<V>> {
-        // The values consist of numbers, names and lists, so serialising them into memory cannot fail.
+        // Serialising numbers, names and lists into memory cannot fail.
         let all = self.all_gather(&serde_json::to_vec(mine).unwrap_or_default())?;
         let parsed = all.iter().map(|bytes| serde_json::from_slice(bytes)).collect::<std::result::Result<Vec<V>, _>>();
         parsed.map_err(|error| Error::Usage(format!("a rank sent no measurements: {error}")))
@@ -435,15 +423,15 @@ impl World {
         Ok(named.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
-    /// Prints a message and aborts all processes of an MPI run. In other worlds, prints the message and exits this
-    /// process. Used for failures that other ranks cannot detect. Incomplete output files are removed first.
+    /// Prints a message, and aborts all processes of an MPI run or exits this process. This is for failures that other
+    /// ranks cannot detect; incomplete output files are removed first.
     pub fn abort(&self, message: &str) -> ! {
         match &self.0.members {
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => members.communicator.abort(1, message),
             Members::Single { .. } | Members::InProcess { .. } => {
                 let _removed = remove_temporaries();
-                // A failed write is ignored, because a panic would exit the process with a different exit code.
+                // A panic would change the exit code.
                 let _ = writeln!(std::io::stderr(), "einsum-dist: {message}");
                 std::process::exit(1)
             }
@@ -452,8 +440,7 @@ impl World {
 }
 
 impl Shared {
-    /// The placement of a local rank. If [`World::place`] has not placed the rank, the rank may use all cores of the
-    /// process.
+    /// The placement of a local rank, which is all cores of the process before [`World::place`].
     pub(super) fn place_of(&self, rank: usize) -> RankPlacement {
         if let Some(place) = self.placed.borrow().as_ref().and_then(|placed| placed.places.get(rank)) {
             return place.clone();
@@ -473,19 +460,17 @@ impl Shared {
         placed.iter().flat_map(|placed| &placed.places).any(|place| place.spare || !place.workers.is_empty())
     }
 
-    /// Runs `work` on the workers of a local rank if [`World::place`] has placed them, and otherwise on the calling
-    /// thread.
+    /// Runs `work` on a local rank's workers if they are placed, otherwise on the calling thread.
     pub(super) fn by_workers<V: Send>(&self, rank: usize, work: impl FnOnce() -> V + Send) -> V {
         let ready = self.placed.borrow().as_ref().map(|placed| (placed.places.len(), placed.workers));
-        // If the threads cannot be started, the calling thread does the work, and a later run reports the error.
+        // A later run reports that threads cannot be started.
         match ready.and_then(|(ranks, workers)| self.crews(ranks, workers).ok()) {
             Some(crews) => crews[rank].pool.install(work),
             None => work(),
         }
     }
 
-    /// The workers of the local ranks. Each value of `workers` has a separate set of threads, which are started when
-    /// the value is first used.
+    /// The workers of the local ranks, started when this value of `workers` is first used.
     pub(super) fn crews(&self, ranks: usize, workers: usize) -> Result<Rc<Vec<Crew>>> {
         if let Some(crews) = self.crews.borrow().get(&workers) {
             return Ok(crews.clone());

@@ -5,9 +5,8 @@
 //! ringer      change something, see asleep = 1, count `rung`, wake  ------------->
 //! ```
 //!
-//! Invariant: after the sleeper has announced its sleep and before it sleeps, it checks every event that it waits for.
-//! Each side stores, executes a full fence, and then loads the word that the other side stores. At least one of the two
-//! loads therefore returns the value that the other side has just stored.
+//! Invariant: between announcing its sleep and sleeping, the sleeper checks every event that it waits for. Each side
+//! stores, executes a full fence, and loads the other's word, so at least one sees the other's store.
 
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -23,7 +22,7 @@ pub(super) struct Word {
     asleep: AtomicU32,
 }
 
-/// The bell of one rank. Every rank of its node can ring it.
+/// The bell of one rank, which every rank of its node can ring.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bell(NonNull<Word>);
 
@@ -34,7 +33,7 @@ unsafe impl Send for Bell {}
 unsafe impl Sync for Bell {}
 
 impl Bell {
-    /// Size of a bell in bytes. It includes padding, so that a bell shares no cache line with its neighbours.
+    /// Bytes of a bell, padded so that bells share no cache line.
     pub(super) const BYTES: usize = 128;
 
     /// # Safety
@@ -56,7 +55,7 @@ impl Bell {
         unsafe { self.0.as_ref() }
     }
 
-    /// Wakes the sleeper if there is one. Cost: a fence, and a system call if a thread sleeps.
+    /// Wakes the sleeper, if any. Cost: a fence, and a system call if a thread sleeps.
     pub(super) fn ring(&self) {
         fence(Ordering::SeqCst);
         if self.word().asleep.load(Ordering::Relaxed) != 0 {
@@ -65,8 +64,8 @@ impl Bell {
         }
     }
 
-    /// Sleeps until the bell rings or `longest` has passed. Announces the sleep first, then calls `ready`, and does not
-    /// sleep if `ready` returns true.
+    /// Announces the sleep, calls `ready`, and unless it returns true, sleeps until the bell rings or `longest` has
+    /// passed.
     pub(super) fn sleep(&self, longest: Duration, ready: impl FnOnce() -> bool) {
         let word = self.word();
         word.asleep.store(1, Ordering::Relaxed);

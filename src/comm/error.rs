@@ -5,11 +5,10 @@
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum CommError {
-    /// The two ends disagree about the number of bytes in a transfer, which is a bug in the schedule.
+    /// The two ends disagree about the size of a transfer, which is a bug in the schedule.
     #[error("a transfer from rank {from} to rank {to} has {sent} bytes at its source and {expected} at its target")]
     Size { from: usize, to: usize, sent: u64, expected: u64 },
-    /// Like [`CommError::Size`], but the source has more bytes than the target expects, and the target cannot determine
-    /// the number of bytes at the source.
+    /// Like [`CommError::Size`], if the source has more bytes than the target expects, which cannot determine how many.
     #[error("a transfer from rank {from} to rank {to} has more than the {expected} bytes that its target expects")]
     Longer { from: usize, to: usize, expected: u64 },
     /// MPI cannot be started, or cannot be used as requested.

@@ -1,14 +1,13 @@
 //! Finds the signals that this process's parent made it ignore, as `nohup` does with SIGHUP.
 //!
-//! UCX, which is loaded together with MPICH, installs a handler for SIGHUP before `main` and so hides the parent's
-//! choice. A program that needs to know this choice invokes
-//! [`remember_ignored_signals!`](crate::remember_ignored_signals) outside any function. The loader then calls a
-//! function that queries the kernel, before it initialises any library. Without the macro, [`is_ignored`] reads `/proc`
-//! on its first call. On systems without `/proc`, [`is_ignored`] then returns false for every signal.
+//! UCX, which MPICH loads, installs a handler for SIGHUP before `main` and so hides the parent's choice.
+//! [`remember_ignored_signals!`](crate::remember_ignored_signals), outside any function of a program, makes the loader
+//! query the kernel before it initialises any library. Without it, [`is_ignored`] reads `/proc` on its first call, and
+//! returns false where there is none.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bit N - 1 is set if signal N is ignored. The top bit is set once the mask has been filled.
+/// Bit N - 1 is set if signal N is ignored, and the top bit once the mask is filled.
 static IGNORED: AtomicU64 = AtomicU64::new(0);
 const INITIALISED_BIT: u64 = 1 << 63;
 
@@ -27,8 +26,7 @@ fn masked(status: &str) -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0) & !INITIALISED_BIT
 }
 
-/// Fills the mask. The loader calls this function before it initialises any library, so the function makes system calls
-/// directly and calls no library function that needs initialisation.
+/// Fills the mask. The loader calls this before it initialises any library, so it makes system calls directly.
 #[doc(hidden)]
 #[cfg(target_os = "linux")]
 pub extern "C" fn remember() {
@@ -56,7 +54,7 @@ pub extern "C" fn remember() {
     IGNORED.store(ignored, Ordering::Relaxed);
 }
 
-/// Number of words reserved for the kernel's `sigaction` struct, which is smaller on every architecture.
+/// Number of words for the kernel's `sigaction` struct, enough for every architecture.
 #[cfg(target_os = "linux")]
 const ACTION_WORDS: usize = 16;
 
@@ -64,7 +62,7 @@ const ACTION_WORDS: usize = 16;
 const SIGNAL_SET_BYTES: usize = if cfg!(any(target_arch = "mips", target_arch = "mips64")) { 16 } else { 8 };
 
 /// Makes [`is_ignored`] report the signals that were ignored before any library was initialised. Use it once in a
-/// program, outside any function, and not in a shared library.
+/// program (not a shared library), outside any function.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! remember_ignored_signals {

@@ -1,13 +1,12 @@
-//! Moves bytes between ranks of one process. The receiver copies directly from the sender's buffer.
+//! Moves bytes between ranks of one process by copies from the sender's buffer.
 //!
-//! The sender puts an offer into a mailbox. An offer contains read leases, which are rights to read boxes (strided
-//! blocks) of the sender's buffers. Each ordered pair of ranks has its own mailbox. The receiver drops the leases after
-//! it has copied the bytes. A send therefore completes exactly when its bytes have been read (a rendezvous without
-//! buffering).
+//! The sender puts an offer with read leases (rights to read boxes, i.e. strided blocks, of its buffers) into a
+//! mailbox. Each ordered pair of ranks has its own mailbox. The receiver drops them after copying, so a send completes
+//! exactly when its bytes have been read (rendezvous).
 //!
-//! A *throttled* fabric delays the completion of every copy until a link of the given bandwidth would have delivered
-//! the bytes. The link between a sender and a receiver carries one transfer at a time. Waiting for a link uses no
-//! processor time. Throttling exists for tests and benchmarks of how transfers overlap with computation.
+//! A *throttled* fabric delays the completion of every copy until a link of this bandwidth would have delivered it.
+//! Each link carries one transfer at a time, and waiting takes no processor time. This is for tests and benchmarks of
+//! overlap.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -36,8 +35,7 @@ struct Offer {
 }
 
 impl Fabric {
-    /// Connects `ranks` ranks. If `bytes_per_second` is set, each ordered pair of ranks is connected by a throttled
-    /// link with this bandwidth.
+    /// Connects `ranks` ranks, each ordered pair by a link throttled to `bytes_per_second` if set.
     pub fn new(ranks: usize, bytes_per_second: Option<f64>) -> Arc<Fabric> {
         Arc::new(Fabric {
             ranks,
@@ -53,7 +51,7 @@ impl Fabric {
         Endpoint { fabric: self.clone(), rank, sends: Vec::new(), recvs: Vec::new(), links: vec![None; self.ranks] }
     }
 
-    /// Stops the run on every rank. The next poll by each rank returns [`CommError::Peer`] with the first failure.
+    /// Stops the run on every rank. Each rank's next poll returns [`CommError::Peer`] with the first failure.
     pub fn fail(&self, rank: usize, message: &str) {
         lock(&self.failure).get_or_insert_with(|| (rank, message.to_owned()));
         self.wakers.iter().for_each(Waker::wake);
@@ -88,7 +86,7 @@ struct PendingRecv {
     ticket: usize,
     peer: usize,
     into: Vec<WriteLease>,
-    /// The offer, and the time at which the throttled link delivers its bytes. Set once the bytes have been copied.
+    /// The offer, once copied, and the time at which the throttled link delivers it.
     arriving: Option<(Instant, Offer)>,
 }
 
@@ -99,7 +97,7 @@ pub struct Endpoint {
     rank: usize,
     sends: Vec<PendingSend>,
     recvs: Vec<PendingRecv>,
-    /// For each rank, the time at which the throttled link from that rank becomes free.
+    /// For each rank, when the throttled link from it becomes free.
     links: Vec<Option<Instant>>,
 }
 
@@ -133,8 +131,7 @@ impl Endpoint {
         });
         let mut at = 0;
         while at < self.recvs.len() {
-            // Transfers from one rank to another match in posting order. A receive therefore waits until every receive
-            // that was posted before it for the same peer has its offer.
+            // Transfers between two ranks match in posting order, so a receive waits for the offers of earlier ones.
             let peer = self.recvs[at].peer;
             let first = self.recvs[..at].iter().all(|earlier| earlier.peer != peer || earlier.arriving.is_some());
             if first && self.recvs[at].arriving.is_none() {
@@ -198,8 +195,7 @@ impl Endpoint {
 }
 
 impl Drop for Endpoint {
-    /// Removes the offers that remain in the mailboxes after a failed run, because they contain leases on this rank's
-    /// buffers.
+    /// Removes the offers of a failed run, which lease this rank's buffers.
     fn drop(&mut self) {
         for send in &self.sends {
             lock(&self.fabric.mailboxes[self.rank * self.fabric.ranks + send.peer]).clear();
@@ -207,7 +203,7 @@ impl Drop for Endpoint {
     }
 }
 
-/// Copies the source boxes, in sequence, into the target boxes.
+/// Copies the source boxes in sequence into the target boxes.
 fn copy(from: &[ReadLease], into: &mut [WriteLease]) -> Result<(), OutOfMemory> {
     let same = from.len() == into.len() && from.iter().zip(into.iter()).all(|(f, i)| f.extents() == i.extents());
     if same {

@@ -1,10 +1,8 @@
 //! Detects the MPI launcher that started this process, from its environment variables.
 //!
-//! Builds without MPI also contain this module. Such builds do not support several ranks, and use this module to report
-//! an error if a launcher started several processes. Only environment variables are read; no process is contacted and
-//! nothing is initialised. A process may inherit the variables of an outer launcher in addition to those of its own
-//! launcher. [`launchers`] then returns both launchers, and a caller that knows the size of the world can select the
-//! launcher whose size matches.
+//! Builds without MPI use it to report that they do not support a launcher's several processes. Nothing is contacted or
+//! initialised. A process may also inherit an outer launcher's variables; [`launchers`] returns both, and a caller that
+//! knows the size of the world can select.
 
 use std::fmt;
 
@@ -33,10 +31,9 @@ impl fmt::Display for LauncherKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launcher {
     pub kind: LauncherKind,
-    /// The rank that the launcher assigned. If MPI cannot start, rank 0 reports the error for all ranks.
+    /// The assigned rank; if MPI cannot start, rank 0 reports the error for all.
     pub rank: usize,
-    /// The number of processes started. `None` for a PMIx launcher other than Slurm, because PMIx variables do not
-    /// contain this number.
+    /// The number of processes; `None` for PMIx launchers other than Slurm, whose variables lack it.
     pub size: Option<usize>,
 }
 
@@ -62,7 +59,7 @@ fn detect(variable: impl Fn(&str) -> Option<String>) -> Vec<Launcher> {
         .into_iter()
         .filter_map(|(kind, rank, size)| Some(Launcher { kind, rank: number(rank)?, size: number(size) }))
         .collect();
-    // Open MPI's mpirun is itself a PMIx server, so its PMIx variables provide no further information.
+    // Open MPI's mpirun is itself a PMIx server.
     if found.iter().any(|launcher| launcher.kind == LauncherKind::OpenMpi) {
         found.retain(|launcher| launcher.kind != LauncherKind::Pmix);
     }

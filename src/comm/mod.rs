@@ -1,8 +1,8 @@
 //! Moves bytes between ranks, and lets all ranks agree on a value. A transfer moves boxes (strided blocks of buffers).
 //!
-//! An [`Endpoint`] belongs to the communication thread of one rank. The thread posts transfers ([`Endpoint::send`],
-//! [`Endpoint::recv`]), polls ([`Endpoint::poll`]) and sleeps ([`Endpoint::idle`]). Two ranks post the transfers
-//! between them in the same order, and sends match receives by this order alone.
+//! An [`Endpoint`] belongs to the communication thread of one rank. It posts transfers ([`Endpoint::send`],
+//! [`Endpoint::recv`]), polls ([`Endpoint::poll`]) and sleeps ([`Endpoint::idle`]). Sends match receives only by the
+//! order in which both ranks post their transfers.
 //!
 //! ```text
 //! rank 0                               rank 1
@@ -10,9 +10,8 @@
 //! poll -> [{7, 4096 bytes}]            poll -> [{4, 4096 bytes}]         R's boxes, row-major, now hold B's
 //! ```
 //!
-//! Invariants: Every transfer completes at both ends, or the run fails. Each end counts the bytes that it moves. A
-//! transfer of 0 bytes is never posted. This module is independent of tasks and schedules, and does not retry a failed
-//! transfer.
+//! Invariants: every transfer completes at both ends, which count its bytes, or the run fails; a transfer of 0 bytes is
+//! never posted. Tasks and schedules are unknown here, and failed transfers are not retried.
 
 #[cfg(feature = "mpi")]
 mod bell;
@@ -33,8 +32,8 @@ use std::time::Duration;
 
 use crate::memory::{ReadLease, WriteLease};
 
-/// A finished transfer. `ticket` is the number that the caller passed to [`Endpoint::send`] or [`Endpoint::recv`], and
-/// `bytes` is the number of bytes that this end moved.
+/// A finished transfer: the `ticket` from [`Endpoint::send`] or [`Endpoint::recv`], and the `bytes` that this end
+/// moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
     pub ticket: usize,
@@ -43,7 +42,7 @@ pub struct Completion {
 
 /// One rank's end of a transport.
 pub enum Endpoint {
-    /// Connects ranks of one process. The receiver copies each transfer once. Its bandwidth can be limited.
+    /// Connects ranks of one process, with one copy per transfer and an optional limit of the bandwidth.
     InProcess(in_process::Endpoint),
     /// Connects ranks that are processes of an MPI program.
     #[cfg(feature = "mpi")]
@@ -61,8 +60,8 @@ macro_rules! each {
 }
 
 impl Endpoint {
-    /// Frees the memory that the ranks share. Dropping an endpoint does not free this memory. If ranks are processes,
-    /// this call is collective and waits for all ranks.
+    /// Frees the memory that the ranks share, unlike dropping an endpoint. If ranks are processes, this is collective
+    /// and waits for all of them.
     ///
     /// # Errors
     /// If MPI fails.
@@ -74,7 +73,7 @@ impl Endpoint {
         }
     }
 
-    /// Starts sending the boxes `from`, one after the other, to rank `peer`, and returns immediately.
+    /// Starts sending the boxes `from`, in sequence, to rank `peer`.
     ///
     /// # Errors
     /// If the transport refuses the transfer.
@@ -82,7 +81,7 @@ impl Endpoint {
         each!(self, end => end.send(ticket, peer, from))
     }
 
-    /// Starts receiving from rank `peer` into the boxes `into`, one after the other, and returns immediately.
+    /// Starts receiving from rank `peer` into the boxes `into`, in sequence.
     ///
     /// # Errors
     /// If the transport refuses the transfer.
@@ -90,7 +89,7 @@ impl Endpoint {
         each!(self, end => end.recv(ticket, peer, into))
     }
 
-    /// Makes progress and appends finished transfers to `done`; never blocks. Returns whether it made any progress.
+    /// Makes progress, appends finished transfers to `done`, and returns whether it made any; never blocks.
     ///
     /// # Errors
     /// If a transfer fails, its sizes differ at the two ends, or a peer has stopped the run.
@@ -98,17 +97,17 @@ impl Endpoint {
         each!(self, end => end.poll(done))
     }
 
-    /// Sleeps until an event may have occurred, but no longer than `longest`. `in_flight` is true if any transfer of
-    /// this rank is in flight. `computing` is true if workers of this rank are busy.
+    /// Sleeps until an event may have occurred, at most for `longest`. `in_flight`: any transfer of this rank is;
+    /// `computing`: its workers are busy.
     pub fn idle(&mut self, in_flight: bool, computing: bool, longest: Duration) {
         each!(self, end => end.idle(in_flight, computing, longest))
     }
 
-    /// Tells the endpoint whether the calling thread has a core of its own. If so, the thread does not sleep while
-    /// transfers need polling.
+    /// Tells the endpoint whether the calling thread has a core of its own, and should not sleep while transfers need
+    /// polling.
     pub fn spin(&mut self, spin: bool) {
         match self {
-            // Every event wakes the thread, so it can always sleep.
+            // Every event wakes the thread.
             Endpoint::InProcess(_) => {}
             #[cfg(feature = "mpi")]
             Endpoint::Mpi(end) => end.spin(spin),
@@ -117,12 +116,12 @@ impl Endpoint {
         let _ = spin;
     }
 
-    /// Returns the waker with which other threads of this rank wake the thread that sleeps in [`Endpoint::idle`].
+    /// Returns the waker for the thread that sleeps in [`Endpoint::idle`].
     pub fn waker(&self) -> Waker {
         each!(self, end => end.waker())
     }
 
-    /// Peak number of bytes that the endpoint has allocated to pack boxes that are not dense.
+    /// Peak bytes that the endpoint has allocated to pack boxes.
     pub fn packing_bytes(&self) -> usize {
         each!(self, end => end.packing_bytes())
     }

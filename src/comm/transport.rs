@@ -5,7 +5,7 @@ use std::str::FromStr;
 /// A transport between the processes of an MPI program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Transport {
-    /// The fastest transport in a short measurement, chosen separately within nodes and between nodes.
+    /// The fastest in a short measurement, within nodes and between nodes separately.
     #[default]
     Auto,
     /// Memory that the processes of a node share, and messages between nodes.

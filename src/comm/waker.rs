@@ -7,21 +7,20 @@ use std::time::Duration;
 use super::bell::Bell;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-/// A flag on which one thread sleeps and which many threads may raise. Cloning is cheap.
+/// A flag on which one thread sleeps and which many may raise; clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Waker(Arc<(Mutex<State>, Condvar)>);
 
 #[derive(Debug, Default)]
 struct State {
     raised: bool,
-    /// If set, the thread sleeps on this bell instead of on the condition variable, because other processes must also
-    /// be able to wake the thread.
+    /// If set, the thread sleeps on this bell, which other processes can ring, instead of the condition variable.
     #[cfg(feature = "mpi")]
     bell: Option<Bell>,
 }
 
 impl Waker {
-    /// Raises the flag and wakes the sleeping thread. If no thread sleeps, the next sleep returns immediately.
+    /// Raises the flag and wakes the sleeping thread, or lets the next sleep return immediately.
     pub fn wake(&self) {
         let mut state = self.state();
         state.raised = true;
@@ -38,9 +37,9 @@ impl Waker {
         waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0.raised = false;
     }
 
-    /// Sleeps on `bell` until it rings or `longest` has passed, and lowers the flag afterwards. Raising the flag also
-    /// rings this bell. Does not sleep if the flag is raised or `ready` returns true; both are checked after the sleep
-    /// has been announced, so no wake-up is lost.
+    /// Sleeps on `bell`, which raising the flag also rings, until it rings or `longest` has passed, and lowers the
+    /// flag. Does not sleep if the flag is raised or `ready` returns true; both are checked after announcing the sleep,
+    /// so no wake-up is lost.
     #[cfg(feature = "mpi")]
     pub(super) fn sleep_on(&self, bell: Bell, longest: Duration, ready: impl FnOnce() -> bool) {
         bell.sleep(longest, || self.take() || ready());

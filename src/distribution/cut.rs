@@ -1,11 +1,10 @@
-//! Defines cuts. A cut describes how one axis of a grid of ranks divides the indices of a dimension into tiles, one
-//! tile per coordinate of the axis.
+//! Defines cuts: how one axis of a grid of ranks divides a dimension into tiles.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Intervals, tile_bounds};
 
-/// The rule by which one axis of a grid of ranks divides a dimension into tiles, one tile per coordinate of the axis.
+/// The rule by which an axis of a grid of ranks divides a dimension into tiles, one per coordinate.
 ///
 /// ```
 /// # use einsum_dist::Cut;
@@ -17,16 +16,15 @@ use super::{Intervals, tile_bounds};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cut {
-    /// One contiguous tile per coordinate. The sizes of tiles differ by at most one index, and larger tiles come first.
+    /// One contiguous tile per coordinate, larger ones first, with sizes that differ by at most one.
     #[default]
     Even,
-    /// Block-cyclic tiles. Consecutive blocks of `block` indices are assigned to the coordinates round-robin.
+    /// Block-cyclic tiles: blocks of `block` indices go to the coordinates round-robin.
     Cyclic {
         /// The number of indices in a block, which is at least 1.
         block: usize,
     },
-    /// Tiles that end at these ascending indices. The list has one index fewer than the axis has coordinates, because
-    /// the last tile ends at the extent. Tiles beyond the extent are empty.
+    /// Tiles that end at these ascending indices, and the last at the extent. Tiles beyond the extent are empty.
     At(Vec<usize>),
 }
 
@@ -36,10 +34,9 @@ impl Cut {
     pub fn tile(&self, extent: usize, parts: usize, index: usize) -> Intervals {
         match self {
             Cut::Even => Intervals::from(tile_bounds(extent, parts, index)),
-            // A single coordinate has all indices. They are stored as one interval instead of one per block.
+            // A single coordinate has all indices as one interval.
             Cut::Cyclic { .. } if parts == 1 => Intervals::from(0..extent),
-            // The products may saturate. A saturated product is at least as large as any extent, so the tile is still
-            // correct.
+            // A saturated product is at least as large as any extent.
             Cut::Cyclic { block } => {
                 let starts = (index.saturating_mul(*block)..extent).step_by(parts.saturating_mul(*block));
                 Intervals::ascending(starts.map(|start| start..start.saturating_add(*block).min(extent)))
@@ -75,8 +72,7 @@ impl Cut {
         }
     }
 
-    /// An upper bound for the number of separate intervals in a tile. A block-cyclic tile has one interval per round of
-    /// the round-robin assignment. Cost: O(1).
+    /// An upper bound for the intervals in a tile: one per round of a block-cyclic cut. Cost: O(1).
     pub(super) fn pieces(&self, extent: usize, parts: usize) -> usize {
         match self {
             Cut::Cyclic { block } if parts > 1 => extent.div_ceil(parts.saturating_mul((*block).max(1))),
@@ -84,8 +80,8 @@ impl Cut {
         }
     }
 
-    /// The text that follows the name of the cut dimension in `Distribution::describe`. It is empty for an even cut.
-    /// For other cuts, it is, for example, ` cyclic(2)` or ` at(1,9)`.
+    /// The text after the name of the cut dimension in `Distribution::describe`: empty for an even cut, otherwise, for
+    /// example, ` cyclic(2)` or ` at(1,9)`.
     pub(super) fn describe(&self) -> String {
         match self {
             Cut::Even => String::new(),

@@ -1,18 +1,16 @@
-//! Defines the errors for invalid grids of ranks, and for grids that do not match a tensor or the number of ranks in a
-//! run.
+//! Defines the errors for invalid grids of ranks, and for grids that do not match a tensor or a run.
 
-/// An invalid grid of ranks, or a grid that does not match a tensor or the number of ranks in a run.
+/// An invalid grid of ranks, or one that does not match a tensor or the number of ranks in a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum GridError {
     /// An axis has no ranks.
     #[error("axis {axis} of the grid has no rank")]
     NoRank { axis: usize },
-    /// A cut is invalid for its axis. Its number of tiles is not the number of ranks along the axis, its indices are
-    /// not ascending, or its cyclic blocks are empty.
+    /// A cut is invalid for its axis: a wrong number of tiles, indices that do not ascend, or empty cyclic blocks.
     #[error("axis {axis} of the grid has {ranks} ranks, which its cut does not divide a dimension among")]
     Cut { axis: usize, ranks: usize },
-    /// The number of places in the grid (the product over its axes) overflows.
+    /// The number of places (the product over the axes) overflows.
     #[error("it needs {axes} ranks, more than 64 bits count")]
     Places { axes: String },
     /// The number of the last rank in the grid overflows.
@@ -27,7 +25,7 @@ pub enum GridError {
     /// The grid needs more ranks than the run has.
     #[error("it needs {needed} ranks, and there are {ranks}")]
     Ranks { needed: usize, ranks: usize },
-    /// A block would consist of too many separate boxes. Their number is limited because schedules list every box.
+    /// A block would consist of too many separate boxes, all of which schedules list.
     #[error(
         "blocks of rank 0 would be {pieces} separate pieces, {most} at most are possible: take larger cyclic blocks"
     )]

@@ -5,13 +5,11 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
-/// A set of indices of one dimension. Invariant: the intervals are sorted, disjoint and nonempty, and two adjacent
-/// intervals are merged into one.
+/// A set of indices of one dimension, as sorted, disjoint, nonempty intervals, of which adjacent ones are merged.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Intervals(List);
 
-/// A single interval is stored inline, without a heap allocation. Schedules contain millions of sets, and most have
-/// only one interval.
+/// A single interval, as in most of a schedule's millions of sets, is stored inline.
 type List = SmallVec<[Range<usize>; 1]>;
 
 impl From<Range<usize>> for Intervals {
@@ -36,7 +34,6 @@ impl Intervals {
                 }
             }
         }
-        // Release the spare capacity that `push` has allocated.
         joined.shrink_to_fit();
         Intervals(joined)
     }
@@ -84,8 +81,8 @@ impl Intervals {
         false
     }
 
-    /// The positions of the indices in `run` within this set, counted from its smallest index. `None` unless a single
-    /// interval of the set contains all indices in `run`, or `run` is empty.
+    /// The positions of `run` within this set, counted from its smallest index; `None` unless `run` is nonempty and
+    /// inside a single interval.
     pub fn locate(&self, run: &Range<usize>) -> Option<Range<usize>> {
         let mut before = 0;
         for range in &self.0 {
@@ -98,7 +95,7 @@ impl Intervals {
         run.is_empty().then_some(0..0)
     }
 
-    /// The indices of this set at a range of positions. The smallest index has position 0.
+    /// The indices of this set at a range of positions, from 0.
     pub fn select(&self, positions: &Range<usize>) -> Intervals {
         select(self, std::slice::from_ref(positions))
     }
@@ -108,8 +105,7 @@ impl Intervals {
         select(self, &positions.0)
     }
 
-    /// The positions that the indices in `of` have within this set. `None` if the positions are not contiguous, or if
-    /// an index in `of` is not in this set.
+    /// The positions of the indices `of` within this set; `None` if they are not contiguous or not all in the set.
     pub fn positions(&self, of: &Intervals) -> Option<Range<usize>> {
         let (Some(first), Some(last)) = (of.0.first(), of.0.last()) else { return Some(0..0) };
         let start = self.locate(&(first.start..first.start + 1))?.start;

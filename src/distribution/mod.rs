@@ -1,9 +1,8 @@
 //! Describes how a tensor is distributed over ranks.
 //!
-//! A [`Distribution`] arranges ranks as a grid. An axis of the grid has one of three roles. It cuts one dimension
-//! (evenly, block-cyclically or at given indices; see [`Cut`]), or it replicates the tensor, or its ranks store partial
-//! sums. A rank stores a [`Region`] of the tensor, its *block*. This module only computes with extents; it neither
-//! accesses elements nor communicates.
+//! A [`Distribution`] arranges ranks as a grid. Each axis cuts one dimension (evenly, block-cyclically or at given
+//! indices; see [`Cut`]), replicates the tensor, or has partial sums on its ranks. A rank stores a [`Region`] of the
+//! tensor, its *block*. This module only computes with extents.
 //!
 //! ```text
 //! shape [5, 4] over 3 ranks, cut along dimension 0        rank 0: [0..2, 0..4]

@@ -1,10 +1,8 @@
-//! Defines owners, which assign a rank to each place in a grid. A place is a combination of coordinates, one along each
-//! axis.
+//! Defines owners, which assign a rank to each place in a grid (one coordinate per axis).
 
 use serde::{Deserialize, Serialize};
 
-/// The rank at each place in a grid. The methods have a parameter `axes`, which is the number of coordinates along each
-/// axis, slowest axis first.
+/// The rank at each place in a grid. The parameter `axes` is the number of coordinates along each axis, slowest first.
 ///
 /// ```
 /// # use einsum_dist::distribution::Owners;
@@ -23,8 +21,7 @@ pub enum Owners {
     From(usize),
     /// These distinct ranks, in row-major order.
     Listed(Vec<usize>),
-    /// One stride per axis. To compute the rank at a place, each coordinate is multiplied by the stride of its axis,
-    /// and the products are added. Rank 0 is at the first place.
+    /// One stride per axis: the rank at a place is the sum of coordinates times strides, from rank 0.
     Strided(Vec<usize>),
 }
 
@@ -70,8 +67,7 @@ impl Owners {
         }
     }
 
-    /// The coordinates of a rank, or `None` if the rank is not in the grid. Cost: O(places) for [`Owners::Listed`],
-    /// O(axes) otherwise.
+    /// The coordinates of a rank, if it is in the grid. Cost: O(places) for [`Owners::Listed`], O(axes) otherwise.
     pub fn coordinates(&self, axes: &[usize], rank: usize) -> Option<Vec<usize>> {
         let places = places(axes).unwrap_or(usize::MAX);
         let mut rest = match self {
@@ -127,8 +123,8 @@ impl Owners {
                 let mut some: Vec<(usize, usize)> = strides.iter().copied().zip(axes.iter().copied()).collect();
                 some.retain(|&(_, axis)| axis > 1);
                 some.sort_unstable();
-                // The span of an axis is its stride times its number of coordinates. Ranks are distinct if the stride
-                // of each axis is a multiple of the span of the axis with the next smaller stride.
+                // Ranks are distinct if each stride is a multiple of the span (stride times coordinates) of the axis
+                // with the next smaller stride.
                 let disjoint = |pair: &[(usize, usize)]| {
                     pair[0].0.checked_mul(pair[0].1).is_some_and(|span| pair[1].0.is_multiple_of(span))
                 };
@@ -142,8 +138,7 @@ impl Owners {
 
 /// The number of places in a grid, or `None` on overflow.
 pub(super) fn places(axes: &[usize]) -> Option<usize> {
-    // Multiply with at least 1, so that an axis without coordinates does not hide an overflow in the product of the
-    // other axes.
+    // An axis without coordinates must not hide an overflow.
     axes.iter().try_fold(1usize, |places, &axis| places.checked_mul(axis.max(1)))?;
     Some(axes.iter().product())
 }

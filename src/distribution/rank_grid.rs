@@ -1,4 +1,4 @@
-//! Defines distributions, which arrange ranks as a grid, and computes the block of a tensor that each rank stores.
+//! Defines distributions (ranks as a grid), and computes the block of each rank.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::owners::places;
 use super::{Cut, GridError, Intervals, Owners, Region};
 
-/// The maximum number of separate boxes in one block. The number is limited because schedules list every box.
+/// The maximum number of separate boxes in one block, because schedules list every box.
 const MAX_PIECES: usize = 1 << 20;
 
 /// The effect of one axis of the grid on the tensor.
@@ -23,7 +23,7 @@ pub enum Role {
     },
     /// Ranks that differ only in their coordinate along this axis store the same block.
     Replicate,
-    /// Ranks store partial sums. The tensor is the sum over the coordinates of the axis.
+    /// Ranks store partial sums, which add up to the tensor along the axis.
     Partial,
 }
 
@@ -36,11 +36,10 @@ pub struct Axis {
     pub role: Role,
 }
 
-/// The distribution of a tensor over a grid of ranks. Places in the grid are numbered in row-major order (last axis
-/// fastest). Ranks outside the grid store nothing.
+/// The distribution of a tensor over a grid of ranks. Places are numbered in row-major order; ranks outside the grid
+/// store nothing.
 ///
-/// If several axes cut the same dimension, the first of them divides the dimension into tiles, and each further axis
-/// divides every tile again. The further axes divide positions within a tile, not indices of the tensor.
+/// Further axes that cut the same dimension divide each tile again, by positions within the tile.
 ///
 /// ```
 /// # use einsum_dist::distribution::{Axis, Cut, Distribution, Owners, Role};
@@ -56,16 +55,15 @@ pub struct Axis {
 pub struct Distribution {
     axes: Vec<Axis>,
     owners: Owners,
-    /// The number of places, which is the product of the numbers of coordinates. The constructor has checked that it
-    /// does not overflow.
+    /// The number of places, checked by the constructor not to overflow.
     #[serde(skip_serializing)]
     places: usize,
-    /// One more than the number of the largest rank in the grid. The constructor has checked that it does not overflow.
+    /// One more than the largest rank, checked by the constructor not to overflow.
     #[serde(skip_serializing)]
     end: usize,
 }
 
-/// The axes and owners of a distribution that has been deserialized but not yet validated.
+/// A deserialized distribution, not yet validated.
 #[derive(Deserialize)]
 struct Unchecked {
     axes: Vec<Axis>,
@@ -81,7 +79,7 @@ impl TryFrom<Unchecked> for Distribution {
 }
 
 impl Distribution {
-    /// Returns the distribution with these axes. `owners` assigns a rank to each place in the grid.
+    /// Returns the distribution with these axes, and a rank of `owners` at each place.
     ///
     /// ```
     /// # use einsum_dist::distribution::{Axis, Distribution, Owners, Role};
@@ -114,13 +112,13 @@ impl Distribution {
         Ok(Distribution { axes, owners, places, end })
     }
 
-    /// Like [`Distribution::try_new`], but panics on an error. Only used for axes that this library generates.
+    /// Like [`Distribution::try_new`], but panics on an error, for axes that this library generates.
     fn new_or_panic(axes: Vec<Axis>, owners: Owners) -> Distribution {
         Distribution::try_new(axes, owners).unwrap_or_else(|error| panic!("no grid of ranks: {error}"))
     }
 
     /// Returns the distribution with these axes on consecutive ranks from 0. For axes from a file or a user, use
-    /// [`Distribution::try_new`], which returns errors.
+    /// [`Distribution::try_new`].
     ///
     /// # Panics
     /// If an axis has no ranks, a cut is invalid for the number of ranks along its axis, or the number of places
@@ -151,8 +149,8 @@ impl Distribution {
         })
     }
 
-    /// Like [`Distribution::fits`], but for a tensor with this shape. Also checks the number of separate boxes in a
-    /// block. Cost: O(axes).
+    /// Like [`Distribution::fits`], also for the number of separate boxes in a block of a tensor with this shape. Cost:
+    /// O(axes).
     ///
     /// # Errors
     /// If [`Distribution::fits`] returns an error, or if a block could consist of more than 2^20 separate boxes.
@@ -161,7 +159,7 @@ impl Distribution {
         let (mut extents, mut pieces) = (shape.to_vec(), vec![1usize; shape.len()]);
         for axis in &self.axes {
             if let Role::Cut { dim, how } = &axis.role {
-                // If two axes cut the same dimension, the intervals of a block end at the boundaries of either cut.
+                // Intervals of a block end at the boundaries of all cuts of a dimension.
                 pieces[*dim] = pieces[*dim].saturating_add(how.pieces(extents[*dim], axis.ranks).saturating_sub(1));
                 extents[*dim] = how.largest(extents[*dim], axis.ranks);
             }
@@ -231,12 +229,12 @@ impl Distribution {
         self.places
     }
 
-    /// The number of ranks that a run needs for this distribution, which is one more than the largest rank in the grid.
+    /// The number of ranks that a run needs, one more than the largest rank in the grid.
     pub fn ranks(&self) -> usize {
         self.end
     }
 
-    /// The range from the smallest rank in the grid to the largest, inclusive.
+    /// The range from the smallest to the largest rank in the grid.
     pub fn span(&self) -> Range<usize> {
         self.owners.start()..self.end
     }
@@ -265,9 +263,8 @@ impl Distribution {
         self.owners.rank(&self.extents(), coordinates)
     }
 
-    /// The rank from which `target` reads the block of `holder`. If `target` itself stores a replica of the block, this
-    /// rank is `target`. Otherwise, it is one of the ranks that store a replica. Different targets read from different
-    /// replicas, in order to spread the load. `None` if `holder` has no block.
+    /// The rank from which `target` reads the block of `holder`: itself if it has a replica, otherwise another one with
+    /// a replica. Different targets read from different replicas to spread the load; `None` if `holder` has no block.
     pub fn replica_for(&self, holder: usize, target: usize) -> Option<usize> {
         let mut coordinates = self.coordinates(holder)?;
         let same = self.coordinates(target).is_some_and(|own| {
@@ -292,19 +289,17 @@ impl Distribution {
         self.axes.iter().filter(|axis| axis.role == Role::Replicate).map(|axis| axis.ranks).product()
     }
 
-    /// The number of distinct blocks in the grid, which is at least 1. Different summands of the same block are counted
-    /// separately, and replicas are not.
+    /// The number of distinct blocks, at least 1; summands count separately, replicas do not.
     pub fn parts(&self) -> usize {
         (self.places() / self.replicas().max(1)).max(1)
     }
 
-    /// The number of the replica that `rank` stores, or `None` if the rank is outside the grid. Replicas are numbered
-    /// in row-major order of their coordinates along the replicating axes.
+    /// The replica that `rank` stores, numbered in row-major order along the replicating axes; `None` outside the grid.
     pub fn replica(&self, rank: usize) -> Option<usize> {
         self.number_on(rank, &Role::Replicate)
     }
 
-    /// The ranks that store the same block as `rank`, including `rank`, in order of their replica numbers.
+    /// The ranks with the same block as `rank`, including it, in order of replicas.
     pub fn same_as(&self, rank: usize) -> Vec<usize> {
         let Some(mut coordinates) = self.coordinates(rank) else { return Vec::new() };
         let replica = |mut number: usize| {
@@ -325,7 +320,7 @@ impl Distribution {
         Some(on.fold(0, |number, (axis, coordinate)| number * axis.ranks + coordinate))
     }
 
-    /// The block that `rank` stores, or `None` if the rank is outside the grid.
+    /// The block of `rank`, if it is in the grid.
     pub fn block(&self, shape: &[usize], rank: usize) -> Option<Region> {
         let coordinates = self.coordinates(rank)?;
         let mut dims: Vec<Intervals> = shape.iter().map(|&extent| Intervals::from(0..extent)).collect();
@@ -338,9 +333,8 @@ impl Distribution {
         Some(Region::from(dims))
     }
 
-    /// The ranks whose blocks overlap a region, in ascending order. The search fixes coordinates one axis at a time,
-    /// and drops coordinates whose tile is outside the region. It therefore computes no blocks for most ranks outside
-    /// the region.
+    /// The ranks whose blocks overlap a region, in ascending order. Coordinates are fixed axis by axis and dropped if
+    /// their tile is outside, so most blocks outside are never computed.
     ///
     /// ```
     /// # use einsum_dist::{Axis, Cut, Distribution, Region, Role};
@@ -375,27 +369,27 @@ impl Distribution {
         ranks
     }
 
-    /// The block that `rank` stores, or an empty region if the rank is outside the grid.
+    /// The block of `rank`, or an empty region outside the grid.
     pub fn block_or_empty(&self, shape: &[usize], rank: usize) -> Region {
         self.block(shape, rank).unwrap_or_else(|| {
-            // If the tensor has no dimensions, this region has one element, because such a tensor has no empty region.
-            // To handle this case, callers declare no buffer for a rank outside the grid.
+            // Without dimensions, this region has one element, so callers declare no buffer for a rank outside the
+            // grid.
             Region::from(shape.iter().map(|_| 0..0).collect::<Vec<_>>())
         })
     }
 
-    /// The number of the summand that `rank` stores, or `None` if the rank is outside the grid. Summands are numbered
-    /// in row-major order of their coordinates along the axes of partial sums.
+    /// The summand that `rank` stores, numbered in row-major order along the axes of partial sums; `None` outside the
+    /// grid.
     pub fn summand(&self, rank: usize) -> Option<usize> {
         self.number_on(rank, &Role::Partial)
     }
 
-    /// Whether `rank` stores the first replica of its block. Only the first replica is written to a file.
+    /// Whether `rank` stores the first replica of its block, the one written to files.
     pub fn is_first_replica(&self, rank: usize) -> bool {
         self.replica(rank) == Some(0)
     }
 
-    /// The number of summands whose sum is the tensor. It is 1 if no axis stores partial sums.
+    /// The number of summands of the tensor; 1 without partial sums.
     pub fn summands(&self) -> usize {
         self.axes.iter().filter(|axis| axis.role == Role::Partial).map(|axis| axis.ranks).product()
     }

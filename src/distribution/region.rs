@@ -1,5 +1,4 @@
-//! Defines regions of a tensor. A region is a Cartesian product of index sets, one per dimension. A box is a region in
-//! which every index set is a single interval.
+//! Defines regions of a tensor (Cartesian products of one index set per dimension) and boxes (with single intervals).
 
 use std::ops::Range;
 
@@ -20,7 +19,7 @@ pub fn is_empty(bounds: &[Range<usize>]) -> bool {
     bounds.iter().any(Range::is_empty)
 }
 
-/// The elements of the box `from` outside the box `hole`, as disjoint boxes. `from` must contain `hole`.
+/// The elements of the box `from` outside the box `hole` in it, as disjoint boxes.
 pub fn without(from: &[Range<usize>], hole: &[Range<usize>]) -> Vec<Bounds> {
     let mut rest = from.to_vec();
     let mut pieces = Vec::new();
@@ -37,7 +36,7 @@ pub fn without(from: &[Range<usize>], hole: &[Range<usize>]) -> Vec<Bounds> {
     pieces
 }
 
-/// A Cartesian product of index sets, one per dimension. A tensor without dimensions has only one region, which has one
+/// A Cartesian product of index sets, one per dimension. A tensor without dimensions has only one region, of one
 /// element.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Region(Vec<Intervals>);
@@ -65,7 +64,7 @@ impl Region {
         &self.0
     }
 
-    /// The number of indices in each dimension, which is the shape of a dense array that stores the region.
+    /// The number of indices in each dimension, the shape of a dense array of the region.
     pub fn extents(&self) -> Vec<usize> {
         self.0.iter().map(Intervals::len).collect()
     }
@@ -80,14 +79,14 @@ impl Region {
         self.0.iter().any(Intervals::is_empty)
     }
 
-    /// The elements that are in both regions. Both must be regions of the same tensor.
+    /// The elements in both regions of the same tensor.
     pub fn intersect(&self, other: &Region) -> Region {
         debug_assert!(self.0.len() == other.0.len());
         Region(self.0.iter().zip(&other.0).map(|(a, b)| a.intersect(b)).collect())
     }
 
-    /// The union of two regions. `None` unless they are adjacent intervals along one dimension and equal in all other
-    /// dimensions.
+    /// The union of two regions that are adjacent intervals along one dimension and equal in all others; otherwise
+    /// `None`.
     pub fn joined(&self, other: &Region) -> Option<Region> {
         let mut differ = self.0.iter().zip(&other.0).enumerate().filter(|(_, (a, b))| a != b);
         let (dim, (a, b)) = differ.next().filter(|_| self.0.len() == other.0.len())?;
@@ -105,7 +104,7 @@ impl Region {
         self.0.iter().zip(&other.0).all(|(a, b)| a.meets(b))
     }
 
-    /// The boxes that make up the region, in row-major order of their first elements. An empty region has no boxes.
+    /// The boxes of the region, in row-major order of their first elements; none if it is empty.
     pub fn boxes(&self) -> Vec<Bounds> {
         let mut boxes: Vec<Bounds> = vec![Vec::new()];
         for dim in &self.0 {
@@ -123,27 +122,24 @@ impl Region {
         boxes
     }
 
-    /// The boxes that make up the region. Each is returned as a box of the tensor, and as a box of a dense array that
-    /// stores the region.
+    /// The boxes of the region, each in the tensor and in a dense array of the region.
     pub fn stored_boxes(&self) -> impl Iterator<Item = (Bounds, Bounds)> {
         self.boxes().into_iter().filter_map(|bounds| Some((bounds.clone(), self.locate(&bounds)?)))
     }
 
-    /// Converts a box of the tensor to a box of a dense array that stores this region. `None` unless the region
-    /// contains the box, and each interval of the box is inside a single interval of the region.
+    /// Converts a box of the tensor to a box of a dense array of this region. `None` unless each interval of the box is
+    /// inside a single interval of the region.
     pub fn locate(&self, bounds: &[Range<usize>]) -> Option<Bounds> {
         each_dim(self.0.iter().zip(bounds).map(|(dim, run)| dim.locate(run)))
     }
 
-    /// The position of the region `of` in a dense array that stores this region. `None` if `of` is not a single box in
-    /// that array.
+    /// The position of the region `of` in a dense array of this region; `None` if it is not a single box there.
     pub fn positions(&self, of: &Region) -> Option<Bounds> {
         each_dim(self.0.iter().zip(&of.0).map(|(dim, of)| dim.positions(of)))
     }
 }
 
-/// Collects the ranges if all are `Some`. The list has no spare capacity, because schedules contain a very large number
-/// of these lists.
+/// Collects the ranges if all are `Some`, without spare capacity, because schedules have very many of these lists.
 fn each_dim(ranges: impl ExactSizeIterator<Item = Option<Range<usize>>>) -> Option<Bounds> {
     let mut bounds = Vec::with_capacity(ranges.len());
     for range in ranges {

@@ -1,4 +1,4 @@
-//! Stores `alpha` and `beta` of a run in a type that is independent of the element type.
+//! Stores `alpha` and `beta` of a run, independent of the element type.
 
 use num_complex::Complex;
 

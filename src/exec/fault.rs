@@ -30,7 +30,7 @@ impl RunError {
         RunError::new(rank, None, error)
     }
 
-    /// Converts a communication error. `task` is the transfer for which the rank waited.
+    /// Converts the error of a communication for which the rank waited (`task`).
     pub fn comm(rank: usize, task: Option<TaskId>, error: CommError) -> RunError {
         let from_peer = matches!(error, CommError::Peer { .. });
         RunError { from_peer, ..RunError::new(rank, task, error) }
@@ -50,7 +50,7 @@ impl std::fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Maximum duration of an injected silence in seconds. No reasonable test waits longer.
+/// Maximum seconds of an injected silence, beyond any reasonable test.
 const MAX_SILENCE_SECONDS: u64 = 3600;
 
 /// A fault that can be injected.
@@ -66,15 +66,14 @@ pub enum Fault {
     Silence(u64),
 }
 
-/// A fault on one rank. Its text form is `worker@RANK`, `communication@RANK`, `allocation@RANK`, `silence@RANK` (60
-/// seconds) or `silence3@RANK` (3 seconds). If the text ends with `:RUN`, the fault first occurs in the run with this
-/// number. Runs are numbered from 0, and each slice is one run.
+/// A fault on one rank, in text `worker@RANK`, `communication@RANK`, `allocation@RANK`, `silence@RANK` (60 seconds) or
+/// `silence3@RANK` (3 seconds). A suffix `:RUN` is the first run with it, counted from 0; each slice is one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injection {
     pub rank: usize,
     pub fault: Fault,
-    /// The number of the first run in which the fault occurs. The fault also occurs in all later runs. Must be 0 for an
-    /// allocation fault, because memory is allocated before the first run.
+    /// The first run with the fault, which all later runs have too. 0 for an allocation fault, because memory is
+    /// allocated before the first run.
     pub run: usize,
 }
 
@@ -88,8 +87,7 @@ impl Fault {
     }
 }
 
-/// Seed for random pauses before tasks, which provoke rare orders of events in tests. Each pause is shorter than 200
-/// microseconds.
+/// Seed for random pauses (below 200 microseconds) before tasks, which provoke rare orders of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delays(pub u64);
 

@@ -1,5 +1,5 @@
-//! Runs a rank that has no peers. Its tasks run in program order on the calling thread and the current rayon pool. Only
-//! the branches of a section, which compute independent subtrees, run in parallel.
+//! Runs a rank without peers: its tasks in program order on the calling thread and the current rayon pool, but the
+//! branches of a section (independent subtrees) in parallel.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,8 +46,7 @@ impl Run<'_> {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Runs branches of a section (independent subtrees) in parallel. `metrics` has one entry for each task in these
-    /// branches, in order.
+    /// Runs branches of a section in parallel; `metrics` has one entry per task, in order.
     fn side_by_side(&self, branches: &[Range<TaskId>], metrics: &mut [TaskMetric]) -> Result<(), RunError> {
         match branches {
             [] => Ok(()),
@@ -62,8 +61,7 @@ impl Run<'_> {
     }
 
     fn one_by_one(&self, tasks: Range<TaskId>, metrics: &mut [TaskMetric]) -> Result<(), RunError> {
-        // The end time of a task is also the start time of the next, because reading the clock costs as much as a small
-        // product.
+        // Reading the clock costs as much as a small product, so the end of a task is the start of the next.
         let mut now = self.now();
         for (task, metric) in tasks.zip(metrics) {
             if !self.program.is_held(task) {
@@ -78,8 +76,7 @@ impl Run<'_> {
     fn task(&self, task: TaskId) -> Result<(), RunError> {
         let Run { program, store, .. } = self;
         let rank = program.schedule().rank;
-        // Prefetches the operands of the next product, because waiting for memory costs more than computing if products
-        // are small.
+        // Waiting for memory costs more than computing small products.
         if let Some(Action::Work(next)) = program.schedule().tasks.get(task + 1).map(|next| &next.action)
             && let Work::Contract { left, right, .. } = next.as_ref()
         {

@@ -1,5 +1,5 @@
-//! Defines [`Job`], a work task with its leases. A lease is the right to access one box (one range of indices per
-//! dimension) of a buffer. The communication thread passes jobs to the workers.
+//! Defines [`Job`], a work task with its leases (rights to access one box of a buffer), which the communication thread
+//! passes to workers.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::dims::Label;
 use crate::memory::{LeaseError, ReadLease, Store, WriteLease};
 use crate::schedule::{Accumulate, Factor, TaskId, View, Work};
 
-/// A work task that is ready to run on a worker. Dropping the job releases its leases.
+/// A work task that is ready to run; dropping it releases its leases.
 #[derive(Debug)]
 pub struct Job<'a> {
     program: &'a RankProgram,

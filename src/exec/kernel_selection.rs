@@ -1,8 +1,7 @@
 //! Resolves the kernel choice of a plan to a kernel that can run on this machine.
 //!
-//! Invariant: A [`ResolvedKernel`] can run on this machine, in this build, and for the element type passed to
-//! [`ResolvedKernel::resolve`]. If a plan prescribes a kernel that cannot run, an error is returned and no other kernel
-//! is substituted.
+//! Invariant: a [`ResolvedKernel`] can run on this machine, in this build, for its element type; a prescribed kernel
+//! that cannot is an error, never replaced.
 
 use crate::dtype::Dtype;
 use crate::kernel::{available, default_family, has_xsmm, target, widest};
@@ -57,8 +56,7 @@ impl ResolvedKernel {
         }
     }
 
-    /// The name to report. `xsmm` states whether LIBXSMM runs any contraction, and `own` whether this crate's kernels
-    /// run any.
+    /// The name to report, given whether LIBXSMM (`xsmm`) and this crate's kernels (`own`) run any contraction.
     pub const fn name_of(self, xsmm: bool, own: bool) -> &'static str {
         match self {
             ResolvedKernel::Planned { isa, family: KernelFamily::Mixed } if xsmm => match (own, isa) {
@@ -72,7 +70,7 @@ impl ResolvedKernel {
         }
     }
 
-    /// The target of local plans for `threads` threads, or `None` for the reference kernel, which has no local plans.
+    /// The target of local plans on `threads` threads; `None` for the reference kernel, which has none.
     pub fn target(self, threads: usize) -> Option<Target> {
         match self {
             ResolvedKernel::Planned { isa, family } => Some(target(isa, family, threads)),

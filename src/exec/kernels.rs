@@ -1,5 +1,4 @@
-//! Maps a run-time dtype to the kernels for a Rust element type. No other module in `exec` is generic over element
-//! types.
+//! Maps a run-time dtype to the kernels for a Rust element type, the only generic module in `exec`.
 
 use ndarray::CowArray;
 use num_complex::Complex;
@@ -91,7 +90,6 @@ fn contract<T: Element>(
     if let Some((plan, workspace)) = planned.contract(task, &layouts, threads) {
         return kernel::contract_strided(plan, alpha, a, b, beta, c, workspace);
     }
-    // The reference kernel needs no speed.
     let [left, right] = [(left, conjugated[0]), (right, conjugated[1])].map(|(lease, conjugated)| {
         let view = lease.view::<T>();
         if conjugated { CowArray::from(view.mapv(T::conjugate)) } else { CowArray::from(view) }

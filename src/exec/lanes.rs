@@ -1,8 +1,7 @@
-//! Determines which task may start next in each lane of a rank. A lane is the sequence of the rank's work, send or
-//! receive tasks.
+//! Determines which task may start next in each lane (a rank's work, send or receive tasks in sequence).
 //!
-//! Invariant: Each lane starts and completes its tasks in order. A transfer that finishes out of order is marked as
-//! complete only after all earlier transfers in its lane, because the verifier assumes in-order completion.
+//! Invariant: Each lane starts and completes its tasks in order. A transfer that finishes early is complete only after
+//! all earlier ones in its lane, as the verifier assumes.
 
 use crate::schedule::{Lane, Schedule, TaskId};
 
@@ -10,7 +9,7 @@ use crate::schedule::{Lane, Schedule, TaskId};
 enum State {
     Waiting,
     Running,
-    /// Finished, but an earlier task in the same lane has not finished yet.
+    /// Finished, but not an earlier task of the lane.
     Ended,
     Complete,
 }
@@ -28,8 +27,7 @@ pub struct Lanes<'a> {
 }
 
 impl<'a> Lanes<'a> {
-    /// Tasks for which `is_held` returns true are skipped because their results are reused. These tasks are complete
-    /// from the start.
+    /// Tasks for which `is_held` returns true are complete from the start, because their results are reused.
     pub fn new(schedule: &'a Schedule, overlap: bool, is_held: impl Fn(TaskId) -> bool) -> Lanes<'a> {
         let mut order: [Vec<TaskId>; 3] = Default::default();
         let mut states = vec![State::Complete; schedule.tasks.len()];
@@ -55,8 +53,7 @@ impl<'a> Lanes<'a> {
         under_way.first().copied()
     }
 
-    /// Starts and returns the next task in a lane. Returns `None` if no task is left, if the next task must wait for
-    /// other tasks, or if `window` tasks in the lane are in flight already.
+    /// Starts and returns the next task in a lane, unless none is left, it must wait, or `window` tasks are in flight.
     pub fn start(&mut self, lane: Lane, window: usize) -> Option<TaskId> {
         let at = self.next[lane as usize];
         let &task = self.order[lane as usize].get(at)?;
@@ -71,8 +68,7 @@ impl<'a> Lanes<'a> {
         Some(task)
     }
 
-    /// Whether a task may start when work and transfers do not overlap. A work task then waits for all transfers before
-    /// it in the schedule, and a transfer waits for all work tasks before it.
+    /// Without overlap, a work task waits for all transfers before it in the schedule, and a transfer for all work.
     fn conflicting_lanes_are_done(&self, lane: Lane, task: TaskId) -> bool {
         let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
         others.iter().all(|&other| {
@@ -81,7 +77,7 @@ impl<'a> Lanes<'a> {
         })
     }
 
-    /// Marks a task as finished. Finished tasks in its lane become complete, up to the first task that is not finished.
+    /// Marks a task as finished, and completes its lane up to the first unfinished task.
     pub fn finish(&mut self, task: TaskId) {
         self.states[task] = State::Ended;
         let lane = self.schedule.tasks[task].action.lane() as usize;

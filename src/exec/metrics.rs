@@ -5,14 +5,14 @@ use std::time::Instant;
 use crate::schedule::{Action, Lane, Schedule};
 use crate::timeline::Busy;
 
-/// Measurements of one task. All values are 0 if the run skipped the task.
+/// Measurements of one task; 0 if the run skipped it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TaskMetric {
-    /// Start time of the task, in seconds since the start of the run.
+    /// Start in seconds since the start of the run.
     pub start: f64,
-    /// End time of the task, in seconds since the start of the run.
+    /// End in seconds since the start of the run.
     pub end: f64,
-    /// Number of bytes that the transport moved for a transfer; 0 for work.
+    /// Bytes that the transport moved; 0 for work.
     pub bytes: u64,
 }
 
@@ -25,7 +25,7 @@ pub struct Metrics {
     pub tasks: Vec<TaskMetric>,
     /// Seconds from the start of the run to the end of its last task.
     pub seconds: f64,
-    /// Peak number of bytes in the buffers that the program owns, and in workspace for packing.
+    /// Peak bytes in the program's buffers and packing workspace.
     pub owned_bytes: u64,
 }
 
@@ -46,7 +46,7 @@ impl TaskMetric {
 }
 
 impl Metrics {
-    /// Adds the metrics of another run of the same schedule. Durations and bytes of each task are summed.
+    /// Adds another run of the same schedule: durations and bytes of each task are summed.
     pub fn add(&mut self, more: &Metrics) {
         for (task, more) in self.tasks.iter_mut().zip(&more.tasks) {
             task.end += more.end - more.start;
@@ -83,10 +83,9 @@ impl Metrics {
         from.map(|(_, metric)| metric.bytes).sum()
     }
 
-    /// Duration of each node in seconds. A node starts with its first work task or at the end of its first transfer,
-    /// whichever is earlier, and ends with its last task. The time at which a transfer is posted is not used as the
-    /// start, because the bytes may move much later. However, a node without work starts when its first transfer is
-    /// posted. Valid only for the metrics of a single run, not for sums.
+    /// Duration of each node in seconds. A node starts with its first work task or the end of its first transfer (not
+    /// its posting, because bytes may move much later), whichever is earlier, and ends with its last task. Without
+    /// work, it starts when its first transfer is posted. Only for metrics of a single run.
     pub fn node_seconds(&self, schedule: &Schedule, nodes: usize) -> Vec<f64> {
         let mut spans = vec![NodeSpan::default(); nodes];
         for (task, metric) in schedule.tasks.iter().zip(&self.tasks).filter(|(_, metric)| metric.ran()) {
@@ -95,8 +94,7 @@ impl Metrics {
         spans.iter().map(NodeSpan::seconds).collect()
     }
 
-    /// Total times in seconds during which work tasks ran, receives were in flight, or both. Cost: O(n log n) for n
-    /// tasks.
+    /// Total seconds in which work ran, receives were in flight, or both. Cost: O(n log n) for n tasks.
     pub fn busy(&self, schedule: &Schedule) -> Busy {
         let [work, receives] = [Lane::Work, Lane::Recv].map(|lane| {
             let tasks = schedule.tasks.iter().zip(&self.tasks);
@@ -106,8 +104,8 @@ impl Metrics {
     }
 }
 
-/// Times of one node in seconds. These are the start of its first work task, the start (`posted`) and end (`moved`) of
-/// its first transfer, and the end of its last task.
+/// Seconds of one node: the start of its first work task, the start (`posted`) and end (`moved`) of its first transfer,
+/// and its end.
 #[derive(Debug, Clone, Copy)]
 struct NodeSpan {
     work: f64,

@@ -8,15 +8,14 @@
 //!   sleep when there is nothing to do
 //! ```
 //!
-//! An edge makes a task wait for another task. Workers never wait for data, because a task is passed to them only when
-//! its inputs are complete. Each lane (the sequence of a rank's work, send or receive tasks) starts and completes its
-//! tasks in order, as the verifier assumes. A rank without peers runs in the caller's rayon pool and needs no
-//! communication thread (`inline`).
+//! Tasks are passed to workers only when their inputs are complete (edges), so workers never wait for data. Each lane
+//! (a rank's work, send or receive tasks) starts and completes tasks in order, as the verifier assumes. A rank without
+//! peers needs no communication thread (`inline`).
 //!
-//! Tasks access memory only through leases (checked access rights), so an incorrect schedule causes an error instead of
-//! a data race. If a task fails, the run of its rank ends, and the caller stops the other ranks; nothing is retried.
-//! Only the module `kernels` depends on element types; it has one table of functions per dtype. The plan contains all
-//! decisions, except that `kernel_selection` resolves the plan's kernel choice to a kernel of this machine.
+//! Tasks access memory only through leases (checked rights), so a wrong schedule is an error, not a data race. A failed
+//! task ends its rank's run, and the caller stops the others; nothing is retried. Only `kernels` depends on element
+//! types, with one table of functions per dtype. The plan decides everything, except that `kernel_selection` resolves
+//! its kernel choice.
 
 mod factors;
 mod fault;
@@ -44,8 +43,7 @@ use crate::memory::Slot;
 use crate::schedule::{BufferId, Lane};
 use crate::sync::ThreadPool;
 
-/// Selects the work or the transfers of a run, to measure the selected tasks alone. All other tasks are skipped, and
-/// are marked as complete when their dependencies are complete.
+/// Selects work or transfers to measure alone; other tasks are complete when their dependencies are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Only {
     /// Only work tasks run. No bytes move, and no rank waits for a peer.
@@ -57,19 +55,17 @@ pub enum Only {
 /// Options of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunOptions {
-    /// Whether transfers run while workers compute. If false, work and transfers alternate in program order.
+    /// Whether transfers run while workers compute, instead of alternating in program order.
     pub overlap: bool,
-    /// If set, only work or only transfers run, and the values of the result are meaningless. The choice must be the
-    /// same on every rank.
+    /// If set, the same on every rank, only work or transfers run, and the result is meaningless.
     pub only: Option<Only>,
     /// Maximum number of transfers in flight per lane, at least 1.
     pub window: usize,
     /// The run fails if no bytes move for this time while this rank waits for transfers and computes nothing. Processes
-    /// also wait at most this time for each other between runs. `None` means no timeout. The timeout must exceed the
-    /// longest period in which any other rank does not communicate. Such periods occur while the workers of that rank
-    /// compute several tasks in a row and, between runs, while the rank reads, checks or writes files. The timeout must
-    /// also exceed the time to transfer a gigabyte between two ranks. If the ranks are threads of one process, a silent
-    /// rank cannot be killed, so the run fails only when that rank returns.
+    /// also wait at most this long for each other between runs; `None` means no timeout. It must exceed the longest
+    /// silence of any other rank, which may compute several tasks in a row or, between runs, read, check or write
+    /// files. It must also exceed the time to transfer a gigabyte between two ranks. A silent rank in this process
+    /// cannot be killed, so the run fails only when it returns.
     pub timeout: Option<Duration>,
     /// A fault to inject, for tests.
     pub injection: Option<Injection>,
@@ -94,8 +90,8 @@ impl RunOptions {
 pub enum Team<'a> {
     /// The calling thread and its current rayon pool, for ranks without peers.
     Inline,
-    /// The calling thread, which communicates, and a pool, which computes. `on_failure` is called immediately after a
-    /// failure, while a worker may still be computing.
+    /// The calling thread, which communicates, and a pool, which computes; `on_failure` is called immediately, even
+    /// while a worker computes.
     Pool { pool: &'a ThreadPool, endpoint: &'a mut Endpoint, on_failure: &'a mut dyn FnMut(&RunError) },
 }
 
@@ -122,8 +118,7 @@ pub fn run(
             program.close(store);
             Ok(metrics)
         }
-        // Transfers in flight may still hold leases (access rights) on buffers in the store, so the store cannot be
-        // closed yet.
+        // Transfers in flight may hold leases (access rights), so the store cannot be closed yet.
         Err(error) => {
             program.keep_open(store);
             Err(error)

@@ -1,9 +1,8 @@
-//! Caches the local plans for a program's tasks. A task is planned again only if the layout of its tensors changes.
-//! User tensors may have a different layout in every run.
+//! Caches the local plans for a program's tasks. A task is planned again only if the layout of its tensors changes, as
+//! user tensors' may in every run.
 //!
-//! Tasks with equal layouts share one plan, so a ring algorithm of many steps has only a few plans. Different plans
-//! share tables that are equal. Plans for additions, copies and scaling are not cached, because planning them costs no
-//! more than a lookup in the cache.
+//! Tasks with equal layouts share one plan, so a ring of many steps has only a few. Different plans share equal tables.
+//! Plans for additions, copies and scaling cost no more than a lookup, and are not cached.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -14,7 +13,7 @@ use crate::kernel::{MIN_PARALLEL_ELEMENTS, Workspace, plan_unary, target};
 use crate::local_plan::{Body, Isa, KernelFamily, Layout, LocalContract, UnaryPlan, key, plan_contract};
 use crate::schedule::{Schedule, TaskId, View, Work};
 
-/// The plans for the tasks in one branch of a rank, and the workspace into which these tasks pack operands.
+/// The plans for the tasks in one branch of a rank, and their packing workspace.
 #[derive(Debug)]
 pub struct Planned {
     kernel: ResolvedKernel,
@@ -24,8 +23,7 @@ pub struct Planned {
     pub workspace: Workspace,
 }
 
-/// Plans of one kind, indexed by task. `plans` is empty until the first plan is made, because most programs have no
-/// unary steps.
+/// Plans of one kind, indexed by task; empty until the first, because most programs have no unary steps.
 #[derive(Debug)]
 struct CachedPlans<P> {
     tasks: usize,
@@ -40,14 +38,14 @@ struct Entry<P> {
     plan: P,
 }
 
-/// Maximum number of cached plans with which a new plan is compared to find equal tables to share.
+/// Maximum number of cached plans compared with a new plan to share tables.
 const MAX_SHARING_CANDIDATES: usize = 256;
 
 trait Fits {
     /// Whether the plan was made for this layout of tensor number `tensor`.
     fn fits(&self, tensor: usize, layout: &Layout) -> bool;
 
-    /// Makes this plan share the tables that are equal to tables of the cached plan `kept`.
+    /// Shares tables with the cached plan `kept`.
     fn share(&mut self, kept: &Self);
 }
 
@@ -75,9 +73,8 @@ impl<P: Fits> CachedPlans<P> {
         CachedPlans { tasks, plans: Vec::new(), known: HashMap::new() }
     }
 
-    /// Returns the plan for a task whose tensors have these layouts. This can be the task's previous plan, the plan of
-    /// another task with equal layouts, or a new plan. Labels are not compared with those of the previous plan, because
-    /// a task has the same labels in every run.
+    /// Returns the plan for a task with these layouts: its previous plan, that of another task, or a new one. A task
+    /// has the same labels in every run.
     fn of(&mut self, task: TaskId, layouts: &[Layout], threads: usize, make: impl FnOnce() -> P) -> &P {
         let fits = |entry: &Entry<P>| {
             let mut layouts = layouts.iter().enumerate();
@@ -105,8 +102,7 @@ impl<P: Fits> CachedPlans<P> {
         let mut plan = make();
         self.plans[..task].iter().rev().flatten().take(MAX_SHARING_CANDIDATES).for_each(|kept| plan.share(&kept.plan));
         let entry = Arc::new(Entry { threads, plan });
-        // Entries whose plan is no longer used by any task are removed, because layouts of user tensors may change in
-        // every run.
+        // Layouts of user tensors may change in every run, so unused entries are removed.
         if self.known.len() > 2 * self.tasks {
             self.known.retain(|_, entry| entry.strong_count() > 0);
         }
@@ -117,7 +113,7 @@ impl<P: Fits> CachedPlans<P> {
 
 /// The name of the kernels that run the contractions in these schedules.
 pub fn kernel_name(kernel: ResolvedKernel, dtype: Dtype, schedules: impl Iterator<Item = Schedule>) -> &'static str {
-    // Only the name for the mixed family depends on the schedules.
+    // Only the mixed family's name depends on the schedules.
     if !matches!(kernel, ResolvedKernel::Planned { family: KernelFamily::Mixed, .. }) {
         return kernel.name();
     }
@@ -139,8 +135,8 @@ impl Planned {
         Planned { kernel, dtype, contracts, unary, workspace: Workspace::new() }
     }
 
-    /// Plans the tasks in one branch ([`Schedule::branch`]). Assumes that operands and output are dense, like the other
-    /// buffers. Returns the number of workspace elements that the plans need.
+    /// Plans the tasks in one branch ([`Schedule::branch`]), for dense operands and output. Returns the workspace
+    /// elements needed.
     pub fn plan_branch(&mut self, schedule: &Schedule, branch: usize, threads: usize) -> usize {
         let mut elements = 0;
         for (id, task) in schedule.tasks.iter().enumerate().filter(|(id, _)| schedule.branch(*id) == branch) {

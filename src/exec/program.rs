@@ -1,5 +1,4 @@
-//! Compiles a schedule by selecting kernels, planning tasks and allocating buffers. The compiled schedule can run many
-//! times.
+//! Compiles a schedule (kernels, planned tasks, buffers) for many runs.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -17,16 +16,17 @@ pub struct RankProgram {
     verified: Arc<Verified>,
     kernels: Kernels,
     footprint: Arc<Footprint>,
-    /// Slots (addresses, element types and shapes) of the buffers that the program owns. During a run, the slots are in
-    /// the run's store.
+    /// Slots (addresses, element types and shapes) of the program's buffers, which are in the run's store during a run.
     slots: Vec<Option<Slot>>,
     /// Plans for the tasks in each parallel branch.
     planned: Vec<Mutex<Planned>>,
     /// For each value in the plan, whether its contractions apply `alpha`.
     is_result: Vec<bool>,
-    /// Values with this reuse scope or a longer one are already computed, and the next run skips their tasks. A reuse
-    /// scope is the time for which a value stays valid.
+    /// Values with at least this reuse scope (time for which they stay valid) are computed already, and skipped in the
+    /// next run.
     holds: Option<ReuseScope>,
+    /// Whether the next run skips all tasks.
+    rests: bool,
     /// The longest reuse scope of any value.
     longest: ReuseScope,
     left_behind: Option<Arc<Store>>,
@@ -76,6 +76,7 @@ impl RankProgram {
             is_result: (0..spec.values.len()).map(|value| spec.is_result(value)).collect(),
             verified: Arc::new(verified),
             holds: None,
+            rests: false,
             left_behind: None,
             runs: 0,
             threads,
@@ -92,25 +93,29 @@ impl RankProgram {
         self.verified.clone()
     }
 
-    /// Declares that the last run succeeded, and that values with at least the reuse scope `lasts` (the time for which
-    /// a value stays valid) are still valid. If `lasts` is `None`, the next run computes all values.
+    /// Declares that the last run succeeded, and that values with at least the reuse scope `lasts` are valid; `None`
+    /// makes the next run compute all values.
     pub fn hold(&mut self, lasts: Option<ReuseScope>) {
         self.holds = lasts.filter(|&lasts| lasts <= self.longest);
     }
 
-    /// Whether a task is skipped because its value is still valid.
-    pub(super) fn is_held(&self, task: TaskId) -> bool {
-        let schedule = self.schedule();
-        self.holds.is_some_and(|holds| schedule.lasts(schedule.tasks[task].node) >= holds)
+    /// Sets whether the next runs skip all tasks.
+    pub fn rest(&mut self, rests: bool) {
+        self.rests = rests;
     }
 
-    /// Whether any task uses several threads, or several tasks run at the same time, if threads are available.
+    /// Whether a task is skipped because its value is still valid, or because the rank rests.
+    pub(super) fn is_held(&self, task: TaskId) -> bool {
+        let schedule = self.schedule();
+        self.rests || self.holds.is_some_and(|holds| schedule.lasts(schedule.tasks[task].node) >= holds)
+    }
+
+    /// Whether any task uses several threads, or several run at the same time.
     pub fn is_parallel(&self) -> bool {
         self.parallel
     }
 
-    /// Sets the number of threads for the next runs. Tasks that were planned for another number are planned again when
-    /// they run.
+    /// Sets the number of threads for the next runs, in which tasks are planned again if it differs.
     pub fn use_threads(&mut self, threads: usize) {
         self.threads = threads;
     }
@@ -119,14 +124,13 @@ impl RankProgram {
         self.threads
     }
 
-    /// Number of bytes in the memory that the program owns, which is the arena, the exchange buffers and the kernels'
-    /// packing workspace.
+    /// Bytes of the arena, the exchange buffers and the kernels' packing workspace.
     pub fn owned_bytes(&self) -> u64 {
         let workspaces: usize = self.branches().map(|planned| planned.workspace.bytes()).sum();
         (self.footprint.peak() + workspaces) as u64
     }
 
-    /// Opens the store for a run. `bound` is the user's memory for the buffers of operands and output.
+    /// Opens the store for a run. `bound` is the user's memory for operands and output.
     pub(super) fn open(&mut self, bound: Vec<(BufferId, Slot)>) -> Result<Arc<Store>, RunError> {
         self.runs += 1;
         let mut slots = std::mem::take(&mut self.slots);
@@ -154,12 +158,12 @@ impl RankProgram {
         self.slots = store.close();
     }
 
-    /// Keeps the store after a failed run, because transfers may still hold leases (access rights) on its buffers.
+    /// Keeps the store after a failed run, because transfers may hold leases (access rights).
     pub(super) fn keep_open(&mut self, store: Arc<Store>) {
         self.left_behind = Some(store);
     }
 
-    /// Closes the store that a failed run left behind. Must be called only when no transfer is in flight.
+    /// Closes the store of a failed run; no transfer may be in flight.
     pub fn recover(&mut self) {
         if let Some(store) = self.left_behind.take() {
             self.close(store);
@@ -176,8 +180,7 @@ impl RankProgram {
         self.branches().map(|planned| planned.families()).fold([false; 2], either)
     }
 
-    /// The plans for the branch that contains a task. Tasks in a branch run one after the other, so the lock never
-    /// blocks.
+    /// The plans for the branch that contains a task. They run one after the other, so the lock never blocks.
     pub(super) fn planned(&self, task: TaskId) -> MutexGuard<'_, Planned> {
         lock(&self.planned[self.schedule().branch(task)])
     }
@@ -199,6 +202,6 @@ impl RankProgram {
 }
 
 fn lock(planned: &Mutex<Planned>) -> MutexGuard<'_, Planned> {
-    // A panic cannot leave a plan incomplete, because each plan is stored by one assignment.
+    // Each plan is one assignment, so a panic cannot leave it incomplete.
     planned.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

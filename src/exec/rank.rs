@@ -18,8 +18,7 @@ use crate::sync::{Mutex, Scope, ThreadPool};
 /// Maximum duration of a sleep if no event wakes the thread earlier.
 const MAX_SLEEP: Duration = Duration::from_millis(20);
 
-/// Finished tasks, as reported by workers. Each entry has the task, its outcome, and its start and end time in seconds
-/// since the start of the run.
+/// Finished tasks from workers, with the outcome, and start and end in seconds since the start of the run.
 type Finished = Mutex<Vec<(TaskId, Result<(), String>, f64, f64)>>;
 
 pub fn run(
@@ -49,8 +48,7 @@ pub fn run(
         let outcome = catch_unwind(AssertUnwindSafe(|| thread.run(&finished, scope)));
         let outcome = outcome
             .unwrap_or_else(|panic| Err(RunError::new(schedule.rank, thread.waiting(), panic_message(panic.as_ref()))));
-        // Reports the failure before the scope ends. The scope waits for the worker's current task, which may take a
-        // long time, and the other ranks must not wait for this task.
+        // The scope waits for the worker's current task, possibly long, and the other ranks must not.
         outcome.inspect_err(|error| on_failure(error))
     })?;
     let (started, tasks) = (thread.started, thread.metrics);
@@ -122,7 +120,7 @@ impl<'a> Thread<'a> {
         Err(RunError::new(schedule.rank, waiting, message))
     }
 
-    /// The oldest receive in flight or, if there is none, the oldest send in flight.
+    /// The oldest receive in flight or, if there is none, the oldest send.
     fn waiting(&self) -> Option<TaskId> {
         [Lane::Recv, Lane::Send].into_iter().find_map(|lane| self.lanes.oldest(lane))
     }

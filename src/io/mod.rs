@@ -1,12 +1,12 @@
-//! Reads and writes blocks of `.npy` files, generates reproducible random operands, and writes output files of any
-//! kind.
+//! Reads and writes blocks of `.npy` files, generates reproducible random operands, and writes checkpoints and output
+//! files of any kind.
 //!
-//! On every machine, elements are passed as little-endian bytes together with their [`Dtype`](crate::dtype::Dtype).
-//! Blocks are dense and in C order. A block is identified by one range per dimension of the whole tensor. Each process
-//! can therefore read, write or fill its blocks independently of other processes. This module does not depend on ranks,
-//! communication or schedules. Several processes may write disjoint blocks of one file. The callers in these processes
-//! must agree on which process writes which block, and on when all blocks are written.
+//! Elements are passed as little-endian bytes with their [`Dtype`](crate::dtype::Dtype) on every machine. Blocks are
+//! dense, in C order, and given by one range per dimension, so each process can handle its own independently. Several
+//! processes may write disjoint blocks of one file; callers must agree on who writes which block, and when all are
+//! written.
 
+pub mod checkpoint;
 pub mod npy;
 pub mod output;
 pub mod random;

@@ -1,9 +1,8 @@
-//! Generates random operands, whose elements do not depend on the rank that generates them.
+//! Generates random operands: element `i` (row-major position in the whole) of operand `o` depends only on `(s, o, i)`
+//! for seed `s`, so any rank can fill any block.
 //!
-//! For seed `s`, element `i` of operand `o` depends only on `(s, o, i)`, so any rank can fill any block. The number `i`
-//! is the row-major position in the whole operand. Each element is computed by one call of the counter-based generator
-//! Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011). The generator
-//! operates on 32-bit words:
+//! It is one call of the counter-based generator Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random
+//! numbers: as easy as 1, 2, 3", 2011). The generator operates on 32-bit words:
 //!
 //! ```text
 //! counter = [i mod 2^32, i div 2^32, 0, o]     key = [s mod 2^32, s div 2^32]
@@ -21,11 +20,10 @@ use rand_philox::philox4x32_10;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Number of elements that each thread fills at a time. For fewer elements, waking another thread costs more than it
-/// saves.
+/// Elements that each thread fills at a time; waking another thread for fewer does not pay.
 const PIECE_ELEMENTS: usize = 1 << 15;
 
-/// The real and imaginary part of an element in double precision. Real types use only the real part.
+/// The parts of an element in double precision, of which real types use the first.
 pub fn value(seed: u64, operand: u32, index: u64) -> (f64, f64) {
     let w = words(seed, operand, index);
     (double(w[0], w[1]), double(w[2], w[3]))

@@ -1,11 +1,10 @@
-//! Bounds the number of additions, and thus of rounding errors, that affect each term of a sum in one process.
+//! Bounds the additions, and thus roundings, of each term of a sum in one process.
 //!
-//! The n terms of a sum are added in blocks of at most b terms, and the sums of the blocks are added pairwise, in a
-//! binary tree. Each term then passes through a chain of at most b + log2(n / b) additions, and is rounded at most once
-//! in each addition (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002, sections 4.2 and
-//! 4.3). Every kernel of this crate sums in this way. Kernels differ in the length of a block. If a kernel keeps sums
-//! in vectors, the length of a block is counted in vectors instead of terms. The following table lists the blocks. A
-//! box is a cache block of a matrix product, and a step is one index of the summed dimensions.
+//! n terms are added in blocks of at most b terms, and the blocks pairwise in a binary tree. Each term passes through
+//! at most b + log2(n / b) additions with one rounding each (N. J. Higham, Accuracy and Stability of Numerical
+//! Algorithms, 2nd edition, 2002, sections 4.2 and 4.3). Every kernel of this crate sums in this way, with different
+//! lengths of blocks, counted in vectors if sums are vectors. In the table, a box is a cache block of a matrix product,
+//! and a step is one index of the summed dimensions.
 //!
 //! | sum | block | maximum number of additions in a chain |
 //! |---|---|---|
@@ -15,26 +14,21 @@
 //! | matrix products over one dimension | up to 128 boxes of up to 512 steps | 512 + 128 |
 //! | matrix products over several dimensions | up to 128 boxes of up to 896 steps | 896 + 128 |
 //!
-//! Invariant: the lengths hold for every instruction set. The additions that combine parts of a sum from several
-//! threads or ranks are not included; callers add them to the bound.
+//! Invariant: the lengths hold for every instruction set; callers add the combination of parts from threads or ranks.
 
-/// The longest chain within a block, for sums of one tensor and for contractions whose result is one number.
+/// The longest chain within a block, for sums of one tensor and contractions to one number.
 const NUMBER: u64 = 224;
-/// The longest chain within a block, for contractions without rows or without columns. Such contractions are never
-/// computed as matrix products.
+/// The longest chain within a block, for contractions without rows or columns, which are never matrix products.
 const LOOPS: u64 = 384;
-/// The longest chain within a block for all other contractions, with sums over one dimension (`PRODUCTS`) and over
-/// several dimensions (`CROSSED`).
+/// The longest chain within a block for others, with sums over one dimension (`PRODUCTS`) or several (`CROSSED`).
 const PRODUCTS: u64 = 640;
 const CROSSED: u64 = 1024;
 
-/// Minimum number of terms in every chunk (range of terms) of a dot product except the last, and the maximum number of
-/// chunks. A chunk has 8 KB or 16 KB of each operand. Sums over more than 128 KB are accumulated in a buffer, and not
-/// chunk by chunk in `out`.
+/// Minimum terms in every chunk (range of terms) of a dot product but the last, and the maximum number of chunks. A
+/// chunk has 8 KB or 16 KB of each operand; sums over more than 128 KB are accumulated in a buffer.
 const MIN_CHUNK_TERMS: u64 = 512;
 const MAX_CHUNKS: u64 = 16;
-/// Minimum number of steps along k in every box except the last, and the maximum number of boxes whose sums are added
-/// to `out` one after another.
+/// Minimum steps along k in every box but the last, and the maximum number of boxes added to `out` one after another.
 const MIN_BOX_STEPS: u64 = 256;
 const MAX_BOXES: u64 = 128;
 
@@ -51,8 +45,8 @@ pub enum SumKind {
     Crossed,
 }
 
-/// Returns the maximum number of additions that a term of a sum of `terms` terms passes through on one thread, before
-/// the sum is added to `out`. Cost: O(1).
+/// Returns the maximum number of additions of a term, of `terms` in a sum, on one thread before the sum is added to
+/// `out`. Cost: O(1).
 ///
 /// ```
 /// use einsum_dist::local_plan::{SumKind, longest_chain};
@@ -66,15 +60,13 @@ pub fn longest_chain(terms: u64, of: SumKind) -> u64 {
         SumKind::Products => PRODUCTS,
         SumKind::Crossed => CROSSED,
     };
-    // The binary tree may have two more levels than with full, evenly divided blocks, because a block may have only a
-    // quarter of the maximum number of terms, or halves may be uneven.
+    // A block may have only a quarter of its maximum, or halves may be uneven, so the tree may have two more levels.
     let levels = |terms: u64| u64::from(terms.div_ceil(block).next_power_of_two().trailing_zeros()) + 2;
     if terms <= block { terms } else { block + levels(terms) }
 }
 
-/// Returns the maximum number of additions to one element of `out` on one thread, when a sum of up to `terms` terms is
-/// added to the element's old value. There is one addition if the sum is completed in a buffer first, and one per chunk
-/// or box otherwise. Cost: O(1).
+/// Returns the maximum number of additions to an old element of `out` on one thread: one if the sum is completed in a
+/// buffer, otherwise one per chunk or box. Cost: O(1).
 ///
 /// ```
 /// use einsum_dist::local_plan::{SumKind, longest_visits};
@@ -86,7 +78,7 @@ pub fn longest_visits(terms: u64, of: SumKind) -> u64 {
     match of {
         SumKind::Number => 1,
         SumKind::Loops => terms.div_ceil(MIN_CHUNK_TERMS).clamp(1, MAX_CHUNKS),
-        // Each box causes one addition. The number of boxes is largest if every box has the minimum depth.
+        // Each box is one addition; boxes of minimum depth are most.
         SumKind::Products | SumKind::Crossed => terms.div_ceil(MIN_BOX_STEPS).clamp(1, MAX_BOXES),
     }
 }

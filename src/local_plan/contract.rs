@@ -1,19 +1,17 @@
 //! Plans the contraction of two tensors in one process.
 //!
-//! Invariants: every index in the index space is visited exactly once. A share is the work of one thread. The shares of
-//! a plan write disjoint elements of `out` or of partial sums, so results are bitwise identical no matter which thread
-//! runs which share. A plan depends only on layouts, element type and target.
+//! Invariants: every index in the index space is visited exactly once. The shares (work of one thread) write disjoint
+//! elements of `out` or of partial sums, so results are bitwise identical whichever thread runs which share. A plan
+//! depends only on layouts, element type and target.
 
 use super::gemm::{plan_gemm, price_gemm};
 use super::{Dim, GemmPlan, KernelFamily, Layout, LoopPlan, Price, SmallBatchPlan, Target, fold, plan_loops};
 use crate::dims::{Kind, Label, classify};
 use crate::dtype::Dtype;
 
-/// Contractions with at most this many multiply-adds use loops, because planning a matrix product would cost more time
-/// than the product saves.
+/// Up to this many multiply-adds, planning a matrix product costs more than it saves, so loops are used.
 const MIN_GEMM_MULTIPLY_ADDS: f64 = 512.0;
-/// Minimum number of multiply-adds for a second thread in loops. For fewer multiply-adds, waking the thread costs more
-/// time than it saves.
+/// Minimum multiply-adds for a second thread in loops, below which waking it costs more than it saves.
 const MIN_PARALLEL_LOOP_MULTIPLY_ADDS: f64 = 65_536.0;
 
 /// A plan for contracting two tensors with given layouts on a given number of threads.
@@ -35,7 +33,7 @@ pub enum Body {
     Scale,
     Loops(LoopPlan),
     Gemm(Box<GemmPlan>),
-    /// Batches of small products, which LIBXSMM computes. The build that executes the plan must include LIBXSMM.
+    /// Batches of small products for LIBXSMM, which the executing build must include.
     Products(SmallBatchPlan),
 }
 
@@ -65,8 +63,7 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
     }
 }
 
-/// Estimates the cost of `left, right -> out` without building the plan, in a fraction of the time that
-/// [`plan_contract`] needs.
+/// Estimates the cost of `left, right -> out` in a fraction of the time of [`plan_contract`].
 ///
 /// # Panics
 /// Same as for [`plan_contract`].
@@ -96,8 +93,7 @@ fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
     let mut dims: [Vec<Dim<3>>; 4] = Default::default();
     for (label, kind) in kinds.iter() {
         let dim = Dim { extent: agreed_extent(label, tensors), strides: tensors.map(|t| t.stride(label)) };
-        // If one operand is broadcast along a batch dimension (stride 0), the dimension is treated as a row or column
-        // dimension of the other operand.
+        // A batch dimension that one operand broadcasts (stride 0) is a row or column dimension of the other.
         let kind = match (kind, dim.strides) {
             (Kind::C, [l, 0, _]) if l != 0 => Kind::M,
             (Kind::C, [0, r, _]) if r != 0 => Kind::N,
@@ -127,13 +123,12 @@ fn agreed_extent(label: Label, tensors: [&Layout; 3]) -> usize {
 }
 
 impl LocalContract {
-    /// Returns the computation. The computation is read-only, because kernels access memory at its offsets without
-    /// bounds checks, and only unchanged offsets are known to stay inside the tensors.
+    /// Returns the computation, read-only because kernels access memory at its offsets without bounds checks.
     pub fn body(&self) -> &Body {
         &self.body
     }
 
-    /// Returns the element type and the target of the plan. The target's family is the family that the plan uses,
+    /// Returns the element type and the target of the plan. The target's family is the one in use,
     /// [`KernelFamily::Own`] or [`KernelFamily::Xsmm`].
     pub fn kernel(&self) -> (Dtype, Target) {
         (self.dtype, self.target)
@@ -159,7 +154,7 @@ impl LocalContract {
         }
     }
 
-    /// Replaces lists of offsets with equal lists from another plan, so that each list is stored only once.
+    /// Replaces lists of offsets with equal lists from another plan, to store each once.
     pub fn share(&mut self, other: &LocalContract) {
         if let (Body::Gemm(plan), Body::Gemm(other)) = (&mut self.body, &other.body) {
             plan.share(other);
@@ -168,8 +163,7 @@ impl LocalContract {
 
     /// Whether a tensor (0 is `left`, 1 is `right`, 2 is `out`) has the layout for which the contraction was planned.
     pub fn fits(&self, tensor: usize, extents: &[usize], strides: &[isize]) -> bool {
-        // Compares element by element. Comparing empty slices as slices can take hundreds of nanoseconds, because their
-        // pointers are dangling.
+        // Comparing empty slices, with dangling pointers, can take hundreds of nanoseconds.
         self.extents[tensor].iter().eq(extents) && self.strides[tensor].iter().eq(strides)
     }
 }
@@ -180,13 +174,13 @@ fn size(dims: &[Vec<Dim<3>>; 4], target: &Target) -> (f64, usize) {
     (multiply_adds, if multiply_adds < MIN_PARALLEL_LOOP_MULTIPLY_ADDS { 1 } else { target.threads.max(1) })
 }
 
-/// Whether to consider only loops, and no matrix product. This is the case for tiny contractions, and for contractions
-/// that lack rows, columns or a sum, in which a matrix product could not reuse any element.
+/// Whether only loops are considered: for tiny contractions, and those without rows, columns or a sum, in which a
+/// matrix product could not reuse elements.
 fn only_loops_apply(dims: &[Vec<Dim<3>>; 4], multiply_adds: f64) -> bool {
     multiply_adds <= MIN_GEMM_MULTIPLY_ADDS || dims[1..].iter().any(Vec::is_empty)
 }
 
-/// Plans the computation. The caller has fused dimensions with `fold`, and no extent is 0.
+/// Plans the computation. Dimensions are fused with `fold`, and no extent is 0.
 fn plan_body(dims: [Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Body {
     let (multiply_adds, threads) = size(&dims, target);
     if target.family != KernelFamily::Own

@@ -1,6 +1,6 @@
 //! Stores a list of loops, without a heap allocation if the list is short.
 //!
-//! Invariant: `many` contains all loops if there are more than [`INLINE_LOOPS`], and is empty otherwise.
+//! Invariant: `many` has all loops above [`INLINE_LOOPS`], and is empty otherwise.
 
 use std::ops::{Deref, DerefMut};
 

@@ -1,6 +1,6 @@
-//! Represents loops over several tensors, and fuses two loops into one if the strides of every tensor allow it.
+//! Represents loops over several tensors, and fuses two into one if all strides allow it.
 //!
-//! Invariant: [`fold`] preserves the set of visited offset tuples; only the order of the visits may change.
+//! Invariant: [`fold`] may change only the order of the visited offset tuples.
 
 /// One loop, with its extent and its stride in each of `N` tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ impl<const N: usize> Dim<N> {
     }
 }
 
-/// Fuses loops until no two loops can be fused. Loops of extent 1 are removed.
+/// Fuses loops as far as possible, and removes those of extent 1.
 ///
 /// ```
 /// use einsum_dist::local_plan::{Dim, fold};

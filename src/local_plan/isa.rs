@@ -1,6 +1,4 @@
-//! Lists the instruction sets for which vector code is compiled, with the properties that a plan needs.
-//!
-//! This module does not detect the instruction sets of this machine; [`crate::kernel`] does.
+//! Lists the instruction sets with vector code, and the properties that plans need; [`crate::kernel`] detects them.
 
 use serde::{Deserialize, Serialize};
 

@@ -31,8 +31,7 @@ impl<'a> Layout<'a> {
         self.position(label).map(|at| self.extents[at])
     }
 
-    /// Returns the stride of a label; 0 if the tensor lacks the label, as if the tensor were broadcast along that
-    /// dimension.
+    /// Returns the stride of a label; 0 if the tensor lacks it, as in a broadcast.
     pub fn stride(&self, label: Label) -> isize {
         self.position(label).map_or(0, |at| self.strides[at])
     }
@@ -53,8 +52,7 @@ pub fn row_major(extents: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// Encodes layouts as one list of numbers, for use as the key of a cached plan. Layouts that differ only in the names
-/// of their labels have equal keys, because labels are numbered in the order of their first occurrence.
+/// Encodes layouts as a key of cached plans, equal up to the names of labels, which are numbered by first occurrence.
 pub fn key(layouts: &[Layout]) -> Vec<isize> {
     let mut seen: Vec<Label> = Vec::new();
     let mut key = Vec::new();

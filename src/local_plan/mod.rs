@@ -1,12 +1,10 @@
-//! Plans how one process contracts two strided tensors, or permutes or sums one tensor. No data is accessed.
+//! Plans how one process contracts two strided tensors, or permutes or sums one, without accessing data.
 //!
-//! [`plan_contract`] takes three [`Layout`]s, an element type and a [`Target`], and returns a [`LocalContract`]. This
-//! plan states which dimensions form the matrices of the inner matrix product and which are loops around it, which
-//! tensors are packed, how the work is divided among threads, and how much workspace is needed. [`crate::kernel`]
-//! executes the plan. A plan is a plain value, so a planner can account for the workspace before any tensor exists.
+//! From three [`Layout`]s, an element type and a [`Target`], [`plan_contract`] makes a [`LocalContract`]: the
+//! dimensions of the inner matrix product and the loops around it, packing, threads and workspace. [`crate::kernel`]
+//! executes it; a planner can count its workspace before any tensor exists.
 //!
-//! Prices (estimated costs) do not use measured rates, because a price only ranks alternatives for one contraction and
-//! does not predict run time.
+//! Prices (estimated costs) only rank alternatives for one contraction, without measured rates.
 
 mod chain;
 mod contract;

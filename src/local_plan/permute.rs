@@ -1,14 +1,12 @@
 //! Plans copies between two strided tensors with the same shape.
 //!
-//! Elements are copied block by block. If the dimension of stride 1 in the source has a different stride in the
-//! destination, a block is a matrix whose column index runs over a contiguous stretch of the source, and whose row
-//! index runs over a contiguous stretch of the destination. Each stretch spans as many dimensions as needed to fill
-//! several cache lines. If the destination is large, blocks pass through a buffer, so that complete cache lines of the
-//! destination are written with stores that bypass the caches.
+//! If the dimension of stride 1 in the source has another stride in the destination, a block is a matrix whose columns
+//! run over a contiguous stretch of the source, and whose rows over one of the destination. Each spans enough
+//! dimensions to fill several cache lines. If the destination is large, blocks pass through a buffer, so that complete
+//! cache lines bypass the caches.
 //!
-//! Invariants: every index belongs to exactly one block. A share, which is the work of one thread, is a range of
-//! consecutive blocks. Two shares write to the same cache line only at the ends of stretches. The plan depends only on
-//! the arguments; in particular, it does not depend on the instruction set.
+//! Invariants: every index is in one block, and a share (one thread's work) is consecutive blocks. Shares write to the
+//! same cache line only at the ends of stretches. The plan depends only on the arguments, not on the instruction set.
 
 use super::{CACHE_LINE, Dim, Loops};
 
@@ -16,29 +14,25 @@ use super::{CACHE_LINE, Dim, Loops};
 const FROM: usize = 0;
 const TO: usize = 1;
 
-/// Lengths in bytes of the contiguous stretches that a block reads from the source and writes to the destination. The
-/// first constant is for blocks that are copied through a buffer, the second for blocks that are copied directly.
+/// Bytes of a block's contiguous stretches in the source and the destination, through a buffer and directly.
 const BUFFERED_STRETCH_BYTES: [usize; 2] = [512, 1024];
 const DIRECT_STRETCH_BYTES: [usize; 2] = [256, 256];
-/// Size in bytes of a block's buffer. The buffer includes one cache line of padding per column, so that columns map to
-/// different cache sets.
+/// Bytes of a block's buffer, with a cache line of padding per column for different cache sets.
 pub const BUFFER_BYTES: usize = BUFFERED_STRETCH_BYTES[FROM] * (BUFFERED_STRETCH_BYTES[TO] + CACHE_LINE) / 4;
-/// Maximum number of rows or columns in a block. The maximum is reached with the smallest elements, which have 4 bytes.
+/// Maximum rows or columns in a block, reached with elements of 4 bytes.
 pub const MAX_BLOCK_SIDE: usize = BUFFERED_STRETCH_BYTES[TO] / 4;
-/// Minimum size in bytes of a destination that is written with stores that bypass the caches. A second-level cache
-/// would evict the first bytes of such a destination before the last bytes are written.
+/// Minimum bytes of a destination for stores that bypass the caches: the second-level cache would evict its beginning
+/// before its end is written.
 const MIN_STREAMED_BYTES: usize = 4 << 20;
-/// Minimum number of bytes in a stretch of the destination for which a buffer pays off.
+/// Minimum bytes in a stretch of the destination for a buffer.
 const MIN_BUFFERED_BYTES: usize = 256;
-/// Maximum number of bytes in one line of a block, and in all lines of a block in total.
+/// Maximum bytes in one line of a block, and in all.
 const LINE_BYTES: usize = 32 << 10;
-/// Number of elements along each side of a block that is copied element by element.
+/// Side, in elements, of a block that is copied element by element.
 const ELEMENTWISE_BLOCK_SIDE: usize = 32;
-/// To give all threads work, blocks are halved along their longer side, but only while a side has more than this many
-/// elements.
+/// To give all threads work, blocks are halved along their longer side while it has more elements than this.
 const MIN_BLOCK_SIDE: usize = 16;
-/// Minimum number of elements for a second thread. For fewer elements, starting the thread costs more time than it
-/// saves.
+/// Minimum elements for a second thread, below which it costs more than it saves.
 const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
 /// A plan for copying one strided tensor to another.
@@ -62,7 +56,7 @@ pub enum CopyKind {
     Spread,
     /// The column index has stride 1 in the source, and the row index has stride 1 in the destination.
     Tiles { buffered: bool },
-    /// Any other strides. Elements are copied one by one.
+    /// Any other strides; elements are copied one by one.
     Elements,
 }
 
@@ -78,14 +72,13 @@ pub struct Blocks {
 /// The columns or the rows in a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Side {
-    /// Loops inside a block, innermost first. The last loop is cut into blocks, and its extent here is the maximum
-    /// number of indices in one block.
+    /// Loops inside a block, innermost first; the extent of the last, which is cut into blocks, is the maximum here.
     pub loops: Loops<2>,
-    /// The product of the extents of all loops except the last.
+    /// The product of the extents of all loops but the last.
     pub inner: usize,
-    /// The full extent of the last loop, before it is cut into blocks.
+    /// The full extent of the last loop.
     pub extent: usize,
-    /// The index in [`Blocks::outer`] of the loop that advances the last loop by one block per iteration.
+    /// The loop in [`Blocks::outer`] that advances the last loop by one block.
     pub outer: usize,
 }
 
@@ -102,11 +95,10 @@ impl Side {
 }
 
 impl Permute {
-    /// Plans a copy on `threads` threads. `dims` contains loops over elements of `element_bytes` bytes, with strides in
-    /// the source and the destination.
+    /// Plans a copy on `threads` threads. `dims` are loops over elements of `element_bytes` bytes, with strides in the
+    /// source and the destination.
     ///
-    /// Loops may have any extent, stride and order, but no two indices may refer to the same element of the
-    /// destination.
+    /// Any extent, stride and order is allowed, if indices refer to different elements of the destination.
     pub fn new(dims: &[Dim<2>], element_bytes: usize, threads: usize) -> Permute {
         let elements = dims.iter().fold(1usize, |product, d| product.saturating_mul(d.extent));
         let mut start = [0; 2];
@@ -186,14 +178,12 @@ impl Permute {
         self.element_bytes
     }
 
-    /// Returns the number of adjacent elements that are copied as one widened element. The strides of the blocks are in
-    /// widened elements.
+    /// Returns the number of adjacent elements that are copied as one widened element, the unit of the blocks' strides.
     pub fn widened(&self) -> usize {
         self.widened
     }
 
-    /// Returns the offsets of the first block in source and destination, in elements. The offsets differ from 0 if a
-    /// loop was reversed.
+    /// Returns the offsets of the first block in elements, not 0 after reversing a loop.
     pub fn start(&self) -> [isize; 2] {
         self.start
     }
@@ -206,7 +196,7 @@ impl Permute {
         &self.blocks
     }
 
-    /// Returns the number of shares. Each share is the work of one thread.
+    /// Returns the number of shares, one per thread.
     pub fn shares(&self) -> usize {
         self.shares
     }
@@ -258,7 +248,7 @@ impl Blocks {
             let mut block = (stretch_elements / inner).clamp(1, extent);
             block = extent.div_ceil(extent.div_ceil(block));
             if inner == 1 {
-                // Every block except the last consists of complete cache lines.
+                // All but the last block are complete cache lines.
                 block = block.next_multiple_of(line).min(extent.max(1)).min(stretch_elements.max(1));
             }
             loops[last].extent = block;
@@ -270,8 +260,8 @@ impl Blocks {
         rows.outer = insert(&mut outer, row_step);
         cols.outer += usize::from(rows.outer <= cols.outer);
         if let CopyKind::Tiles { buffered: true } = kind {
-            // The innermost loop over blocks advances along the source. In measurements, this was up to twice as fast
-            // as advancing along the destination, whose stretches are complete cache lines in either case.
+            // The innermost loop over blocks advances along the source, measured up to twice as fast as along the
+            // destination.
             let step = outer.remove(cols.outer);
             outer.push(step);
             rows.outer -= usize::from(rows.outer > cols.outer);
@@ -281,8 +271,7 @@ impl Blocks {
     }
 }
 
-/// Inserts a loop into `outer`, which is in descending order of the strides in the destination. Returns the loop's
-/// index.
+/// Inserts a loop into `outer`, in descending order of destination strides, and returns its index.
 fn insert(outer: &mut Loops<2>, dim: Dim<2>) -> usize {
     let larger = |d: &&Dim<2>| d.strides[TO].unsigned_abs() >= dim.strides[TO].unsigned_abs();
     let at = outer.iter().take_while(larger).count();
@@ -291,8 +280,8 @@ fn insert(outer: &mut Loops<2>, dim: Dim<2>) -> usize {
     at
 }
 
-/// Moves loops that continue a contiguous stretch of a tensor from `dims` to `side`, until the stretch has at least
-/// `stretch_elements` elements.
+/// Moves loops that continue a contiguous stretch of a tensor from `dims` to `side`, up to `stretch_elements` elements
+/// or more.
 fn extend(side: &mut Loops<2>, dims: &mut Loops<2>, tensor: usize, stretch_elements: usize) {
     loop {
         let dense: usize = side.iter().map(|d| d.extent).product();
@@ -304,8 +293,8 @@ fn extend(side: &mut Loops<2>, dims: &mut Loops<2>, tensor: usize, stretch_eleme
     }
 }
 
-/// Removes loops of extent 1, reverses loops with a negative stride in the destination, sorts loops by ascending stride
-/// in the destination, and fuses adjacent loops if the strides in both tensors allow it.
+/// Removes loops of extent 1, reverses negative destination strides, sorts by ascending destination stride, and fuses
+/// adjacent loops if possible.
 fn folded(dims: &[Dim<2>], start: &mut [isize; 2]) -> Loops<2> {
     let mut loops: Loops<2> = dims.iter().copied().filter(|d| d.extent != 1).collect();
     for dim in loops.iter_mut().filter(|d| d.strides[TO] < 0) {
@@ -325,7 +314,7 @@ fn folded(dims: &[Dim<2>], start: &mut [isize; 2]) -> Loops<2> {
     loops
 }
 
-/// Reverses a loop, and moves `start` to the element that is visited first after the reversal.
+/// Reverses a loop, and moves `start` to its new first element.
 fn flip(dim: &mut Dim<2>, start: &mut [isize; 2]) {
     for (start, stride) in start.iter_mut().zip(&mut dim.strides) {
         *start += *stride * (dim.extent as isize - 1);
@@ -333,8 +322,8 @@ fn flip(dim: &mut Dim<2>, start: &mut [isize; 2]) {
     }
 }
 
-/// Merges every two or four elements that are adjacent in both tensors into one element of 8 or 16 bytes. Returns the
-/// number of elements in a merged element, or 1 if merging is impossible.
+/// Merges two or four elements that are adjacent in both tensors into one of 8 or 16 bytes, and returns their number,
+/// or 1.
 fn widen(dims: &mut Loops<2>, element_bytes: usize) -> usize {
     let Some(at) = dims.iter().position(|d| d.strides == [1, 1]) else { return 1 };
     let count = dims[at].extent;

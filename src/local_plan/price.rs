@@ -1,10 +1,10 @@
-//! Represents the estimated cost of a contraction in one process, for loops and for matrix products.
+//! Represents the estimated cost of a contraction in one process.
 
-/// The estimated cost of a contraction. Prices rank contractions of equal size; they do not predict run times.
+/// The estimated cost of a contraction, which ranks contractions of equal size and predicts no run times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
     pub nanoseconds: f64,
-    /// Whether the estimate is reliable. This is the case if packed operands consist of contiguous runs and `out` is
-    /// written in place. In other cases, measured times have differed from estimates by 50 %.
+    /// Whether the estimate is reliable: packed operands are contiguous runs and `out` is written in place; elsewhere,
+    /// measured times differed by 50 %.
     pub reliable: bool,
 }

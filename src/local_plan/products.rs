@@ -1,10 +1,9 @@
-//! Plans batches of small products of equal size, whose tensors are read and written in place. Each product is one call
-//! to a function that LIBXSMM generates for this size.
+//! Plans batches of small products of equal size, whose tensors are read and written in place. Each is one call to a
+//! function that LIBXSMM generates.
 //!
-//! Invariants: each of m, n and k is one dimension. The leading dimensions are at least the extents, and within the
-//! range that generated code supports. No two products write the same element of `out`, because different indices of a
-//! tensor refer to different elements. Operands are neither packed nor blocked, because the products are small. This
-//! module does not check whether LIBXSMM can generate code for a size.
+//! Invariants: each of m, n and k is one dimension, with leading dimensions in the supported range and at least the
+//! extents. No two products write the same element of `out`. Small products need no packing or blocking; whether
+//! LIBXSMM has code for a size is not checked.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -12,26 +11,25 @@ use std::ops::Range;
 use super::Dim;
 use super::target::MIN_PARALLEL_MULTIPLY_ADDS;
 
-/// Maximum extent of m, n and k. LIBXSMM is designed for products with extents up to this value.
+/// Maximum extent of m, n and k, for which LIBXSMM is designed.
 const MAX_EXTENT: usize = 64;
-/// Minimum number of multiply-adds in a product. For smaller products, the call takes longer than the computation.
+/// Minimum multiply-adds in a product, below which the call takes longer than the computation.
 const MIN_MULTIPLY_ADDS: usize = 256;
 /// Minimum number of products in a batch.
 const MIN_PRODUCTS: usize = 4;
-/// Maximum leading dimension for which code can be generated, because generated code represents distances in bytes as
-/// 32-bit numbers.
+/// Maximum leading dimension, because generated code has 32-bit distances in bytes.
 const MAX_LEADING_DIMENSION: usize = (1 << 24) - 1;
 
-/// Column-major products `out = left right`. Strides of the three tensors are in the order `left`, `right`, `out`.
+/// Column-major products `out = left right`. Strides are in the order `left`, `right`, `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmallBatchPlan {
-    /// Whether `left` is the right operand of the contraction. A row-major product is computed as the column-major
-    /// product of the exchanged operands.
+    /// Whether `left` is the contraction's right operand: row-major products are column-major ones with exchanged
+    /// operands.
     pub swapped: bool,
     /// The number of rows, the number of columns, and the number of terms in the sum.
     pub extents: [usize; 3],
-    /// The leading dimensions, which are the strides from one column to the next in `left`, `right` and `out`. If
-    /// `right` is row-major, its leading dimension is the stride from one row to the next.
+    /// The leading dimensions: the strides between columns in `left`, `right` and `out`, or between rows of a row-major
+    /// `right`.
     pub leads: [usize; 3],
     pub right_by_rows: bool,
     /// Loops over the products, outermost first.
@@ -41,7 +39,7 @@ pub struct SmallBatchPlan {
 }
 
 impl SmallBatchPlan {
-    /// Returns a plan if these dimensions of kinds c, m, n and k form a batch of small products; otherwise `None`.
+    /// Returns a plan if these dimensions form a batch of small products; otherwise `None`.
     pub(super) fn new(dims: &[Vec<Dim<3>>; 4], threads: usize) -> Option<SmallBatchPlan> {
         let [batch, m, n, k] = dims;
         let (&[m], &[n], &[k]) = (m.as_slice(), n.as_slice(), k.as_slice()) else { return None };
@@ -96,8 +94,8 @@ impl SmallBatchPlan {
         count * number / self.shares..count * (number + 1) / self.shares
     }
 
-    /// Returns the offsets of a product in `left`, `right` and `out`, the number of evenly spaced products that start
-    /// with this product, and the strides between them.
+    /// Returns a product's offsets in `left`, `right` and `out`, the number of evenly spaced products from it on, and
+    /// their strides.
     pub fn run(&self, product: usize) -> ([isize; 3], usize, [isize; 3]) {
         let (mut start, mut rest) = ([0; 3], product);
         for dim in self.batch.iter().rev() {
@@ -110,7 +108,7 @@ impl SmallBatchPlan {
         }
     }
 
-    /// Returns the number of elements in the buffer that stores a product until it is scaled or added to `out`.
+    /// Returns the elements in the buffer for a product that is scaled or added.
     pub fn share_elements(&self) -> usize {
         self.extents[0] * self.extents[1]
     }

@@ -1,13 +1,11 @@
 //! Plans sums over some dimensions of one tensor.
 //!
-//! `out` is divided into units. If the source's dimension of smallest stride is summed, a unit is a single element of
-//! `out`; otherwise a unit is a stretch of elements. Each unit is summed in a buffer and written once. The sum for a
-//! unit is divided into a list of steps. A line consists of the source elements that one execution of the innermost
-//! loop visits. A step adds one line, or a piece of a long line.
+//! `out` is divided into units: single elements if the source's dimension of smallest stride is summed, otherwise
+//! stretches. Each unit is summed in a buffer and written once. Its sum is a list of steps, each of which adds a line
+//! (source elements of the innermost loop), or a piece of a long line.
 //!
-//! Invariants: units partition `out`, and steps partition the sum. Threads share the units or, if there are fewer units
-//! than threads, the steps of each unit. The list of steps is divided in half recursively, and the sums of the two
-//! halves are added in a fixed order.
+//! Invariants: units partition `out`, and steps partition the sum. Threads share the units or, if these are few, the
+//! steps of each unit. Lists of steps are halved recursively, and the halves added in a fixed order.
 
 use super::{Dim, Loops};
 
@@ -15,31 +13,28 @@ use super::{Dim, Loops};
 pub const UNIT: usize = 512;
 /// Maximum number of elements of a line in one step, if the line is a loop of the sum.
 const STEP: usize = 1 << 13;
-/// Minimum extent of a loop of the sum that is chosen as the innermost loop. For shorter lines, the overhead of
-/// starting a line is too large.
+/// Minimum extent of an innermost loop of the sum, because lines have an overhead.
 const MIN_LINE_ELEMENTS: usize = 16;
-/// Minimum number of elements for a second thread. For fewer elements, starting the thread costs more time than it
-/// saves.
+/// Minimum elements for a second thread, below which it costs more than it saves.
 const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
 /// A plan for summing a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
-    /// Loops over `out`, with strides in the source and in `out`. The loops over the summed dimensions are in `sums`.
+    /// Loops over `out`, with strides in the source and in `out`; `sums` has the others.
     pub out_loops: Loops<2>,
     pub sums: Loops<1>,
-    /// The innermost loop. If `line_is_summed` is true, it is a loop of the sum, with stride 0 in `out`; otherwise it
-    /// is a loop of `out`.
+    /// The innermost loop: of the sum, with stride 0 in `out`, if `line_is_summed`, otherwise of `out`.
     pub line: Dim<2>,
     pub line_is_summed: bool,
-    /// Maximum number of the line's elements in a step if the line is a loop of the sum, or in a unit otherwise.
+    /// Maximum elements of the line in a step if it is summed, otherwise in a unit.
     pub piece: usize,
     pub threads: usize,
 }
 
 impl Sum {
-    /// Plans a sum on `threads` threads, for loops over `out` (with strides in the source and in `out`) and loops over
-    /// the summed dimensions.
+    /// Plans a sum on `threads` threads, for loops over `out` (strides in the source and in `out`) and over the summed
+    /// dimensions.
     pub fn new(out_loops: &[Dim<2>], sums: &[Dim<1>], threads: usize) -> Sum {
         let longer = |extent: usize| extent != 1;
         let mut out_loops: Loops<2> = out_loops.iter().copied().filter(|d| longer(d.extent)).collect();
@@ -85,13 +80,12 @@ impl Sum {
         self.sums.iter().map(|d| d.extent).product::<usize>() * if self.line_is_summed { self.pieces() } else { 1 }
     }
 
-    /// Returns the start of a unit in the source and in `out`, and the number of elements in the unit.
+    /// Returns a unit's start in the source and in `out`, and its number of elements.
     pub fn unit(&self, unit: usize) -> ([isize; 2], usize) {
         if self.line_is_summed { (offset(&self.out_loops, unit), 1) } else { self.piece_of(&self.out_loops, unit) }
     }
 
-    /// Returns the start of a step relative to the start of its unit, and the number of the line's elements in the
-    /// step. This number is 0 if the line is a loop of `out`.
+    /// Returns a step's start relative to its unit, and its elements of the line (0 if the line is a loop of `out`).
     pub fn step(&self, step: usize) -> (isize, usize) {
         if self.line_is_summed {
             let (piece, rest) = (step % self.pieces(), step / self.pieces());
@@ -112,7 +106,7 @@ impl Sum {
     }
 }
 
-/// Returns the offsets of iteration `number` in every tensor. The last loop is the innermost.
+/// Returns the offsets of iteration `number` in every tensor, the last loop innermost.
 fn offset<const N: usize>(loops: &[Dim<N>], mut number: usize) -> [isize; N] {
     let mut offset = [0; N];
     for dim in loops.iter().rev() {
@@ -123,7 +117,7 @@ fn offset<const N: usize>(loops: &[Dim<N>], mut number: usize) -> [isize; N] {
     offset
 }
 
-/// Fuses adjacent loops if the strides in every tensor allow it. Loops are listed outermost first.
+/// Fuses adjacent loops, outermost first, if all strides allow it.
 fn fuse<const N: usize>(loops: &mut Loops<N>) {
     let mut at = 1;
     while at < loops.len() {

@@ -1,5 +1,4 @@
-//! Describes the target of a local plan, which consists of instruction set, family of micro-kernels, caches and
-//! threads.
+//! Describes the target of a local plan: instruction set, micro-kernels, caches and threads.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,22 +13,20 @@ pub enum KernelFamily {
     Own,
     /// The micro-kernels of LIBXSMM, which are generated for each size.
     Xsmm,
-    /// The micro-kernels of LIBXSMM for batches of small products, and those of this crate for everything else.
+    /// LIBXSMM's micro-kernels for batches of small products, this crate's for everything else.
     Mixed,
 }
 
-/// Assumed size of a cache line in bytes. This size is correct for x86-64 and for most AArch64 processors.
+/// Assumed bytes of a cache line, correct for x86-64 and most AArch64 processors.
 pub const CACHE_LINE: usize = 64;
 
-/// Minimum number of multiply-adds for a second thread in matrix products. For fewer multiply-adds, waking the thread
-/// costs more time than it saves.
+/// Minimum multiply-adds for a second thread in matrix products, below which waking it costs more than it saves.
 pub(crate) const MIN_PARALLEL_MULTIPLY_ADDS: f64 = 400_000.0;
 
-/// Minimum size of `out` in bytes for which stores may bypass the caches. A tensor of this size is evicted from every
-/// cache before it is read again.
+/// Minimum bytes of `out` for stores that bypass the caches; it would be evicted before it is read again.
 pub(super) const MIN_STREAMED_OUT_BYTES: usize = 16 << 20;
 
-/// The sizes of the data caches that are available to one core.
+/// The data caches available to one core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Caches {
     /// Size of the first-level data cache in bytes.

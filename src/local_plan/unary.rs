@@ -1,8 +1,6 @@
-//! Plans operations with one input and one output tensor, by turning labels and layouts into a [`Permute`] or a
-//! [`Sum`].
+//! Plans operations on one tensor, by turning labels and layouts into a [`Permute`] or a [`Sum`].
 //!
-//! A diagonal has no extra cost, because it is one dimension whose stride is the sum of the strides of the repeated
-//! label.
+//! A diagonal is one dimension whose stride is the sum of those of the repeated label.
 
 use super::{Dim, Layout, Loops, Permute, Sum};
 
@@ -22,8 +20,8 @@ pub enum UnaryBody {
     Sum(Sum),
 }
 
-/// Plans `out = input`. Repeated labels of `input` denote diagonals, labels missing from `out` are summed over, and
-/// dimensions are permuted to the order of `out`.
+/// Plans `out = input`. Repeated labels of `input` are diagonals, labels missing from `out` are summed, and dimensions
+/// are permuted.
 ///
 /// # Panics
 /// If a label of `out` is repeated or is not in `input`, or if a label has two different extents.
@@ -57,8 +55,7 @@ pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: u
 }
 
 impl UnaryPlan {
-    /// Returns the operation. The operation is read-only, because kernels access memory at its offsets without bounds
-    /// checks, and only unchanged offsets are known to stay inside the tensors.
+    /// Returns the operation, read-only because kernels access memory at its offsets without bounds checks.
     pub fn body(&self) -> &UnaryBody {
         &self.body
     }

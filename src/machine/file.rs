@@ -48,7 +48,6 @@ impl Machine {
 
     /// Writes the machine in the format that [`Machine::from_toml`] reads.
     pub fn to_toml(&self) -> String {
-        // A machine consists of numbers and one string, so serialising it cannot fail.
         toml::to_string(self).unwrap_or_default()
     }
 }

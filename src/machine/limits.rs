@@ -1,12 +1,12 @@
 //! Checks that the numbers that describe a machine are in range, whether they come from a file, a user or a
 //! measurement.
 //!
-//! Guarantee: if all numbers pass the check, their products do not overflow, no rate or time is infinite or NaN, and a
-//! list with one entry per rank or worker fits into a laptop's memory.
+//! Guarantee: products of checked numbers do not overflow, no rate or time is infinite or NaN, and a list with one
+//! entry per rank or worker fits into a laptop's memory.
 
 use super::Machine;
 
-/// Maximum number of ranks in a plan, limited because planning, proving and explaining process every rank.
+/// Maximum number of ranks, because planning, proving and explaining process every rank.
 pub const MAX_RANKS: usize = 32_768;
 
 /// Maximum number of compute threads per rank.
@@ -23,8 +23,8 @@ const MAX_SECONDS: f64 = 1e9;
 const MAX_FACTOR: f64 = 1e9;
 
 impl Machine {
-    /// Checks that the planner supports the machine. The machine must have 1 to [`MAX_RANKS`] ranks, 1 to
-    /// [`MAX_WORKERS`] workers per rank, and plausible rates and times.
+    /// Checks that the planner supports the machine: 1 to [`MAX_RANKS`] ranks, 1 to [`MAX_WORKERS`] workers per rank,
+    /// and plausible rates and times.
     ///
     /// ```
     /// use einsum_dist::Machine;
@@ -36,7 +36,7 @@ impl Machine {
     /// ```
     ///
     /// # Errors
-    /// If a number is out of range. The message names the first such number and its range.
+    /// If a number is out of range. The message names the first and its range.
     pub fn check(&self) -> Result<(), String> {
         let counts = [
             ("ranks", self.ranks, MAX_RANKS),
@@ -67,7 +67,7 @@ impl Machine {
             ("interference", interference, 0.0, MAX_FACTOR),
         ];
         for (name, number, least, most) in numbers {
-            // `contains` is false for NaN, so NaN is rejected.
+            // This also rejects NaN.
             if !(least..=most).contains(&number) {
                 return Err(format!("{name} is {number:?}, and must be from {least:?} to {most:?}"));
             }

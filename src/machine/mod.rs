@@ -1,9 +1,8 @@
 //! Describes, as a plain value, the machine that a plan is made for.
 //!
-//! A plan depends on a machine only through this value, so a laptop can plan for a cluster. The default rates are
-//! typical of a server core and its memory; [`World::machine`](crate::World::machine) returns the rates of this host. A
-//! machine can include the topology of its hosts, which determines the cores of each rank. This module does not measure
-//! rates, because measurements run in a [`World`](crate::World).
+//! A plan depends on a machine only through this value, so a laptop can plan for a cluster. Default rates are typical
+//! of a server core; [`World::machine`](crate::World::machine) returns those of this host. A machine can include its
+//! hosts' topology, which determines the cores of each rank; measurements run in a [`World`](crate::World).
 
 mod file;
 mod limits;
@@ -37,46 +36,42 @@ pub struct Machine {
     pub ranks: usize,
     /// Number of compute threads per rank.
     pub workers: usize,
-    /// Operations per second by one worker in single precision. Double precision runs at half this rate.
+    /// Operations per second by one worker in single precision, twice those in double precision.
     pub flops: f64,
     /// Bytes per second that one worker reads or writes in memory.
     pub memory_bandwidth: f64,
-    /// Bytes per second that one rank receives from a rank on a different node, or from any rank if all links are equal
-    /// (see [`Machine::ranks_per_node`]).
+    /// Bytes per second that one rank receives from another node, or from any rank if all links are equal (see
+    /// [`Machine::ranks_per_node`]).
     pub link_bandwidth: f64,
-    /// Fixed number of seconds per transfer at `link_bandwidth`, independent of the size of the transfer.
+    /// Fixed seconds per transfer at `link_bandwidth`.
     pub link_latency: f64,
     /// Number of consecutive ranks on each node; 1 if all links are equal.
     pub ranks_per_node: usize,
-    /// Bytes per second that one rank receives from another rank on the same node.
+    /// Bytes per second that one rank receives on the same node.
     pub node_bandwidth: f64,
-    /// Fixed number of seconds per transfer at `node_bandwidth`, independent of the size of the transfer.
+    /// Fixed seconds per transfer at `node_bandwidth`.
     pub node_latency: f64,
     /// Fixed overhead of every run, in seconds.
     #[serde(rename = "start", alias = "startup_seconds")]
     pub startup_seconds: f64,
-    /// Additional seconds for a run in which several ranks have work, because the work begins only when the last rank
-    /// has woken up.
+    /// Additional seconds for a run on several ranks, which begins when the last has woken up.
     #[serde(alias = "together")]
     pub sync_overhead: f64,
-    /// The speed of a rank's contractions while no other rank contracts, relative to their speed while all ranks
-    /// contract. The ratio exceeds 1 if ranks compete for clock frequency, caches, memory or even cores.
+    /// The speed of a rank's contractions alone, relative to that while all ranks contract. It exceeds 1 if ranks
+    /// compete for clock frequency, caches, memory or cores.
     #[serde(alias = "alone")]
     pub solo_speedup: f64,
-    /// The computing time that an overlapped transfer costs, as a fraction of the transfer's time. Transfers use memory
-    /// bandwidth, and also cores if ranks have no spare cores. Without a spare core, a transfer needs more core time
-    /// while the rank computes than while the rank is idle, and the fraction exceeds 1. The default of 1 is cautious,
-    /// because overlap then saves no time and the planner prefers plans that transfer few bytes.
+    /// The computing time that an overlapped transfer costs, for memory bandwidth and possibly cores, as a fraction of
+    /// its time. Without a spare core, a transfer needs more core time while the rank computes, and the fraction
+    /// exceeds 1. With the cautious default of 1, overlap saves no time, and the planner prefers few bytes.
     pub interference: f64,
-    /// Rates for small products, which are slower than large ones. Each entry contains the side of a cube, and the
-    /// operations per second by one worker on products with the volume of that cube. Entries are sorted by side, in
-    /// ascending order.
+    /// Rates for small products, which are slower than large ones. Each entry, in ascending order, has the side of a
+    /// cube, and the operations per second by one worker on products with its volume.
     pub block_rates: Vec<[f64; 2]>,
     /// Speed of each rank's contractions relative to the mean; empty if all ranks are equally fast.
     pub speeds: Vec<f64>,
-    /// The topology of a host, which determines the placement of ranks; no rate depends on it. If a topology is set,
-    /// the default is one rank per NUMA domain, and one worker on each of the rank's cores except one core that is left
-    /// for communication.
+    /// The topology of a host, which determines the placement of ranks; no rate depends on it. With it, the default is
+    /// one rank per NUMA domain, and one worker on each of its cores except one for communication.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<Synthetic>,
 }
@@ -110,9 +105,8 @@ impl Machine {
         Machine { ranks, workers, ..Machine::default() }
     }
 
-    /// Operations per second by one worker on products with the volume of a cube with this side. Between two sides in
-    /// [`Machine::block_rates`], the logarithm of the rate is interpolated linearly in the logarithm of the side.
-    /// Beyond the largest side, the rate is [`Machine::flops`].
+    /// Operations per second by one worker on products with the volume of this cube. Between sides in
+    /// [`Machine::block_rates`], logarithms are interpolated linearly. Beyond the largest, it is [`Machine::flops`].
     ///
     /// ```
     /// use einsum_dist::Machine;
@@ -127,7 +121,7 @@ impl Machine {
         if side > *last {
             return self.flops;
         }
-        // Below the smallest side in `block_rates`, the rate is proportional to the side.
+        // Below the smallest side, the rate is proportional to the side.
         if side <= *first {
             return slowest * side.max(1.0) / first;
         }
@@ -161,7 +155,7 @@ impl Machine {
     /// The machine that consists of only these ranks.
     #[must_use]
     pub fn part(&self, ranks: Range<usize>) -> Machine {
-        // The ranks outside the part also compute, so no rank in the part ever contracts alone.
+        // Ranks outside the part also compute, so none ever contracts alone.
         let solo_speedup = if ranks.len() == self.ranks { self.solo_speedup } else { 1.0 };
         let per_node = self.ranks_per_node.max(1);
         let within = per_node > 1 && !ranks.is_empty() && ranks.start / per_node == (ranks.end - 1) / per_node;
@@ -185,7 +179,7 @@ impl Machine {
         Some((topology, placement))
     }
 
-    /// Number of ranks on the first host, which are all ranks if all links are equal.
+    /// Number of ranks on the first host; all if all links are equal.
     fn ranks_of_host(&self) -> usize {
         if self.ranks_per_node > 1 { self.ranks_per_node.min(self.ranks) } else { self.ranks }
     }
@@ -195,8 +189,8 @@ impl Machine {
         self.speeds.get(rank).copied().unwrap_or(1.0)
     }
 
-    /// The number of multiply-adds that a rank computes in the time in which it receives one element of `bytes` bytes
-    /// at [`Machine::link_bandwidth`].
+    /// The multiply-adds of a rank in the time of receiving one element of `bytes` bytes at
+    /// [`Machine::link_bandwidth`].
     pub fn balance(&self, bytes: usize) -> u64 {
         (self.flops * self.workers as f64 / 2.0 * bytes as f64 / self.link_bandwidth).max(1.0) as u64
     }

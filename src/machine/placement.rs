@@ -1,5 +1,5 @@
-//! Assigns a host's cores to its ranks and their threads. The assignment is a pure function of the topology, the
-//! numbers of ranks and workers, and whether ranks communicate.
+//! Assigns a host's cores to its ranks and their threads. The assignment depends only on the topology, the numbers of
+//! ranks and workers, and whether ranks communicate.
 //!
 //! ```text
 //! two domains of four cores      0 1 2 3 | 4 5 6 7
@@ -9,19 +9,16 @@
 //! one rank of eight workers      w w w w | w w w w      the rank straddles both domains
 //! ```
 //!
-//! The ranks on a host occupy its domains in order. The number of ranks in a domain is roughly proportional to the
-//! domain's number of cores. Every domain has at least one rank if there are enough ranks. Ranks in the same domain
-//! have about the same number of cores, which are adjacent. All ranks have the same number of workers, so a rank with
-//! more cores than the smallest rank leaves cores idle. If more than a quarter of the host's cores would be idle, all
-//! cores are instead divided evenly across domain boundaries. Invariant: at most one worker is bound to a core, however
-//! many hardware threads the core has.
+//! Ranks occupy the domains in order, roughly in proportion to the numbers of cores, with at least one rank each if
+//! possible. Ranks in a domain have about the same number of adjacent cores. All ranks have the same number of workers,
+//! so larger ranks leave cores idle; if these are more than a quarter, all cores are divided evenly across domain
+//! boundaries instead. Invariant: at most one worker is bound to a core.
 //!
-//! If any rank in a domain has fewer cores than workers, no rank in that domain has cores of its own. The operating
-//! system then places the threads of these ranks on any cores of the domain. The operating system also places the
-//! threads of a rank that has more cores than threads. If these threads were bound, two small concurrent runs would
-//! share some cores of the host while other cores are idle.
+//! If any rank in a domain has fewer cores than workers, the operating system places the threads of all its ranks on
+//! any cores of the domain. So it does for a rank with more cores than threads, because bound threads of two small runs
+//! would share cores while others are idle.
 //!
-//! This module only computes the assignment; the threads bind themselves to their cores.
+//! The threads bind themselves.
 
 use std::fmt;
 use std::ops::Range;
@@ -38,13 +35,13 @@ const MAX_LISTED_RANKS: usize = 64;
 pub struct RankPlacement {
     /// The NUMA domains of the rank; several if the rank straddles domains.
     pub domains: Vec<usize>,
-    /// Processing units that the rank's threads may use, in ascending order; empty if no thread is bound.
+    /// Processing units for the rank's threads, ascending; empty if none is bound.
     pub units: Vec<usize>,
-    /// The processing unit of each worker; empty if the operating system chooses among `units`.
+    /// The processing unit of each worker; empty for any of `units`.
     pub workers: Vec<usize>,
-    /// The processing unit of the communication thread; `None` if that thread is not bound to a single unit.
+    /// The processing unit of the communication thread, if bound to one.
     pub communication: Option<usize>,
-    /// Whether one of the rank's cores is left free for communication, even if no thread is bound to that core.
+    /// Whether one of the rank's cores is free for communication, even if no thread is bound to it.
     pub spare: bool,
 }
 
@@ -64,7 +61,7 @@ pub enum Warning {
     Starved {
         /// The number of the rank among the ranks on the host.
         rank: usize,
-        /// Among the ranks in the same domains, the number of cores of the rank with the fewest cores.
+        /// The fewest cores of any rank in the same domains.
         cores: usize,
         /// The number of workers requested.
         workers: usize,
@@ -134,21 +131,19 @@ fn ranges(numbers: &[usize]) -> String {
 struct RankShare<'a> {
     domains: &'a [Domain],
     cores: Vec<&'a Vec<usize>>,
-    /// Among the ranks in these domains, the number of cores of the rank with the fewest cores.
+    /// The fewest cores of any rank in these domains.
     least: usize,
 }
 
 impl Topology {
-    /// Default number of ranks for a process that may use the whole topology; at most one rank per domain. All ranks
-    /// have the same number of workers, so with one rank per domain, a small domain can leave most cores of larger
-    /// domains idle. The number of cores in use therefore depends on the number of ranks. The result is the largest
-    /// number of ranks that can use at least nine tenths of the maximum number of cores.
+    /// Default number of ranks on the whole topology, at most one per domain. All ranks have the same number of
+    /// workers, so a small domain with a rank can leave most cores of larger ones idle. This is the largest number that
+    /// can use at least nine tenths of the maximum cores.
     pub fn ranks(&self) -> usize {
         self.ranks_within(self.cores())
     }
 
-    /// Like [`Topology::ranks`], but for a process whose CPU quota allows only `processors` processors. The result is
-    /// at most `processors`.
+    /// Like [`Topology::ranks`], for a CPU quota of `processors` processors, the maximum.
     ///
     /// ```
     /// use einsum_dist::machine::Synthetic;
@@ -163,9 +158,8 @@ impl Topology {
         (1..=max_ranks).rev().find(|&ranks| 10 * busy(ranks) >= 9 * best).unwrap_or(1)
     }
 
-    /// Default number of workers per rank if `ranks` ranks share the topology. The default is the number of cores of
-    /// the rank with the fewest cores. If ranks `communicate` and all have at least two cores, the number of workers is
-    /// one lower, to leave a core for communication.
+    /// Default workers per rank on a topology with `ranks` ranks: the fewest cores of any rank. If ranks `communicate`
+    /// and all have at least two cores, one is left for communication.
     ///
     /// ```
     /// use einsum_dist::machine::Synthetic;
@@ -181,19 +175,17 @@ impl Topology {
         if communicate && least > 1 { least - 1 } else { least.max(1) }
     }
 
-    /// The number of cores of the rank with the fewest cores.
+    /// The fewest cores of any rank.
     fn least(&self, ranks: usize) -> usize {
         smallest_share(&self.shares(ranks))
     }
 
-    /// The number of cores of the rank with the fewest cores, if every rank has either whole domains or cores in a
-    /// single domain.
+    /// The fewest cores of any rank, each with whole domains or cores in one.
     fn least_within(&self, ranks: usize) -> usize {
         smallest_share(&self.shares_within(ranks))
     }
 
-    /// Places `ranks` ranks on the topology. Each rank has `workers` workers, and one more thread if ranks
-    /// `communicate`.
+    /// Places `ranks` ranks with `workers` workers, and one more thread if they `communicate`.
     pub fn place(&self, ranks: usize, workers: usize, communicate: bool) -> Placement {
         let mut placement = Placement::default();
         for (rank, RankShare { domains, cores, least }) in self.shares(ranks).into_iter().enumerate() {
@@ -219,8 +211,8 @@ impl Topology {
         placement
     }
 
-    /// Returns the range of domains for each rank if there are fewer ranks than domains. Each rank is assigned one or
-    /// more whole, consecutive domains, so that all ranks have about the same number of cores.
+    /// Returns each rank's whole, consecutive domains, for fewer ranks than domains, with about the same number of
+    /// cores.
     fn runs(&self, ranks: usize) -> Vec<Range<usize>> {
         let ends: Vec<usize> = self
             .domains
@@ -240,8 +232,8 @@ impl Topology {
         (0..ranks).map(run).collect()
     }
 
-    /// Returns the domains of each rank, and the rank's cores in those domains. Cores are divided across domain
-    /// boundaries only if more than a quarter of the cores would otherwise be idle.
+    /// Returns each rank's domains and cores, divided across domain boundaries only if more than a quarter would
+    /// otherwise be idle.
     fn shares(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let (within, even) = (self.shares_within(ranks), self.cores() / ranks.max(1));
         if 4 * smallest_share(&within) >= 3 * even { within } else { self.shares_across(ranks) }
@@ -275,8 +267,7 @@ impl Topology {
         }
         let mut members = vec![1; count];
         for _ in count..ranks {
-            // Adds a rank to the domain that has the most cores per rank after the addition. Ties are resolved in favor
-            // of the first domain.
+            // Adds a rank to the first domain with the most cores per rank afterwards.
             let cores = |domain: usize| self.domains[domain].cores.len();
             let each = |a: usize, b: usize| (cores(a) * (members[b] + 1)).cmp(&(cores(b) * (members[a] + 1)));
             let next = (0..count).max_by(|&a, &b| each(a, b).then(b.cmp(&a))).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! Parses and prints regular topologies in hwloc's synthetic format. The count after the name of a level is the number
-//! of its elements inside each element of the level above.
+//! Parses and prints regular topologies in hwloc's synthetic format: names of levels with numbers per element of the
+//! level above.
 //!
 //! ```text
 //! pack:2 numa:1(memory=240GB) l3:1(size=114MiB) l2:72(size=1MiB) l1:1(size=64KiB) core:1 pu:1
@@ -14,8 +14,8 @@
 //! | `core` | | a core; required | |
 //! | `pu` | | a processing unit (hardware thread), the last level; one for each core if absent | |
 //!
-//! Processing units, domains and sockets are numbered from 0 in the order of the text. Parsing a printed topology
-//! yields the same value. hwloc's other attributes and levels are not supported, because no placement rule uses them.
+//! Processing units, domains and sockets are numbered in the order of the text. Printing and parsing are inverse.
+//! hwloc's other attributes and levels are not supported, because no rule uses them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,18 +24,16 @@ use serde::{Deserialize, Serialize};
 
 use super::topology::{Cache, Domain, Topology};
 
-/// Maximum number of processing units on a host, eight times the maximum that Linux supports. Larger numbers are
-/// rejected because they are likely mistakes, and because the topology stores every unit.
+/// Maximum processing units on a host, eight times Linux's; larger numbers are likely mistakes.
 const MAX_UNITS: usize = 1 << 16;
 
-/// Maximum number of NUMA domains on a host, limited because the time to place ranks grows faster than linearly with
-/// the number of domains.
+/// Maximum NUMA domains on a host, because the time to place ranks grows faster than linearly with them.
 const MAX_DOMAINS: usize = 512;
 
 /// Maximum number of bytes in one cache, or in the memory of one domain (1 PiB).
 const MAX_BYTES: u64 = 1 << 50;
 
-/// A regular topology, in which all elements of a level contain equally many elements of the next level.
+/// A regular topology.
 ///
 /// ```
 /// use einsum_dist::machine::Synthetic;
@@ -57,7 +55,7 @@ struct Level {
     kind: Kind,
     /// Number of elements of this level inside each element of the level above.
     count: usize,
-    /// Size in bytes of one cache, or of the memory of one domain; 0 if the text gives no size.
+    /// Bytes of one cache, or of one domain's memory; 0 if not given.
     bytes: u64,
 }
 

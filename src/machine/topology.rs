@@ -1,8 +1,8 @@
 //! Describes the topology of a host, which consists of NUMA domains, their cores, the cores' processing units (hardware
 //! threads), caches and memory.
 //!
-//! Invariants: no two cores share a unit; domains and cores are sorted so that neighbors in hardware are neighbors in
-//! these lists. Ranks occupy domains and cores in this order.
+//! Invariants: no two cores share a unit; domains and cores are sorted, for ranks to occupy them in order, so that
+//! neighbors in hardware are neighbors in the lists.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -45,8 +45,7 @@ impl Topology {
         Topology { domains: vec![Domain { cores, ..Domain::default() }], caches: Vec::new() }
     }
 
-    /// The part of the topology that an affinity mask allows. Cores without an allowed unit are removed, and then
-    /// domains without cores.
+    /// The part of the topology that an affinity mask allows, without empty cores and domains.
     ///
     /// ```
     /// use einsum_dist::machine::Synthetic;
@@ -73,16 +72,14 @@ impl Topology {
         self.domains.iter().map(|domain| domain.cores.len()).sum()
     }
 
-    /// The operating system's number for the domain that contains all of `units`; `None` if no single domain does, or
-    /// if `units` is empty.
+    /// The operating system's number for the domain with all of `units`, if there is one.
     pub fn domain_of(&self, units: &[usize]) -> Option<usize> {
         let has = |domain: &&Domain| units.iter().all(|unit| domain.cores.iter().any(|core| core.contains(unit)));
         self.domains.iter().find(has).filter(|_| !units.is_empty()).map(|domain| domain.number)
     }
 }
 
-/// Prints one line with the numbers of sockets, domains, cores and hardware threads, and the sizes of memory and
-/// caches.
+/// One line with the numbers of sockets, domains, cores and hardware threads, and the sizes of memory and caches.
 impl fmt::Display for Topology {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });

@@ -1,8 +1,8 @@
 //! Allocates owned memory that is zeroed and aligned to cache lines.
 //!
 //! The system maps zeroed pages lazily, so the first write to a page decides its NUMA domain (first touch). A failed
-//! allocation returns an error that contains the requested size, and never aborts. If several ranks are processes on
-//! one host, large buffers are allocated such that the other processes can read them ([`Segment`]).
+//! allocation returns an error with the size, and never aborts. If ranks are processes on one host, the others can read
+//! large buffers ([`Segment`]).
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct OutOfMemory {
     pub bytes: usize,
 }
 
-/// Alignment of every owned buffer in bytes. This is the size of a cache line and of the widest vector register.
+/// Alignment of owned buffers in bytes: a cache line and the widest vector register.
 const ALIGNMENT: usize = 64;
 
 /// Owned bytes, initially zero, aligned to 64 bytes.

@@ -1,7 +1,6 @@
 //! Stores a dense array of elements in owned memory.
 //!
-//! Invariant: elements are contiguous in row-major order. The pages of a new array are not touched before the first
-//! write.
+//! Invariant: elements are contiguous in row-major order; new pages are untouched.
 
 use std::marker::PhantomData;
 

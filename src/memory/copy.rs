@@ -5,22 +5,19 @@
 //! streaming   core 0 stores a line ---> memory ----> prefetched by core 1                 the same in both cases
 //! ```
 //!
-//! The following rates were measured on a Zen 4 processor, for copies of 256 KiB. Between cores that share no cache,
-//! cached copies reach 2.5 GB/s and streaming copies 15 to 22 GB/s. Between cores that share a cache, cached copies
-//! reach 16 GB/s and streaming copies 13 GB/s.
+//! Measured on a Zen 4 processor, for copies of 256 KiB: between cores that share no cache, cached copies reach 2.5
+//! GB/s and streaming copies 15 to 22 GB/s; between others, 16 GB/s and 13 GB/s.
 //!
-//! Guarantee: When a copy returns, its streaming stores are ordered before every later store of the thread. A later
-//! store of a flag with release ordering therefore publishes the copied bytes. On architectures other than x86-64 there
-//! are no streaming stores, and both kinds of copy are the same.
+//! Guarantee: a copy's streaming stores precede every later store of the thread, so a flag stored with release ordering
+//! publishes the bytes. Other architectures than x86-64 have no streaming stores.
 
 /// The kind of stores that a copy uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreKind {
-    /// Stores into the caches. Used for bytes that the writer, or a core that shares the writer's cache, will soon
-    /// read.
+    /// Stores into the caches, for bytes that the writer, or a core with the same cache, soon reads.
     Cached,
-    /// Stores that bypass the caches. Ranges shorter than 1 KiB use cached stores instead. Used for bytes that a core
-    /// with different caches will read, or that would be evicted before any core reads them.
+    /// Stores that bypass the caches, except in ranges below 1 KiB, for bytes that other cores read, or that would be
+    /// evicted before.
     Streaming,
 }
 
@@ -41,8 +38,7 @@ impl StoreKind {
     }
 }
 
-/// Minimum number of bytes for a streaming copy. In shorter ranges, too large a fraction of the bytes is in partial
-/// cache lines, which need cached stores.
+/// Minimum bytes for a streaming copy; too much of shorter ranges is in partial cache lines, which need cached stores.
 const MIN_STREAMED_BYTES: usize = 1 << 10;
 
 /// # Safety

@@ -1,11 +1,11 @@
-//! Counts the bytes in a rank's buffers, and records the maximum of this number.
+//! Counts the bytes in a rank's buffers, and their maximum.
 //!
-//! Every buffer that a compiled program or a communication endpoint owns is counted here, so the measured peak is
-//! exact. Blocks of the user's tensors are not counted here; the module `api` adds their size to the reported peak.
+//! Every buffer of a compiled program or a communication endpoint counts, so the peak is exact; `api` adds the user's
+//! blocks.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The number of live bytes of one rank, and the peak of that number. All allocations of the rank share this counter.
+/// A rank's live bytes and their peak, shared by all of its allocations.
 #[derive(Debug, Default)]
 pub struct Footprint {
     live: AtomicUsize,

@@ -1,12 +1,9 @@
-//! Defines leases. A lease is the right to read, or to read and write, one box (one range per dimension) of one buffer
-//! until the lease is dropped.
+//! Defines leases: rights to read, or read and write, one box (one range per dimension) of one buffer until dropped.
 //!
-//! A lease is [`Send`], so a sender can pass its lease to the receiver's thread, which copies the box and then drops
-//! the lease.
+//! Leases are [`Send`], so a sender can pass one to the receiver's thread, which copies the box and drops it.
 //!
-//! Invariant: while a [`WriteLease`] is alive, no other live lease overlaps its box. The ledger of [`Store`] (its list
-//! of live leases) enforces this, so views of the box through `&self` and `&mut self` are sound if they have the right
-//! element type.
+//! Invariant: while a [`WriteLease`] is alive, no other live lease overlaps its box. The ledger of [`Store`] (live
+//! leases) enforces this, so views through `&self` and `&mut self` are sound for the right element type.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,8 +16,7 @@ use super::strided::Strided;
 use crate::dtype::Dtype;
 use crate::kernel::{Element, Tensor, TensorMut};
 
-/// The data that read and write leases have in common, which is the location of the box and the number of the lease's
-/// entry in the ledger.
+/// The location of a lease's box, and its entry in the ledger.
 #[derive(Debug)]
 struct Lease {
     store: Arc<Store>,
@@ -65,8 +61,7 @@ impl Lease {
         self.strided().is_dense().then(|| (self.start(), self.bytes()))
     }
 
-    /// Calls `visit(offset, length)` for each dense run in row-major order. Both arguments are in bytes; offsets are
-    /// relative to the start of the box.
+    /// Calls `visit(offset, length)`, in bytes from the start of the box, for each dense run in row-major order.
     fn for_each_run(&self, mut visit: impl FnMut(isize, usize)) {
         let size = self.dtype().size();
         let (dims, run) = self.strided().dense_suffix();
@@ -85,8 +80,8 @@ impl Lease {
         self.start().cast()
     }
 
-    /// Returns the origin, extents and strides in the form that ndarray expects. ndarray requires nonnegative strides
-    /// here, so dimensions with negative strides are reversed. This moves the origin to the lowest address.
+    /// Returns the origin, extents and strides for ndarray, which requires nonnegative strides: other dimensions are
+    /// reversed, with the origin at the lowest address.
     fn array_parts<T: Element>(&self) -> (*mut T, IxDyn, IxDyn) {
         let mut start = self.typed::<T>();
         let mut strides = IxDyn::zeros(self.strided().strides.len());
@@ -204,7 +199,7 @@ impl ReadLease {
         self.0.dense_bytes().map(|(start, bytes)| unsafe { std::slice::from_raw_parts(start, bytes) })
     }
 
-    /// Copies the box into `out` in row-major order. `out` must have exactly the size of the box.
+    /// Copies the box into `out`, of exactly its size, in row-major order.
     pub fn pack(&self, out: &mut [u8]) {
         assert!(out.len() == self.bytes(), "the target has the size of the box");
         let (start, mut done) = (self.0.start(), 0);
@@ -259,7 +254,7 @@ impl WriteLease {
         self.0.dense_bytes().map(|(start, bytes)| unsafe { std::slice::from_raw_parts_mut(start, bytes) })
     }
 
-    /// Copies the bytes of `from` into the box, in row-major order. `from` must have exactly the size of the box.
+    /// Copies `from`, of exactly the size of the box, into it in row-major order.
     pub fn unpack(&mut self, from: &[u8]) {
         assert!(from.len() == self.bytes(), "the source has the size of the box");
         let (start, mut done) = (self.0.start(), 0);
@@ -270,7 +265,7 @@ impl WriteLease {
         });
     }
 
-    /// Copies a box with the same extents and element type into this box. The strides may differ.
+    /// Copies a box with the same extents and element type, but possibly other strides.
     pub fn copy_from(&mut self, from: &ReadLease) {
         assert!(self.extents() == from.extents() && self.0.dtype() == from.0.dtype(), "the boxes have one shape");
         if let Some(dense) = from.as_dense() {

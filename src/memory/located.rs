@@ -1,5 +1,5 @@
-//! Defines the common interface of boxes (strided blocks of arrays) in this process's address space. A box is either
-//! leased from a buffer of this process, or mapped from another process.
+//! Defines the common interface of boxes (strided blocks of arrays), leased from a buffer of this process or mapped
+//! from another.
 //!
 //! Invariant: the address and the shape of a box do not change.
 

@@ -1,14 +1,12 @@
 //! Stores buffers, and grants access to them through leases only.
 //!
-//! The buffers of a rank are in a [`Store`]. Some buffers own their memory ([`Aligned`]); others borrow the user's
-//! operand or output for one run. A task leases the boxes (one range per dimension of a buffer) that it reads and
-//! writes. While another process reads a box in place (`remote_view`), the owner of the box holds a lease on it. The
-//! ledger of the store (its list of live leases) refuses a lease that conflicts with a live lease. A wrong schedule
-//! therefore causes an error, never a data race, even if the schedule has passed verification.
+//! A rank's buffers are in a [`Store`], and own their memory ([`Aligned`]) or borrow the user's for one run. A task
+//! leases the boxes (one range per dimension) that it accesses; the owner leases those that another process reads in
+//! place (`remote_view`). The store's ledger (live leases) refuses conflicts, so a wrong schedule causes an error,
+//! never a data race, even after verification.
 //!
 //! Invariants: a lease keeps its store alive. A store that borrows memory is closed before the borrow ends
-//! ([`Store::close`]). If buffers share memory, a lease on one of these buffers conflicts with leases on the others,
-//! unless all of these leases only read.
+//! ([`Store::close`]). Leases on buffers that share memory conflict, unless all only read.
 
 mod aligned;
 mod array;
@@ -43,9 +41,8 @@ pub use store::{LeaseError, Slot, Store};
 pub use stream::{Incoming, Outgoing, RemoteReader};
 pub use strided::Strided;
 
-// These items are defined in `kernel`, because kernels also allocate memory and report errors, and `kernel` must not
-// import this module.
+// `kernel` needs these items too, and must not import this module.
 pub use crate::kernel::{ReportingAllocator, end_at_once, fallible, report_with, share_few_addresses};
-// `comm` uses this re-export to prefetch memory of other processes, because it must not import `kernel`.
+// `comm` prefetches memory of other processes, and must not import `kernel`.
 #[cfg(feature = "mpi")]
 pub(crate) use crate::kernel::prefetch;

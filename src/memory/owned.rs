@@ -1,7 +1,6 @@
-//! Allocates vectors and arrays whose size depends on input. If memory runs out, the result is an error instead of an
-//! abort.
+//! Allocates vectors and arrays whose size depends on input, with an error instead of an abort.
 //!
-//! The system maps zeroed pages lazily, so the first write to a page decides its NUMA domain.
+//! The first write to a lazily mapped zero page decides its NUMA domain.
 
 use std::alloc::{Layout, alloc_zeroed};
 
@@ -67,7 +66,7 @@ pub fn room_for<T>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
 /// # Errors
 /// If the system refuses the allocation.
 pub fn probe(bytes: usize) -> Result<(), OutOfMemory> {
-    // Without `black_box`, the compiler may remove the unused allocation.
+    // The compiler may otherwise remove the unused allocation.
     std::hint::black_box(room_for::<u8>(bytes)).map(drop)
 }
 

@@ -5,8 +5,8 @@
 //! peer      ExportedView  ->  Remote, in its own mapping of segment 7        checked to be inside the segment
 //! ```
 //!
-//! Invariant: all elements of a box are in one segment. The transports (`comm`) send views to a peer, and notify the
-//! owner when the peer has read the boxes.
+//! Invariant: all elements of a box are in one segment. The transports (`comm`) send views, and notify the owner when
+//! the peer has read the boxes.
 
 use std::rc::Rc;
 
@@ -26,7 +26,7 @@ pub struct ExportedView {
     pub strided: Strided,
 }
 
-/// A box of another process, in this process's own mapping of the segment that contains it.
+/// A box of another process, in this process's mapping of its segment.
 #[derive(Debug)]
 pub struct Remote {
     /// Number of bytes from the start of the mapping to the first element.
@@ -37,7 +37,7 @@ pub struct Remote {
 }
 
 impl ExportedView {
-    /// Returns the location at which other processes can read a box; `None` if the box is not inside one segment.
+    /// Returns where other processes can read a box, if it is inside one segment.
     pub(super) fn of(located: &impl Located) -> Option<ExportedView> {
         let (segment, offset) = Segment::find(located.start() as usize)?;
         let view = ExportedView { segment, offset, element: located.element(), strided: located.strided().clone() };
@@ -62,7 +62,7 @@ impl ExportedView {
 }
 
 impl Remote {
-    /// Checks that the box is inside the mapping; returns `None` if it is not.
+    /// Checks that the box is inside the mapping; otherwise `None`.
     pub(crate) fn new(view: ExportedView, mapping: Rc<Mapping>) -> Option<Remote> {
         let is_inside = view.segment.bytes <= mapping.bytes() && view.is_inside();
         let ExportedView { offset, element, strided, .. } = view;

@@ -1,5 +1,5 @@
-//! Allocates memory that other processes on this host can read. A segment is an anonymous in-memory file (memfd). Its
-//! owner maps the file for writing, and any process that receives the [`SegmentHandle`] can map it for reading.
+//! Allocates memory that other processes on this host can read. A segment is an anonymous in-memory file (memfd), which
+//! its owner maps for writing, and any process with the [`SegmentHandle`] can map for reading.
 //!
 //! ```text
 //! owner    Segment::new(65536)     id 7, file 12 of process 4711    a box of it: 7, 12, offset 512, extents, strides
@@ -7,18 +7,15 @@
 //! ```
 //!
 //! Invariants: For every address in a live segment of this process, [`Segment::find`] returns the segment. When the
-//! owner drops a segment, the segment's memory returns to the system, even if other processes still map it. A process
-//! has at most [`MAX_SEGMENTS`] segments at a time, because each segment is an open file.
+//! owner drops a segment, its memory returns to the system even if others still map it. A process has at most
+//! [`MAX_SEGMENTS`] at a time, because each is an open file.
 //!
-//! Memory is not allocated as a segment if running out of memory could then kill the program. If ordinary memory runs
-//! out, the allocation fails; but if the memory of a file runs out, the first access raises SIGBUS. Therefore there are
-//! no segments under strict overcommit, and no segment is larger than the machine's memory. There are also no segments
-//! if the address space is limited (`ulimit -v`). Peers keep dropped segments mapped for a while, and these mappings
-//! would count towards the limit.
+//! If the memory of a file, unlike ordinary memory, runs out, the first access raises SIGBUS and kills the program. So
+//! there are none under strict overcommit, or larger than the machine's memory. There are also none under `ulimit -v`,
+//! because peers keep dropped segments mapped for a while.
 //!
-//! Segments exist on Linux only, and other processes never write to them. After a fork, ordinary memory is copied on
-//! write, but segments stay shared, so parent and child see each other's writes. The child must not access a segment
-//! that the parent has dropped.
+//! Segments exist on Linux only, and others never write to them. After a fork, segments stay shared, so parent and
+//! child see each other's writes, and the child must not access a segment that the parent has dropped.
 
 use std::collections::BTreeMap;
 use std::io::{Error, Result};
@@ -28,10 +25,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// Maximum number of live segments in a process.
 const MAX_SEGMENTS: usize = 256;
-/// Minimum size of a segment in bytes. Smaller allocations do not justify the cost of a file.
+/// Minimum bytes of a segment that justify a file.
 const MIN_SEGMENT_BYTES: usize = 64 << 10;
-/// Maximum size of a segment in bytes on systems without huge pages for files. Larger segments need huge pages to be
-/// fast.
+/// Maximum bytes of a segment without huge pages for files, which larger ones need to be fast.
 const MAX_SMALL_PAGE_BYTES: usize = 16 << 20;
 
 /// The number of live [`WantedSegments`].
@@ -43,7 +39,7 @@ static LIVE: Mutex<BTreeMap<usize, SegmentHandle>> = Mutex::new(BTreeMap::new())
 /// Describes a segment to other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentHandle {
-    /// A number that is unique among all segments that the owner's process ever creates.
+    /// A number that no other segment of the owner's process ever has.
     pub id: u64,
     /// The file descriptor in the owner's process.
     pub file: i32,
@@ -52,8 +48,7 @@ pub struct SegmentHandle {
     pub identity: [u64; 2],
 }
 
-/// A request for segments. While at least one value of this type is alive, new large buffers in this process are
-/// allocated as segments if possible.
+/// While at least one exists, new large buffers in this process are segments if possible.
 #[derive(Debug)]
 pub struct WantedSegments(());
 
@@ -86,18 +81,18 @@ pub fn machine_bytes() -> Option<usize> {
 }
 
 fn live() -> MutexGuard<'static, BTreeMap<usize, SegmentHandle>> {
-    // Each change to the map is a single call, so a panic cannot leave the map inconsistent.
+    // Each change is a single call, so a panic cannot leave the map inconsistent.
     LIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Memory that other processes can read. It is initially zero, and its pages have not been touched.
+/// Memory that other processes can read, initially zero and untouched.
 #[derive(Debug)]
 pub(super) struct Segment {
     start: NonNull<u8>,
     bytes: usize,
     /// The process that created the segment.
     process: u32,
-    // This field is closed last, after `drop` has unmapped the memory.
+    // Closed last, after `drop` has unmapped the memory.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there are no segments"))]
     file: system::File,
 }
@@ -108,8 +103,8 @@ unsafe impl Send for Segment {}
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// Allocates a segment. Returns `None` if segments are not wanted, if `bytes` is too small or too large, if there
-    /// are too many segments, or if the system refuses.
+    /// Allocates a segment. Returns `None` if segments are not wanted, for a `bytes` too small or large, with too many
+    /// segments, or if the system refuses.
     pub(super) fn new(bytes: usize) -> Option<Segment> {
         let fits = bytes >= MIN_SEGMENT_BYTES && (bytes <= MAX_SMALL_PAGE_BYTES || system::has_huge_pages());
         if WANTED.load(Ordering::Relaxed) == 0 || !fits {
@@ -136,7 +131,7 @@ impl Segment {
         self.bytes
     }
 
-    /// Returns the segment that contains an address, and the offset of the address from the start of the segment.
+    /// Returns the segment of an address, and the offset in it.
     pub(super) fn find(address: usize) -> Option<(SegmentHandle, usize)> {
         let live = live();
         let (&start, &known) = live.range(..=address).next_back()?;
@@ -149,7 +144,7 @@ impl Drop for Segment {
         live().remove(&(self.start.as_ptr() as usize));
         // SAFETY: `new` mapped `bytes` bytes at `start`, and nothing uses the address any more.
         unsafe { system::unmap(self.start, self.bytes) };
-        // A forked child also owns the file descriptor, but must not truncate the file.
+        // A forked child must not truncate the file.
         if self.process == std::process::id() {
             system::empty(&self.file);
         }
@@ -164,9 +159,8 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps a segment of a process on this host. Its bytes may only be read while the owner holds a lease on them for
-    /// this purpose. At other times they may change, or the memory may have been freed, in which case a read raises
-    /// SIGBUS.
+    /// Maps a segment of a process on this host. Its bytes may only be read while the owner leases them for this;
+    /// otherwise they may change, or a read raises SIGBUS.
     ///
     /// # Errors
     /// If the system refuses, or if the file descriptor now refers to a different file.
@@ -234,8 +228,8 @@ mod system {
 
     pub fn limits() -> Limits {
         let soft = |resource| getrlimit(resource).current.map_or(usize::MAX, |most| most as usize);
-        // The system does not reserve memory for these files when they are created, not even under strict overcommit. A
-        // first access could therefore raise SIGBUS.
+        // Even under strict overcommit, the system reserves no memory for these files when they are created, so a first
+        // access could raise SIGBUS.
         let counted = std::fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|text| text.trim() == "2");
         let few_addresses = getrlimit(Resource::As).current.is_some();
         let bytes =

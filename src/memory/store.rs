@@ -1,7 +1,7 @@
-//! Stores the buffers of one rank, and the ledger of the boxes that tasks are currently reading or writing.
+//! Stores the buffers of one rank, and the ledger of boxes in use.
 //!
 //! Invariant: two live leases on one buffer, or on buffers that share memory, overlap only if both read. A lease costs
-//! one lock, and a comparison with each of the few live leases. Leases on complete buffers allocate no memory.
+//! one lock and a comparison with each live lease; on complete buffers, it allocates nothing.
 
 use std::io::Write;
 use std::ops::Range;
@@ -16,15 +16,14 @@ use crate::dtype::Dtype;
 use crate::kernel::{Element, prefetch};
 use crate::sync::{Mutex, MutexGuard};
 
-/// One buffer, described by the address of its element `[0, 0, ..]`, its element type and its shape. A slot also states
-/// whether tasks may write to the buffer.
+/// One buffer: the address of element `[0, 0, ..]`, its element type and shape, and whether tasks may write to it.
 #[derive(Debug)]
 pub struct Slot {
     pub(super) origin: *mut u8,
     pub(super) dtype: Dtype,
     pub(super) strided: Strided,
     pub(super) writable: bool,
-    /// Number of bytes of owned memory, which other slots may share; 0 for the user's memory.
+    /// Bytes of owned memory, possibly shared with other slots; 0 for the user's.
     owned_bytes: usize,
     owner: Option<Arc<Aligned>>,
 }
@@ -37,8 +36,7 @@ unsafe impl Send for Slot {}
 unsafe impl Sync for Slot {}
 
 impl Slot {
-    /// Creates a dense row-major buffer that starts `offset` bytes after the start of `memory`, and must fit into
-    /// `memory`.
+    /// Creates a dense row-major buffer `offset` bytes after the start of `memory`, into which it must fit.
     pub fn owned(memory: Arc<Aligned>, offset: usize, dtype: Dtype, extents: &[usize]) -> Slot {
         let strided = Strided::row_major(extents);
         let bytes = strided.elements() * dtype.size();
@@ -49,14 +47,13 @@ impl Slot {
         Slot { origin, dtype, strided, writable: true, owned_bytes: bytes, owner: Some(memory) }
     }
 
-    /// Returns the address range of an owned buffer, which may overlap other slots; empty for the user's memory.
+    /// Returns the addresses of an owned buffer, which may overlap other slots; empty for the user's memory.
     fn addresses(&self) -> Range<usize> {
         let start = self.origin as usize;
         start..start + self.owned_bytes
     }
 
-    /// Borrows the user's operand, read-only. The store that owns the slot must be closed before the view's borrow
-    /// ends.
+    /// Borrows the user's operand, read-only. The slot's store must be closed before the borrow ends.
     pub fn borrowed<T: Element>(view: &ArrayViewD<'_, T>) -> Slot {
         Slot {
             origin: view.as_ptr().cast_mut().cast(),
@@ -68,8 +65,8 @@ impl Slot {
         }
     }
 
-    /// Borrows boxes of one of the user's outputs, each as a separate slot. Returns `None` for a box that overlaps a
-    /// box before it in `parts`. The stores that own the slots must be closed before the view's borrow ends.
+    /// Borrows boxes of a user's output as slots; `None` for a box that overlaps an earlier one. The slots' stores must
+    /// be closed before the borrow ends.
     pub fn borrowed_parts<T: Element>(view: &mut ArrayViewMutD<'_, T>, parts: &[Bounds]) -> Vec<Option<Slot>> {
         let whole = Slot::borrowed_mut(view);
         let mut taken: Vec<&Bounds> = Vec::with_capacity(parts.len());
@@ -82,8 +79,7 @@ impl Slot {
             let (offset, strided) = whole.strided.slice(part);
             let empty = strided.elements() == 0;
             let bytes = offset * T::DTYPE.size() as isize;
-            // The first index of an empty box may be outside the array, so the slot stores the array's origin instead.
-            // The memory of an empty box is never accessed.
+            // The first index of an empty box, which is never accessed, may be outside the array.
             let origin = if empty { whole.origin } else { whole.origin.wrapping_offset(bytes) };
             Some(Slot { origin, dtype: T::DTYPE, strided, writable: true, owned_bytes: 0, owner: None })
         });
@@ -95,14 +91,14 @@ impl Slot {
         &self.strided.extents
     }
 
-    /// Borrows one of the user's outputs. The store that owns the slot must be closed before the view's borrow ends.
+    /// Borrows one of the user's outputs. The slot's store must be closed before the borrow ends.
     pub fn borrowed_mut<T: Element>(view: &mut ArrayViewMutD<'_, T>) -> Slot {
         let strided = Strided { extents: view.shape().into(), strides: view.strides().into() };
         Slot { origin: view.as_mut_ptr().cast(), dtype: T::DTYPE, strided, writable: true, owned_bytes: 0, owner: None }
     }
 }
 
-/// The reason why a lease was refused. The cause is always a wrong schedule or a bug, never bad input.
+/// Why a lease was refused: a wrong schedule or a bug, never bad input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseError {
     #[error("there is no buffer {buffer}")]
@@ -115,8 +111,7 @@ pub enum LeaseError {
     Conflict { buffer: usize },
 }
 
-/// The buffer that contains a box, the position of the box in this buffer, and the shape of the box. `offset` is the
-/// distance in elements from the first element of the buffer to the first element of the box.
+/// A box: its buffer, the elements between both first elements (`offset`), and its shape.
 #[derive(Debug)]
 pub(super) struct BoxLocation {
     pub buffer: usize,
@@ -149,16 +144,15 @@ pub struct Store {
 }
 
 impl Store {
-    /// Creates a store with these slots. The index of a slot is the number of its buffer. `None` means that there is no
-    /// buffer with this number.
+    /// Creates a store in which slot i is buffer i, if any.
     pub fn open(slots: Vec<Option<Slot>>) -> Arc<Store> {
         Arc::new(Store { slots, ledger: Mutex::default() })
     }
 
-    /// Closes the store and returns the slots that own their memory. After this call, no lease on the store exists, so
-    /// nothing accesses borrowed memory any more.
+    /// Closes the store and returns the slots that own their memory. No lease on the store then exists, so nothing
+    /// accesses borrowed memory any more.
     ///
-    /// Aborts the process if a lease is still alive, because that lease could access freed memory.
+    /// Aborts the process if a lease is alive, which could access freed memory.
     pub fn close(self: Arc<Store>) -> Vec<Option<Slot>> {
         let Ok(Store { mut slots, .. }) = Arc::try_unwrap(self) else {
             let what = "einsum-dist: a buffer is still in use at the end of a run; this is a bug";
@@ -171,7 +165,7 @@ impl Store {
         slots
     }
 
-    /// Prefetches the first cache line of a buffer that will be leased soon. A small buffer fits into this line.
+    /// Prefetches the first cache line, i.e. all of a small buffer, before a lease.
     pub fn prefetch(&self, buffer: usize) {
         if let Some(slot) = self.slots.get(buffer).and_then(Option::as_ref) {
             prefetch(slot.origin.cast_const());
@@ -194,7 +188,7 @@ impl Store {
     }
 
     fn lock(&self) -> MutexGuard<'_, Ledger> {
-        // Each change to the list is a single call, so a panic cannot leave the list inconsistent.
+        // Each change is a single call, so a panic cannot leave the list inconsistent.
         self.ledger.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 

@@ -1,5 +1,4 @@
-//! Reads or writes the bytes of a list of boxes in steps of any size. The boxes are processed one after the other, each
-//! in row-major order.
+//! Reads or writes a list of boxes in steps of any size, one box after the other, each in row-major order.
 //!
 //! ```text
 //! boxes        [0..4) [8..12)      two runs of a strided box
@@ -7,9 +6,8 @@
 //! next(3)            3 8 9         a step may end inside a run
 //! ```
 //!
-//! Guarantee: Each step starts where the previous step ended. In total, the steps move the same bytes as one call of
-//! [`ReadLease::pack`] or [`WriteLease::unpack`] for each box. Cost: the copy itself, plus a few operations per dense
-//! run (contiguous bytes of a box).
+//! Guarantee: the steps together move the same bytes as [`ReadLease::pack`] or [`WriteLease::unpack`] for each box.
+//! Cost: the copy, plus a few operations per dense run (contiguous bytes of a box).
 
 use super::copy::StoreKind;
 use super::lease::{ReadLease, WriteLease};
@@ -17,22 +15,22 @@ use super::located::Located;
 use super::remote_view::{ExportedView, Remote};
 use super::strided::Strided;
 
-/// A dimension that is not part of the dense runs of a box.
+/// A dimension outside the dense runs of a box.
 #[derive(Debug)]
 struct OuterDim {
     extent: usize,
     /// Distance between consecutive indices in bytes.
     stride: isize,
-    /// Index of the current run or, between runs, of the next run.
+    /// Index of the current or, between runs, next run.
     index: usize,
 }
 
-/// Iterates over the dense runs of a box in row-major order. A run is divided where a step ends.
+/// Iterates over the dense runs of a box in row-major order, divided where steps end.
 #[derive(Debug)]
 struct Runs {
-    /// The dimensions outside the runs; empty if the box is a single run.
+    /// The dimensions outside the runs; empty for a single run.
     outer: Box<[OuterDim]>,
-    /// Offset in bytes from the start of the box to the current run or, between runs, to the next run.
+    /// Bytes from the start of the box to the current or, between runs, next run.
     offset: isize,
     run: usize,
     done: usize,
@@ -54,7 +52,7 @@ impl Runs {
         }
     }
 
-    /// Returns the offset and the length of the next part of a run, in bytes. The length is at most `max_bytes`.
+    /// Returns the offset and the length (at most `max_bytes`) of the next part of a run, in bytes.
     fn next(&mut self, max_bytes: usize) -> (isize, usize) {
         let bytes = max_bytes.min(self.run - self.done);
         let offset = self.offset + self.done as isize;
@@ -66,7 +64,6 @@ impl Runs {
         (offset, bytes)
     }
 
-    /// Moves to the next run.
     fn advance(&mut self) {
         self.done = 0;
         for OuterDim { extent, stride, index } in self.outer.iter_mut().rev() {
@@ -96,7 +93,7 @@ impl<L: Located> Steps<L> {
         Steps { boxes: boxes.into_iter(), runs: None, left }
     }
 
-    /// Advances by `bytes` bytes, and calls `visit(address, length)` for each run. Drops the leases of finished boxes.
+    /// Advances by `bytes` bytes, calls `visit(address, length)` for each run, and drops leases of finished boxes.
     fn step(&mut self, mut bytes: usize, mut visit: impl FnMut(*mut u8, usize)) {
         assert!(bytes <= self.left, "the boxes have as many bytes");
         self.left -= bytes;
@@ -133,15 +130,14 @@ impl Outgoing {
         self.0.left
     }
 
-    /// Returns the locations at which other processes can read the boxes; `None` if any box is not in a segment. Must
-    /// be called before the first step.
+    /// Returns where other processes can read the boxes, if all are in segments. Must precede the first step.
     pub fn lend(&self) -> Option<Vec<ExportedView>> {
         debug_assert!(self.0.runs.is_none(), "a part has been read");
         let boxes = self.0.boxes.as_slice().iter();
         boxes.filter(|lease| lease.bytes() > 0).map(ExportedView::of).collect()
     }
 
-    /// Fills `out` with the next bytes. At least `out.len()` bytes must be left.
+    /// Fills `out` with the next bytes, of which enough must be left.
     pub fn read(&mut self, out: &mut [u8], store_kind: StoreKind) {
         let mut done = 0;
         self.0.step(out.len(), |run, bytes| {
@@ -158,8 +154,7 @@ impl Outgoing {
 pub struct RemoteReader(Steps<Remote>);
 
 impl RemoteReader {
-    /// Fills `out` with the next bytes. At least `out.len()` bytes must be left, and the owner of these bytes must
-    /// still hold a lease on them.
+    /// Fills `out` with the next bytes, of which enough must be left, under a lease of their owner.
     pub(crate) fn read(&mut self, out: &mut [u8]) {
         let mut done = 0;
         self.0.step(out.len(), |run, bytes| {
@@ -205,7 +200,7 @@ impl Incoming {
         });
     }
 
-    /// Writes `from` to the next bytes of the boxes. At least `from.len()` bytes must be left.
+    /// Writes `from` to the next bytes of the boxes, of which enough must be left.
     pub fn write(&mut self, from: &[u8], store_kind: StoreKind) {
         let mut done = 0;
         self.0.step(from.len(), |run, bytes| {

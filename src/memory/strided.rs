@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-/// One number per dimension. Up to four numbers are stored inline, longer lists on the heap.
+/// One number per dimension, up to four inline.
 pub(super) type PerDim<N> = SmallVec<[N; 4]>;
 
 /// Extents and strides of an array, in elements. The address of element `[0, 0, ..]` is stored elsewhere.
@@ -32,16 +32,14 @@ impl Strided {
         self.extents.iter().product()
     }
 
-    /// Returns the offset in elements of the first element of the box `bounds`, and the box's extents and strides. The
-    /// strides are those of the array.
+    /// Returns the offset of the box `bounds` in elements, and its extents and strides, which are the array's.
     pub fn slice(&self, bounds: &[Range<usize>]) -> (isize, Strided) {
         debug_assert!(bounds.len() == self.extents.len());
         let offset = bounds.iter().zip(&self.strides).map(|(b, &s)| b.start as isize * s).sum();
         (offset, Strided { extents: bounds.iter().map(|b| b.len()).collect(), strides: self.strides.clone() })
     }
 
-    /// Returns the number of trailing dimensions that form one dense row-major run, and the number of elements in that
-    /// run.
+    /// Returns how many trailing dimensions form one dense row-major run, and its number of elements.
     pub fn dense_suffix(&self) -> (usize, usize) {
         let (mut dims, mut run) = (0, 1usize);
         for (&extent, &stride) in self.extents.iter().zip(&self.strides).rev() {
@@ -59,14 +57,12 @@ impl Strided {
         self.elements() == 0 || self.dense_suffix().0 == self.extents.len()
     }
 
-    /// Calls `visit(offset)` for every index of the leading `dims` dimensions in row-major order. `offset` is in
-    /// elements.
+    /// Calls `visit(offset)`, in elements, for every index of the leading `dims` dimensions in row-major order.
     pub fn for_each_leading(&self, dims: usize, mut visit: impl FnMut(isize)) {
         Strided::for_each_leading_of([self], dims, |[offset]| visit(offset));
     }
 
-    /// Like [`Strided::for_each_leading`], for several arrays with equal leading extents. `visit` receives one offset
-    /// per array.
+    /// Like [`Strided::for_each_leading`], for several arrays with equal leading extents, with one offset per array.
     pub fn for_each_leading_of<const N: usize>(arrays: [&Self; N], dims: usize, mut visit: impl FnMut([isize; N])) {
         let extents = arrays.first().map_or(&[][..], |array| &array.extents[..dims]);
         debug_assert!(arrays.iter().all(|array| array.extents[..dims] == *extents));

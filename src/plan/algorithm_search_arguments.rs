@@ -1,5 +1,4 @@
-//! Defines the arguments of one search, which selects algorithms for a tree. The planning pass that starts the search
-//! sets these arguments, whereas the user's options are the same for all searches.
+//! Defines the arguments of one search, which selects algorithms for a tree.
 
 use super::options::PlanOptions;
 use crate::dims::Label;

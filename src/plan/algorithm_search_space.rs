@@ -1,8 +1,7 @@
 //! Enumerates and prices the choices in one search, which selects algorithms and distributions for a tree on a machine.
 //!
-//! Making a plan may need several searches, for example with and without a memory limit, for slices, for groups of
-//! ranks, and for one batch in a pipeline. All searches use the same user options; the pass that starts a search sets
-//! the [`SearchArguments`] for that search.
+//! A plan may need several searches, for example for slices, groups of ranks, or one batch in a pipeline. The pass that
+//! starts a search sets its [`SearchArguments`].
 
 use super::algorithm_search_arguments::SearchArguments;
 use super::candidates::Candidates;
@@ -14,19 +13,16 @@ use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
-/// The distributions before and after a unary step whose input already has a distribution. The search prices this
-/// placement, and the plan is built from the same placement.
+/// The distributions before and after a unary step whose input already has a distribution. The plan is built from the
+/// placement that the search prices.
 pub struct UnaryPlacement {
-    /// The distribution to which the input is redistributed before the step; `None` if the step can keep the
-    /// distribution of its input.
+    /// The distribution of the input before the step; `None` if the step can keep the input's distribution.
     pub before: Option<Distribution>,
     /// The distribution of the step's result.
     pub step: Distribution,
-    /// The distribution to which the result is redistributed after the step; `None` unless the result consists of
-    /// partial sums.
+    /// The distribution of the result after the step; `None` unless the result consists of partial sums.
     pub after: Option<Distribution>,
-    /// Predicted seconds of the redistribution before the step, of the step, and of the redistribution after the step;
-    /// 0 for a redistribution that is not needed.
+    /// Predicted seconds of the redistribution before the step, of the step, and of the redistribution after it.
     pub seconds: [f64; 3],
 }
 
@@ -50,7 +46,7 @@ impl<'a> SearchSpace<'a> {
         SearchSpace { tree, machine, options, arguments, cost }
     }
 
-    /// The same search on a different machine, for example on a machine that consists of some of the ranks.
+    /// The same search on a different machine, for example on some of the ranks.
     pub fn on<'b>(&'b self, machine: &'b Machine) -> SearchSpace<'b> {
         SearchSpace::new(self.tree, machine, self.options, self.arguments)
     }
@@ -67,8 +63,7 @@ impl<'a> SearchSpace<'a> {
         &self.tree.nodes[node].labels
     }
 
-    /// The distribution that the user prescribes for an operand; `None` if the user prescribes none, or if the node is
-    /// not an operand.
+    /// The distribution that the user prescribes for an operand; `None` if there is none, or for other nodes.
     pub fn fixed(&self, node: NodeId) -> Option<Distribution> {
         match self.tree.nodes[node].step {
             Step::Leaf { operand } => self.options.fixed.operands.get(operand).cloned().flatten(),
@@ -92,9 +87,8 @@ impl<'a> SearchSpace<'a> {
         }
     }
 
-    /// Places a unary step over a tensor with distribution `at`. The input keeps the distribution `at` if the step then
-    /// needs no communication. Otherwise the input is redistributed to its preferred distribution before the step. A
-    /// result of partial sums is redistributed to its preferred distribution after the step.
+    /// Places a unary step over a tensor with distribution `at`. The input keeps `at` if the step then needs no
+    /// communication; otherwise it gets its preferred distribution. So does a result of partial sums after the step.
     pub fn unary(&self, input: &[Label], out: &[Label], at: &Distribution) -> UnaryPlacement {
         let redistributed = |labels: &[Label], from: &Distribution| {
             let wanted = self.preferred(labels);
@@ -121,10 +115,9 @@ impl<'a> SearchSpace<'a> {
     }
 
     /// Returns the distributions that an algorithm requires and produces, and the predicted seconds of the contraction.
-    /// `input_distributions` are the current distributions of the inputs; `None` means that the contraction may choose
-    /// the distribution. If the node's subtree has no other contraction, the seconds include the synchronisation
-    /// overhead, because the ranks then wait for each other for the first time. Algorithms that run on rank 0 alone
-    /// have no such overhead.
+    /// `input_distributions` are those of the inputs; `None` means that the contraction may choose. In the first
+    /// contraction of a subtree, the ranks wait for each other for the first time, so the seconds include the
+    /// synchronisation overhead. Algorithms on rank 0 alone have no such overhead.
     pub fn contraction(
         &self,
         node: NodeId,
@@ -158,8 +151,7 @@ impl<'a> SearchSpace<'a> {
         if let Some(needs) = needs {
             return (needs, self.cost.contraction(algorithm, self.labels(left), self.labels(right), self.labels(node)));
         }
-        // The algorithm accepts any distributions, so inputs keep their distributions. Only an input that consists of
-        // partial sums is redistributed first.
+        // Inputs keep their distributions, unless they consist of partial sums.
         let in_place = |input: NodeId, at: Option<&Distribution>| {
             at.filter(|at| at.summands() == 1).cloned().unwrap_or_else(|| self.preferred(self.labels(input)))
         };

@@ -1,16 +1,13 @@
 //! Selects the algorithms for a whole tree by dynamic programming over the distributions of intermediates.
 //!
-//! Each node has a table, which is built after the tables of the node's inputs. For every distribution in which some
-//! algorithm can leave the node's tensor, the table stores the cheapest way to produce the tensor in that distribution.
-//! The price includes the redistributions of intermediates in the node's subtree. The price of redistributing the
-//! result as requested is added to every entry of the root. Tracing the root's cheapest entry back to the leaves then
-//! yields the algorithm of every contraction.
+//! Each node's table stores, for every distribution in which some algorithm can leave the node's tensor, the cheapest
+//! price of the subtree, including redistributions. The root's entries also include redistributing the result as
+//! requested. Tracing the root's cheapest entry back yields the algorithm of every contraction.
 //!
 //! Guarantee: no combination of candidates is cheaper according to [`Cost`] than the selected combination, unless
 //! tables are truncated. In trees with more than [`MAX_FULL_TABLE_NODES`] nodes, a table keeps only its best few
-//! entries. In trees with more than [`MAX_PRUNED_TABLE_NODES`] nodes, a table keeps one entry, so that the algorithm of
-//! each node is chosen without regard to the nodes above. This module does not divide the ranks into groups;
-//! [`super::groups`] and the pipeline pass do.
+//! entries. In trees with more than [`MAX_PRUNED_TABLE_NODES`] nodes, a table keeps one entry, so each node's algorithm
+//! ignores the nodes above.
 
 use std::ops::Range;
 
@@ -24,8 +21,7 @@ use crate::tree::{NodeId, Step, Tree};
 
 /// Tables of trees with at most this many nodes keep all entries.
 const MAX_FULL_TABLE_NODES: usize = 64;
-/// Tables of trees with more than [`MAX_FULL_TABLE_NODES`] and at most this many nodes keep [`PRUNED_TABLE_ENTRIES`]
-/// entries.
+/// Tables of larger trees with at most this many nodes keep [`PRUNED_TABLE_ENTRIES`] entries.
 const MAX_PRUNED_TABLE_NODES: usize = 4096;
 const PRUNED_TABLE_ENTRIES: usize = 8;
 /// Maximum number of candidates per contraction that are kept for display.
@@ -40,13 +36,12 @@ struct Entry {
     /// Predicted seconds for the node's own step, without its subtree.
     own: f64,
     algorithm: Option<Algorithm>,
-    /// For each input, the index of the entry that is used from the input's table; 0 for inputs with a free
-    /// distribution.
+    /// For each input, the index of the entry used from its table; 0 for inputs with a free distribution.
     inputs: [usize; 2],
 }
 
-/// The possible distributions of a tensor. Operands without a prescribed distribution are free, and so are unary steps
-/// over such operands, because their consumer chooses the distribution.
+/// The possible distributions of a tensor. Operands without a prescribed distribution, and unary steps over them, are
+/// free, because their consumer chooses.
 enum Table {
     Free,
     Entries(Vec<Entry>),
@@ -119,13 +114,13 @@ impl Tables {
     /// The cheapest way to produce a node's tensor; `None` if the tensor's consumer chooses its distribution.
     pub fn cheapest(&self, tree: &Tree, node: NodeId) -> Option<Cheapest> {
         let Table::Entries(entries) = &self.tables[node] else { return None };
-        // Entries are sorted by price, so the first one is the cheapest.
+        // Entries are sorted by price.
         let first = entries.first()?;
         let (seconds, distribution) = (first.seconds, first.distribution.clone());
         Some(Cheapest { seconds, distribution, contractions: self.chosen(tree, node, 0) })
     }
 
-    /// Traces one table entry of a node back to the choices of all contractions in the subtree.
+    /// Traces a table entry back to the choices of all contractions in the subtree.
     fn chosen(&self, tree: &Tree, node: NodeId, entry: usize) -> Vec<(NodeId, Choice)> {
         let mut chosen = Vec::new();
         let mut open: Vec<(NodeId, usize)> = vec![(node, entry)];

@@ -1,12 +1,11 @@
-//! Computes the communication lower bound of a contraction, which is the number of words that the busiest rank must
-//! receive if the work and the tensors are divided evenly among the ranks.
+//! Computes the communication lower bound of a contraction: the words that the busiest rank must receive if the work
+//! and the tensors are divided evenly among the ranks.
 //!
 //! The bound is the larger of two bounds, and never negative. The first bound depends on memory. If each of the p ranks
 //! of one batch computes x = m n k / p multiply-adds and has S words of memory, a rank needs Q = 2x/a + a^2 words,
 //! where a = min(sqrt S, x^(1/3)) (COSMA, Theorem 2, in the form that its proof supports). The second bound does not
-//! depend on memory and has the 1D, 2D and 3D cases of Al Daas, Ballard, Grigori, Kumar and Rouse (2022). Both bounds
-//! count the words that a rank needs. The words that the rank stores from the start (its share of the three tensors)
-//! are then subtracted.
+//! depend on memory and has the 1D, 2D and 3D cases of Al Daas, Ballard, Grigori, Kumar and Rouse (2022). The words
+//! that the rank stores from the start (its share of the three tensors) are then subtracted.
 
 use std::ops::Range;
 
@@ -24,7 +23,7 @@ pub fn bytes(plan: &Plan, value: &Value) -> Option<f64> {
     let element = plan.dtype.size() as f64;
     let memory = plan.memory_limit.map(|limit| limit as f64 / element);
     let (c, m, n, k) = (size(&kinds.c), size(&kinds.m), size(&kinds.n), size(&kinds.k));
-    let ranks = group.as_ref().map_or(plan.ranks(), Range::len);
+    let ranks = group.as_ref().map_or(plan.ranks_per_group(), Range::len);
     Some(words(c, m, n, k, ranks as f64, memory) * element)
 }
 
@@ -34,7 +33,7 @@ pub fn words(c: f64, m: f64, n: f64, k: f64, ranks: f64, memory: Option<f64>) ->
     if ranks <= c || c * m * n * k == 0.0 {
         return 0.0;
     }
-    // The number of ranks per batch. Batches are independent products, so only the ranks of one batch communicate.
+    // The number of ranks per batch; batches are independent products.
     let p = ranks / c;
     let x = m * n * k / p;
     let resident = (m * k + k * n + m * n) / p;

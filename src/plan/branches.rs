@@ -1,12 +1,11 @@
 //! Distributes independent subtrees over the workers of one rank.
 //!
-//! A contraction that is too small for several workers leaves all workers but one idle. If independent subtrees contain
-//! many such contractions, the subtrees are distributed over concurrent branches. There is at most one branch per
-//! worker.
+//! Contractions too small for several workers would leave all workers but one idle, so subtrees of such contractions
+//! run as concurrent branches. There is at most one branch per worker.
 //!
 //! Invariants: all branches come before all other steps; within a branch and after the branches, steps keep their
-//! original order. Plans for several ranks have no branches, because ranks already divide the work. Large contractions
-//! never run concurrently, because each of them keeps all workers busy.
+//! original order. Plans for several ranks have no branches, and large contractions never run concurrently, because the
+//! work is already divided.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -26,8 +25,8 @@ use crate::tree::{NodeId, Step, Tree};
 /// The fixed overhead per step, expressed in multiply-adds.
 const STEP_OVERHEAD: f64 = 1e4;
 
-/// The additional overhead per step and concurrent branch, in multiply-adds. Branches contend for a lock when they
-/// acquire access to buffers.
+/// The additional overhead per step and concurrent branch, in multiply-adds, because branches contend for the lock of
+/// buffers.
 const CONTENTION_OVERHEAD: f64 = 1e4;
 
 /// The overhead of starting all branches and waiting for them to finish, in multiply-adds.
@@ -36,11 +35,11 @@ const SECTION_OVERHEAD: f64 = 2e5;
 /// Branches are used only if they take at most this fraction of the sequential time.
 const MAX_TIME_SHARE: f64 = 0.8;
 
-/// Maximum peak memory of a plan with branches, as a multiple of the sequential plan's peak.
+/// Maximum peak memory as a multiple of the sequential plan's peak.
 const MAX_MEMORY_FACTOR: u64 = 2;
 
-/// Returns a plan that runs small subtrees concurrently on one rank, if that is faster and memory suffices; otherwise
-/// returns `plan`. `tree` is the tree that `plan` was made from.
+/// Returns a plan that runs small subtrees concurrently on one rank if that is faster and memory suffices, otherwise
+/// `plan`. `plan` was made from `tree`.
 ///
 /// # Errors
 /// Same as for [`distribute::whole_tree`].
@@ -91,7 +90,7 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
     let contention = CONTENTION_OVERHEAD * workers as f64;
     let (costs, small) = costs(tree, STEP_OVERHEAD + contention);
     let pieces = cut(tree, workers, contention, &costs, small)?;
-    // In descending order of cost, assigns each piece (a subtree of small steps) to the least loaded branch.
+    // Assigns the pieces (subtrees of small steps), largest first, to the least loaded branch.
     let mut sorted = pieces;
     sorted.sort_by(|one, other| other.cmp(one));
     let mut loads = vec![0.0; workers];
@@ -101,7 +100,7 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
         loads[least] += piece.cost;
         branches[piece.root] = Some(least);
     }
-    // Visits consumers before their inputs, so that each consumer can pass its branch on to its inputs.
+    // Visits consumers before inputs, so that each passes its branch on to its inputs.
     for node in (0..tree.nodes.len()).rev() {
         if let Some(branch) = branches[node] {
             inputs(tree, node).for_each(|input| branches[input] = Some(branch));
@@ -127,7 +126,6 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
 fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
     let mut costs = Vec::with_capacity(tree.nodes.len());
     let mut small: Vec<Option<f64>> = Vec::with_capacity(tree.nodes.len());
-    // The work of unary steps over operands, which is added to the contraction that consumes their result.
     let mut before: Vec<Option<f64>> = Vec::with_capacity(tree.nodes.len());
     for (id, node) in tree.nodes.iter().enumerate() {
         let own = match &node.step {
@@ -152,8 +150,8 @@ fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
     (costs, small)
 }
 
-/// Cuts subtrees of small steps into pieces that the workers can divide evenly; returns `None` if branches save too
-/// little time. Steps above the cuts run after all branches, one at a time.
+/// Cuts subtrees of small steps into pieces for the workers; `None` if branches save too little time. Steps above the
+/// cuts run after all branches, one at a time.
 fn cut(tree: &Tree, workers: usize, contention: f64, costs: &[f64], small: Vec<Option<f64>>) -> Option<Vec<Piece>> {
     let root = tree.root();
     let mut is_inner = vec![false; tree.nodes.len()];
@@ -189,7 +187,7 @@ fn cut(tree: &Tree, workers: usize, contention: f64, costs: &[f64], small: Vec<O
     if best > MAX_TIME_SHARE * sequential {
         return None;
     }
-    // Undoes all cuts after the best time was reached, because they did not reduce the time further.
+    // Undoes the cuts after the best time.
     let cut = &popped[..until];
     let mut pieces: Vec<Piece> = begin.into_vec();
     pieces.extend(cut.iter().flat_map(|&root| inputs(tree, root)).filter_map(piece_at(&small)));
@@ -212,7 +210,6 @@ fn inputs(tree: &Tree, node: NodeId) -> impl Iterator<Item = NodeId> + use<> {
     inputs.into_iter().flatten()
 }
 
-/// Returns the tree with its nodes sorted as in `order`.
 fn ordered(tree: &Tree, order: &[NodeId]) -> Tree {
     let mut places = vec![0; order.len()];
     order.iter().enumerate().for_each(|(place, &node)| places[node] = place);

@@ -1,5 +1,5 @@
-//! Enumerates the candidate algorithms for a contraction. The candidates are all algorithms with all choices of
-//! dimensions, except those that the user's options exclude.
+//! Enumerates the candidate algorithms for a contraction. These are all algorithms with all choices of dimensions that
+//! the user's options allow.
 
 use super::algorithm_search_arguments::SearchArguments;
 use super::error::PlanError;
@@ -27,8 +27,7 @@ impl Candidates<'_> {
             .all(kinds, out)
             .into_iter()
             .filter(|algorithm| algorithm.cuts().iter().all(|cut| !self.arguments.uncut.contains(cut)))
-            // On one rank, every algorithm reduces to the local algorithm, so all other algorithms are listed only if
-            // the user forces one.
+            // On one rank, every algorithm reduces to the local one.
             .filter(|algorithm| {
                 forced.is_some() || self.ranks() > 1 || algorithm.kind().residency() == Residency::Alone
             })
@@ -103,8 +102,8 @@ fn without_whole_tensors(all: Vec<Algorithm>) -> Vec<Algorithm> {
     if others.is_empty() { on_one_rank } else { others }
 }
 
-/// Whether the algorithm cuts the wanted dimensions. A single wanted dimension must be the algorithm's first cut.
-/// Several wanted dimensions must be exactly the algorithm's cuts, in any order.
+/// Whether the algorithm cuts the wanted dimensions. A single wanted dimension must be the algorithm's first cut;
+/// several must be exactly its cuts, in any order.
 fn cuts_as_asked(algorithm: &Algorithm, wanted: &[Label]) -> bool {
     let cuts = algorithm.cuts();
     match wanted {

@@ -1,7 +1,6 @@
 //! Stores the request that every planning pass reads, and the prices that all searches share.
 //!
-//! Invariant: there is one context per plan, built from a request that has been checked. Arguments that change between
-//! searches are in [`SearchArguments`](super::algorithm_search_arguments::SearchArguments).
+//! Invariant: there is one context per plan, built from a request that has been checked.
 
 use std::cell::RefCell;
 
@@ -23,8 +22,8 @@ pub struct PlanningContext<'a> {
 }
 
 impl<'a> PlanningContext<'a> {
-    /// Builds the context after checking that constant and conjugated operands exist, that the machine is valid and not
-    /// too large, that the dimensions to cut exist, and that every tensor fits into an address space.
+    /// Builds the context after checking the machine, the operands and dimensions that the options name, and that every
+    /// tensor fits into an address space.
     pub fn new(
         expression: &'a str,
         tree: &'a Tree,
@@ -48,8 +47,7 @@ impl<'a> PlanningContext<'a> {
             return Err(PlanError::UnknownCut(unknown.clone()));
         }
         for node in &tree.nodes {
-            // The largest element type has 16 bytes. An extent of 0 is treated as 1, so that it cannot hide an overflow
-            // in the product of the other extents.
+            // The largest element type has 16 bytes. An extent of 0 counts as 1, so that it cannot hide an overflow.
             let mut sizes = node.labels.iter().map(|&label| tree.extent(label).max(1));
             if sizes
                 .try_fold(16usize, |bytes, extent| bytes.checked_mul(extent))

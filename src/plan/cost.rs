@@ -1,6 +1,5 @@
 //! Predicts the times of steps other than contractions, and of contractions by algorithms that accept any
-//! distributions. Such contractions are priced by generating their schedules. [`crate::algorithm::Cost`] has the rates
-//! from which the times are computed.
+//! distributions. Schedules of such contractions are generated to price them.
 
 use crate::algorithm::{Algorithm, Contraction, Cost, Tensor};
 use crate::dims::Label;
@@ -66,8 +65,8 @@ impl Cost<'_> {
         self.stream(self.volume(input) + self.volume(out)) / distribution.parts() as f64
     }
 
-    /// Predicted seconds of a redistribution. This is the time in which the busiest of the sampled ranks receives the
-    /// elements that it lacks, in one message from each rank of `from`.
+    /// Predicted seconds of a redistribution. This is the time in which the busiest sampled rank receives what it
+    /// lacks, in one message from each rank of `from`.
     pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> f64 {
         if from == to {
             return 0.0;
@@ -83,8 +82,8 @@ impl Cost<'_> {
         let missing: Vec<f64> = missing.collect();
         let all = missing.iter().sum::<f64>() / missing.len().max(1) as f64 * ranks as f64;
         let missing = missing.into_iter().fold(0.0, f64::max);
-        // The ranks of `from` send each element once, even if `to` has replicas, because replicas forward elements to
-        // each other. Each of these ranks sends the same number of elements.
+        // The ranks of `from` send each element once, in equal numbers, because replicas of `to` forward elements to
+        // each other.
         let sent = all / (to.replicas() * from.places().max(1)) as f64;
         let missing = missing.max(sent);
         if missing == 0.0 {

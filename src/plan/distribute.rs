@@ -1,10 +1,9 @@
 //! Turns the chosen algorithms into the values of a plan, which are the steps and the redistributions between them.
 //!
 //! The consumer of an operand chooses the operand's distribution, unless the user prescribes it. An intermediate keeps
-//! the distribution that its step produces; if its consumer requires a different distribution, the redistribution is a
-//! step of its own. A unary step over an operand without a prescribed distribution adopts the distribution that the
-//! consumer of its result requires. All other unary steps are placed by [`SearchSpace::unary`], which also prices them
-//! during the search.
+//! the distribution that its step produces; if its consumer requires another one, the redistribution is a step of its
+//! own. A unary step over a free operand adopts the distribution that its consumer requires. [`SearchSpace::unary`]
+//! places all other unary steps.
 
 use std::ops::Range;
 
@@ -28,8 +27,7 @@ const MAX_EQUAL_TIME_RATIO: f64 = 1.05;
 /// How the distribution of a node's tensor is decided during planning.
 #[derive(Clone, Copy)]
 enum TensorPlacement {
-    /// The tensor is an operand, or the result of unary steps over an operand, and its consumer chooses the
-    /// distribution.
+    /// The tensor is an operand, or the result of unary steps over one, and its consumer chooses.
     Free,
     /// The tensor is the value with this index in the plan.
     At(usize),
@@ -57,9 +55,8 @@ pub fn whole_tree(
     emit(context, space, algorithm_selection::algorithms(space)?, branches)
 }
 
-/// Replaces `plan` by the plan in which each step has the algorithm that is cheapest for that step alone, if the new
-/// plan moves fewer bytes and is about as fast. Small differences in predicted time are ignored because predictions are
-/// not exact.
+/// Replaces `plan` by the plan in which each step has the algorithm that is cheapest for it alone, if that moves fewer
+/// bytes and is about as fast. Predictions are not exact, so small differences in time are ignored.
 pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Plan {
     let SearchSpace { tree, machine, options, arguments, .. } = *space;
     let several = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).nth(1).is_some();
@@ -68,8 +65,7 @@ pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) 
         return plan;
     }
     let space = SearchSpace::new(tree, machine, options, SearchArguments { step_by_step: true, ..arguments });
-    // Planning may fail, because the cheapest algorithm for one step may require a later redistribution that the user
-    // forbids.
+    // The step may require a later redistribution that the user forbids.
     let Ok(steps) = whole_tree(context, &space, &[]) else { return plan };
     let as_fast = steps.seconds() <= MAX_EQUAL_TIME_RATIO * plan.seconds();
     if as_fast && lower::all_bytes_received(&steps) < lower::all_bytes_received(&plan) { steps } else { plan }
@@ -111,6 +107,7 @@ pub fn emit(
         names: tree.names.clone(),
         extents: tree.extents.clone(),
         slices: Vec::new(),
+        slice_groups: 1,
         result: ResultResidency::Whole,
         operands: tree.operands,
         leaves,
@@ -163,8 +160,8 @@ fn fits(space: &SearchSpace) -> Result<(), PlanError> {
 }
 
 impl Planner<'_> {
-    /// Redistributes the result to its prescribed distribution. If neither the user nor a step determines the
-    /// distribution of the result, the result has the preferred distribution.
+    /// Redistributes the result to its prescribed distribution. If nothing determines the distribution of the result,
+    /// it has the preferred one.
     fn result(&mut self) -> Result<(), PlanError> {
         let root = self.space.tree.root();
         match (self.placed[root], self.space.options.fixed.output.clone()) {
@@ -219,8 +216,7 @@ impl Planner<'_> {
     /// distribution.
     fn materialise(&mut self, node: NodeId, wanted: &Distribution) -> Result<usize, PlanError> {
         let mut chain = vec![(node, wanted.clone())];
-        // Collects, from the node down to the operand, the distribution that each step requires for its input. Values
-        // are then added bottom-up.
+        // Collects the distributions that the steps from the node to the operand require, then adds values bottom-up.
         loop {
             let (node, wanted) = chain[chain.len() - 1].clone();
             let Step::Unary { input, .. } = self.space.tree.nodes[node].step else { break };
@@ -237,7 +233,6 @@ impl Planner<'_> {
                     (Source::Unary { input: value, op: *op }, self.space.cost.unary(from, &labels, &wanted))
                 }
                 (Step::Leaf { operand }, _) => (Source::Operand(*operand), 0.0),
-                // Only operands and unary steps over them are free.
                 _ => unreachable!("a free node is an operand or a unary step over a free node"),
             };
             below = Some(self.push(labels, wanted, source, seconds));
@@ -321,9 +316,8 @@ impl Planner<'_> {
     }
 }
 
-/// Returns the distribution that the input of a unary step must have so that the step produces the wanted distribution
-/// without communication. The input is cut like the result. If a cut dimension is part of a diagonal, the input is
-/// replicated along that axis of the grid instead.
+/// Returns the distribution of a unary step's input with which the step produces `wanted` without communication. The
+/// input is cut like the result, but replicated instead along a cut of a diagonal.
 fn required(wanted: &Distribution, out: &[Label], input: &[Label]) -> Distribution {
     let axes = wanted.axes().iter().map(|axis| {
         let Role::Cut { dim, how } = &axis.role else { return axis.clone() };

@@ -6,6 +6,7 @@ use super::options::KernelChoice;
 use super::packing::Packing;
 use super::path_report::PathReport;
 use super::structure::{Candidate, Pipeline, Plan, ResultResidency, Source, Value};
+use super::traffic;
 use crate::schedule::{ReuseScope, Schedule};
 
 /// Prints a plan; see [`Plan::explain`].
@@ -34,6 +35,7 @@ impl fmt::Display for Explain<'_> {
         if !plan.slices.is_empty() {
             let pieces = plan.slices.iter().map(|slice| format!("{} by {}", plan.name(slice.label), slice.piece));
             writeln!(f, "slices    {}: {}", plan.slice_count(), pieces.collect::<Vec<_>>().join(", "))?;
+            self.groups(f)?;
         }
         if !plan.branches.is_empty() {
             let steps = plan.branches.iter().map(|branch| format!("{} to {}", branch.start, branch.end - 1));
@@ -55,11 +57,11 @@ impl fmt::Display for Explain<'_> {
             vec![["", "step", "how", "distribution", "GFLOP", "MB received", "bound", "predicted"].map(str::to_owned)];
         let sampled_ranks = plan.sampled_ranks();
         let schedules: Vec<Schedule> = sampled_ranks.iter().map(|&rank| plan.schedule(rank)).collect();
-        let nodes = plan.values.len();
-        let received: Vec<Vec<u64>> = schedules.iter().map(|s| s.bytes_received_by_node(nodes)).collect();
+        let received: Vec<Vec<u64>> =
+            schedules.iter().map(|schedule| traffic::bytes_received(plan, schedule.rank, schedule)).collect();
         for (id, value) in plan.values.iter().enumerate() {
             let received = received.iter().map(|rank| rank[id]).max().unwrap_or(0);
-            rows.push(self.row(id, value, received * plan.times(value) as u64));
+            rows.push(self.row(id, value, received));
         }
         write_table(f, &rows, &[1, 2, 3])?;
         writeln!(f)?;
@@ -79,6 +81,25 @@ impl fmt::Display for Explain<'_> {
 }
 
 impl Explain<'_> {
+    /// Describes the groups of ranks that take disjoint sets of slices.
+    fn groups(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plan = self.0;
+        if plan.slice_groups == 1 {
+            return Ok(());
+        }
+        let [most, fewest] = [0, plan.slice_groups - 1].map(|group| plan.slices_of_group(group).len());
+        let each = if most == fewest { most.to_string() } else { format!("{fewest} or {most}") };
+        let ranks = counted(plan.ranks_per_group(), "rank");
+        writeln!(f, "groups    {} of {ranks}, each with {each} of the slices", plan.slice_groups)
+    }
+
+    /// Describes the distribution of a value over all ranks.
+    fn placement(&self, id: usize) -> String {
+        let plan = self.0;
+        let names: Vec<&str> = plan.values[id].labels.iter().map(|&label| plan.name(label)).collect();
+        plan.distribution_over_groups(id).describe(&names)
+    }
+
     /// Lists the candidates for each contraction that has more than one candidate.
     fn candidates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plan = self.0;
@@ -107,7 +128,7 @@ impl Explain<'_> {
             Source::Operand(index) => (plan.step_text(value), format!("operand {index}")),
             Source::Contract { algorithm, group, .. } => {
                 let how = algorithm.describe(|label| plan.name(label).to_owned());
-                let fewer = group.as_ref().filter(|group| group.len() < plan.ranks());
+                let fewer = group.as_ref().filter(|group| group.len() < plan.ranks_per_group());
                 let on = fewer.map(|group| match group.len() {
                     1 => format!(" on rank {}", group.start),
                     _ => format!(" on ranks {} to {}", group.start, group.end - 1),
@@ -116,8 +137,7 @@ impl Explain<'_> {
             }
             Source::Unary { op, .. } => (plan.step_text(value), format!("{op:?}").to_lowercase()),
             Source::Redistribute { input } => {
-                let from = plan.placement(&plan.values[*input]);
-                (plan.term(&value.labels), format!("redistribute from {from}"))
+                (plan.term(&value.labels), format!("redistribute from {}", self.placement(*input)))
             }
         };
         let step_row = !matches!(value.source, Source::Operand(_));
@@ -136,7 +156,7 @@ impl Explain<'_> {
             id.to_string(),
             step,
             how,
-            plan.placement(value),
+            self.placement(id),
             shown(gflop > 0.0, format!("{gflop:.3}")),
             shown(step_row, format!("{:.3}", received as f64 / 1e6)),
             plan.lower_bound_bytes(value).map_or(String::new(), |bytes| format!("{:.3}", bytes / 1e6)),
@@ -145,8 +165,8 @@ impl Explain<'_> {
     }
 }
 
-/// Writes a table; each column is as wide as its widest cell. Columns in `words` are left-aligned; all other columns
-/// are right-aligned.
+/// Writes a table with columns as wide as their widest cells; columns in `words` are left-aligned, others
+/// right-aligned.
 fn write_table<const COLUMNS: usize>(
     f: &mut fmt::Formatter<'_>,
     rows: &[[String; COLUMNS]],

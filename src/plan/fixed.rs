@@ -19,7 +19,7 @@ use super::error::PlanError;
 use crate::distribution::{Axis, Cut, Distribution, GridError, Owners, Role};
 use crate::tree::{Step, Tree};
 
-/// The maximum number of axes in one grid; an entry with more axes is rejected as a mistake.
+/// The maximum number of axes in one grid; more are rejected as a mistake.
 const MAX_AXES: usize = 256;
 
 /// The distributions that the user prescribes for operands and result; `None` leaves the choice to the planner.
@@ -37,8 +37,7 @@ const MAX_AXES: usize = 256;
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FixedDistributions {
-    /// The distribution of each operand. The planner chooses the distributions of operands missing at the end of the
-    /// list.
+    /// The distribution of each operand; the planner chooses those missing at the end.
     pub operands: Vec<Option<Distribution>>,
     /// The distribution of the result.
     pub output: Option<Distribution>,
@@ -58,7 +57,7 @@ impl FixedDistributions {
         FixedDistributions::of_tree(text, tree, None)
     }
 
-    /// Like [`FixedDistributions::of`], but for a run on `ranks` ranks. Error messages state `ranks`.
+    /// Like [`FixedDistributions::of`], but for a run on `ranks` ranks.
     ///
     /// # Errors
     /// Same as for [`FixedDistributions::parse`], or if a distribution needs more than `ranks` ranks.
@@ -82,8 +81,7 @@ impl FixedDistributions {
     /// last entry lists those of the result.
     ///
     /// # Errors
-    /// If an entry does not describe a distribution of its tensor. The message names the tensor and quotes the invalid
-    /// part of the text.
+    /// If an entry does not describe a distribution of its tensor. The message quotes the invalid part.
     pub fn parse(text: &str, terms: &[&[&str]]) -> Result<FixedDistributions, PlanError> {
         FixedDistributions::read(text, terms, None)
     }

@@ -6,14 +6,12 @@
 //!                                              ac,ce->ae on all four
 //! ```
 //!
-//! If time depended only on multiply-adds, running the subtrees one after another on all ranks would take as long as
-//! running them at the same time on groups of ranks. Small contractions, however, move less data and start fewer
-//! transfers when they run on fewer ranks. The search starts at the root. At each step, the search either divides the
-//! ranks between the two input subtrees in proportion to their work, or keeps the ranks together, whichever is faster.
-//! A subtree whose ranks stay together is planned by [`super::algorithm_selection`], as if it were the whole tree.
+//! Small contractions move less data and start fewer transfers on fewer ranks; large ones would take equally long one
+//! after another on all ranks. From the root down, the search divides the ranks between the two input subtrees in
+//! proportion to their work, or keeps them together, whichever is faster. A subtree whose ranks stay together is
+//! planned by [`super::algorithm_selection`].
 //!
-//! All groups are ranges of ranks. If the user prescribes a distribution of an operand or of the result, the ranks are
-//! not divided into groups.
+//! All groups are ranges of ranks. There are none if the user prescribes a distribution.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -34,8 +32,7 @@ const MAX_NODES: usize = 256;
 /// The whole tree is planned for at most this many group sizes.
 const MAX_GROUP_SIZES: usize = 12;
 
-/// Returns a plan with groups of ranks for subtrees, if that plan is faster than `plan` and does not transfer more
-/// bytes. Otherwise returns `plan`.
+/// Returns the plan with groups if it is faster than `plan` and transfers no more bytes, otherwise `plan`.
 ///
 /// # Errors
 /// Same as for [`distribute::emit`].
@@ -58,7 +55,7 @@ struct Grouping<'a> {
 /// The plan for a subtree, with the ranks and the algorithm of each contraction.
 struct PlannedSubtree {
     seconds: f64,
-    /// The distribution of the subtree's result; `None` unless the root of the subtree is a contraction.
+    /// The distribution of the result; `None` unless the root is a contraction.
     distribution: Option<Distribution>,
     contractions: Vec<(NodeId, Range<usize>, Choice)>,
 }
@@ -137,10 +134,9 @@ struct GroupSearch<'a> {
 }
 
 impl GroupSearch<'_> {
-    /// Plans a subtree on these ranks in the faster of two ways. Either all ranks work on every step, or the input
-    /// subtrees are planned separately. If both input subtrees contain contractions, separate plans use disjoint ranks.
-    /// Returns `None` if a contraction has no candidates, or if there would be more than [`MAX_GROUP_SIZES`] group
-    /// sizes.
+    /// Plans a subtree either with all ranks in every step, or with separately planned input subtrees, whichever is
+    /// faster. Inputs that both contain contractions then use disjoint ranks. Returns `None` without candidates, or
+    /// with more than [`MAX_GROUP_SIZES`] group sizes.
     fn plan_subtree(&mut self, node: NodeId, ranks: &Range<usize>) -> Option<PlannedSubtree> {
         let tree = self.grouping.space.tree;
         if let Step::Unary { input, .. } = tree.nodes[node].step {

@@ -1,12 +1,11 @@
-//! Chooses the memory layout of intermediates. Users never see intermediates, so the planner is free to choose the
-//! order of dimensions with the lowest total cost of the contractions that produce and consume the intermediate.
+//! Chooses the memory layout of intermediates. Users never see intermediates, so their dimensions get the order with
+//! the lowest total cost of the contractions that produce and consume them.
 //!
-//! The search uses dynamic programming over the whole tree, inputs before consumers. For a few candidate orders of
-//! every intermediate, it computes the lowest cost of the intermediate's subtree from the prices of local contractions
-//! ([`price_contract`]). Operands and the result keep their layout.
+//! Dynamic programming, inputs before consumers, finds the lowest cost of each subtree for a few candidate orders of
+//! its result from the prices of local contractions ([`price_contract`]). Operands and the result keep their layout.
 //!
-//! Guarantee: only the order of labels changes. Results of unary steps, and intermediates that a small step consumes,
-//! keep their layouts, because optimising them would cost more time than it saves.
+//! Guarantee: only the order of labels changes. Results of unary steps and intermediates that a small step consumes
+//! keep their layouts, because optimising them does not pay.
 
 use std::collections::HashMap;
 
@@ -18,23 +17,21 @@ use crate::tree::{NodeId, Step, Tree};
 /// An intermediate keeps its layout if the contraction that consumes it has fewer multiply-adds than this number.
 const MIN_MULTIPLY_ADDS: f64 = 1e6;
 
-/// In trees with more nodes than this, an intermediate also keeps its layout if its consumer has less than 1 /
-/// `MAX_NODES` of the tree's multiply-adds.
+/// In trees with more nodes, so does an intermediate whose consumer has less than 1 / `MAX_NODES` of the tree's
+/// multiply-adds.
 const MAX_NODES: usize = 64;
 
-/// New layouts are used only if they cost less than this fraction of the cost of the original layouts, because prices
-/// are only estimates.
+/// New layouts must cost less than this fraction of the original ones, because prices are only estimates.
 const MAX_COST_SHARE: f64 = 0.97;
 
-/// If the price of a contraction with its original layouts is reliable, an unreliable price with new layouts is
-/// multiplied by this factor.
+/// If the price with the original layouts is reliable, an unreliable price is multiplied by this factor.
 const UNRELIABLE_PRICE_FACTOR: f64 = 1.3;
 
 /// Cached prices of contractions for one element type and target. Trees that differ in only one extent share most of
 /// their prices.
 pub type Prices = HashMap<Vec<isize>, Price>;
 
-/// Returns the tree with the cheapest orders of dimensions, or an unchanged copy if new orders save too little time.
+/// Returns the tree with the cheapest orders of dimensions, or an unchanged copy if they save too little.
 pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) -> Tree {
     let mut search = LayoutSearch { tree, dtype, target, prices };
     let total: f64 = (0..tree.nodes.len()).map(|node| tree.products(node)).sum();
@@ -66,7 +63,7 @@ pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) 
             Step::Contract { left, right, .. } => open.extend([(left, first), (right, second)]),
         }
     }
-    // Each contraction lists its dimensions in the order in which its tensors have them, so these lists are rebuilt.
+    // The lists of dimensions depend on the layouts of the tensors.
     for node in 0..arranged.nodes.len() {
         if let Step::Contract { left, right, .. } = arranged.nodes[node].step {
             let [l, r, o] = [left, right, node].map(|id| &arranged.nodes[id].labels);
@@ -78,8 +75,7 @@ pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) 
     arranged
 }
 
-/// The candidate orders of a node's dimensions, starting with the original order, and the cheapest way to produce the
-/// tensor in each order.
+/// The candidate orders of a node's dimensions, the original first, and the cheapest way to produce each.
 struct Table {
     orders: Vec<Vec<Label>>,
     choices: Vec<Choice>,
@@ -173,9 +169,8 @@ fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
     consumers
 }
 
-/// Returns orders of dimensions that suit the contraction that produces a tensor or the contraction that consumes it.
-/// Dimensions of the same kind in that contraction are adjacent, in the same order as in one of the contraction's other
-/// tensors.
+/// Returns orders of dimensions that suit the contraction that produces or the one that consumes a tensor. Dimensions
+/// of the same kind in that contraction are adjacent, in the same order as in one of the contraction's other tensors.
 fn orders(tree: &Tree, node: NodeId, consumer: NodeId) -> Vec<Vec<Label>> {
     let labels = |id: NodeId| tree.nodes[id].labels.as_slice();
     let own = labels(node);

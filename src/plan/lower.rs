@@ -1,11 +1,11 @@
 //! Lowers a plan to the tasks of one rank.
 //!
-//! Tasks follow the order of steps. In a pipeline ([`super::Pipeline`]), all steps for one batch precede the steps for
-//! the next batch. Intermediates in a pipeline are double-buffered, so that one batch arrives while the previous batch
-//! is contracted.
+//! Tasks follow the order of steps, in a pipeline ([`super::Pipeline`]) batch by batch. Intermediates in a pipeline are
+//! double-buffered, so that a batch arrives while the previous one is contracted.
 
 use std::ops::Range;
 
+use super::slice_groups;
 use super::structure::{Plan, ResultResidency, Source};
 use crate::algorithm::{Contraction, Tensor, redistribute, unary};
 use crate::schedule::{Buffer, BufferId, BufferPlacement, Builder, Factor, Home, Schedule, View, Work};
@@ -19,8 +19,20 @@ enum Block {
     DoubleBuffer([Option<BufferId>; 2]),
 }
 
+/// The schedule of one rank for one slice. In a plan with groups, it is that of the rank in its group.
 pub fn lower(plan: &Plan, rank: usize) -> Schedule {
-    tasks(plan, rank).finish()
+    if !slice_groups::has_groups(plan) {
+        return tasks(plan, rank).finish();
+    }
+    match plan.slice_group_of(rank) {
+        Some(group) => of_group_member(plan, &slice_groups::of_group(plan), rank, group),
+        None => Builder::new(rank, plan.ranks(), plan.dtype.size()).finish(),
+    }
+}
+
+fn of_group_member(plan: &Plan, of_group: &Plan, rank: usize, group: usize) -> Schedule {
+    let first = group * plan.ranks_per_group();
+    slice_groups::in_group(lower(of_group, rank - first), (first, plan.ranks()), plan.operands)
 }
 
 /// The total number of bytes that the sampled ranks receive in one slice.
@@ -33,7 +45,7 @@ fn tasks(plan: &Plan, rank: usize) -> Builder {
     let mut builder =
         Builder::new(rank, plan.ranks(), plan.dtype.size()).lasting(lasting).conjugated(plan.conjugated());
     let last = plan.values.len() - 1;
-    // A contraction can add directly onto the output, but other steps need a separate buffer for the new values.
+    // Steps other than contractions cannot add onto the output and need a separate buffer.
     let onto = plan.accumulate && matches!(plan.values[last].source, Source::Contract { .. });
     let mut blocks: Vec<Block> = Vec::with_capacity(plan.values.len());
     let mut starts = Vec::with_capacity(plan.values.len());
@@ -116,7 +128,7 @@ fn finish(plan: &Plan, builder: &mut Builder, result: Option<BufferId>, onto: bo
     }
 }
 
-/// Declares the buffer for this rank's block of a value. Returns `None` on ranks outside the value's grid.
+/// Declares the buffer for this rank's block of a value. `None` on ranks outside the value's grid.
 fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Option<BufferId> {
     let (rank, value) = (builder.rank(), &plan.values[node]);
     let is_slice = match home {
@@ -142,8 +154,7 @@ fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Optio
     }))
 }
 
-/// Declares a buffer that can store this rank's block of any batch of a value. The first batch is the largest, so the
-/// buffer has the size of the first batch.
+/// Declares a buffer for this rank's block of any batch, of which the first is the largest.
 fn declare_batch_buffer(builder: &mut Builder, plan: &Plan, node: usize) -> Option<BufferId> {
     let tensor = plan.tensor(node, 0);
     let region = tensor.distribution.block(&tensor.shape, builder.rank())?;

@@ -1,14 +1,12 @@
 //! Chooses the dimensions to slice so that a plan fits into a memory limit.
 //!
-//! A model of the tree ([`slice_model`](super::slice_model)) proposes the dimensions to slice. A complete plan then
-//! shows whether the busiest rank stays within the limit. If not, the model is evaluated again with a smaller memory
-//! target. For small trees, dimensions are also sliced one after another with a complete plan each time, and the
-//! cheaper of the two plans is used.
+//! A model of the tree ([`slice_model`](super::slice_model)) proposes the dimensions to slice, with ever smaller memory
+//! targets until a complete plan stays within the limit on the busiest rank. For small trees, dimensions are also
+//! sliced one after another with complete plans, and the cheaper plan is used.
 //!
-//! A rank stores its whole block of the result if a sliced plan then fits and costs little more than the unsliced plan.
-//! Otherwise the result is delivered in parts, provided that the caller accepts parts, and that the plan with parts is
-//! cheaper or the only one that fits. The contraction order never changes here. If the path search chose slices together
-//! with the order, these are tried first.
+//! A rank stores its whole block of the result if a plan then fits that costs little more than the unsliced plan.
+//! Otherwise the result is delivered in parts if the caller accepts parts and that plan is cheaper or the only one that
+//! fits. The contraction order never changes here. Slices that the path search chose with the order are tried first.
 
 use super::algorithm_search_arguments::SearchArguments;
 use super::context::PlanningContext;
@@ -23,37 +21,34 @@ use super::structure::{Plan, ResultResidency, Slice, Source, Value};
 use crate::dims::Label;
 use crate::tree::{Step, Tree};
 
-/// Number of intermediates whose dimensions are tried, starting with the largest intermediate.
+/// Number of intermediates, largest first, whose dimensions are tried.
 const CANDIDATE_INTERMEDIATES: usize = 4;
 
-/// In trees with at most this many contractions, dimensions are also sliced one after another, with a complete plan for
-/// each trial.
+/// In trees with at most this many contractions, dimensions are also sliced one after another with complete plans.
 const MAX_TRIAL_CONTRACTIONS: usize = 24;
 
-/// Maximum number of complete plans that are made to test slices found by the model.
+/// Maximum number of complete plans that test slices of the model.
 const MAX_PLANS: usize = 12;
 
-/// Maximum number of complete plans that are made to look for fewer slices, after a plan with slices fits.
+/// Maximum number of complete plans that look for fewer slices after one fits.
 const MAX_RAISED_PLANS: usize = 3;
 
-/// Complete plans are made to look for larger pieces (extents of a sliced dimension in one slice) only if (nodes in the
-/// tree) x (sliced dimensions) is at most this number.
+/// Larger pieces (extents of a sliced dimension in one slice) are tried only if nodes x sliced dimensions is at most
+/// this.
 const MAX_COARSENED: usize = 20_000;
 
-/// The search stops when the largest memory target that fits and the smallest target that does not fit differ by less
-/// than this fraction.
+/// The search stops when the largest target that fits and the smallest that does not differ by less than this fraction.
 const TARGET_TOLERANCE: f64 = 0.02;
 
-/// Overhead per slice as a fraction of the cost of all operations. Operations cost more in slices because tensors are
-/// smaller, and because a slice may have to add its result onto the output.
+/// Overhead per slice as a fraction of the cost of all operations. Tensors are smaller, and a slice may have to add its
+/// result onto the output.
 const PER_SLICE: f64 = 0.01;
 
-/// The result is not delivered in parts if a sliced plan with a whole result costs at most this many times as much as
-/// the unsliced plan.
+/// The result is not delivered in parts if a plan with a whole result costs at most this many times the unsliced plan.
 const MAX_COST_INCREASE: f64 = 1.1;
 
-/// Makes a plan without the memory limit, and returns the plan if it fits the limit anyway. On one rank, no such plan
-/// is made, because the limit then affects only the slices.
+/// Makes a plan without the memory limit, and returns it if it fits anyway. On one rank, none is made, because the
+/// limit affects only the slices.
 ///
 /// # Errors
 /// Same as for [`distributed`].
@@ -64,6 +59,29 @@ pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanErro
     Ok((busiest(&plan).0 <= limit).then_some(Plan { memory_limit: Some(limit), ..plan }))
 }
 
+/// Whether some intermediate needs more memory than all ranks have, so that every plan without batches has slices.
+pub fn must_slice(context: &PlanningContext) -> bool {
+    let Some(limit) = context.options.memory_limit else { return false };
+    let all = limit as f64 * context.machine.ranks as f64;
+    let bytes = |labels: &[Label]| {
+        labels
+            .iter()
+            .fold(context.options.dtype.size() as f64, |bytes, &label| bytes * context.tree.extent(label) as f64)
+    };
+    let steps = context.tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. }));
+    steps.map(|node| bytes(&node.labels)).any(|bytes| bytes > all)
+}
+
+/// Whether a plan without slices fits: `whole`, one with a lower limit, or one that spreads memory evenly.
+pub fn fits_without_slices(context: &PlanningContext, whole: &Plan) -> bool {
+    let Some(limit) = context.options.memory_limit else { return true };
+    let fits =
+        |arguments, plan: Plan| busiest(&MemoryFit { context, limit, arguments }.with_tighter_limits(plan)).0 <= limit;
+    let arguments = SearchArguments::new(context.options);
+    let spread = SearchArguments { spread: true, ..arguments };
+    fits(arguments, whole.clone()) || arranged(context, context.tree, spread).is_ok_and(|plan| fits(spread, plan))
+}
+
 /// Returns a plan within the memory limit; it has slices only if no plan without slices fits.
 ///
 /// # Errors
@@ -71,8 +89,7 @@ pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanErro
 pub fn fitted(context: &PlanningContext, whole: Plan) -> Result<Plan, PlanError> {
     let Some(limit) = context.options.memory_limit else { return Ok(whole) };
     if !whole.constant.is_empty() && busiest(&whole).0 > limit {
-        // Values that depend only on constant operands are recomputed in every run, because this costs less than
-        // slicing.
+        // Recomputing values of constant operands in every run costs less than slicing.
         let recomputing = lasting(Plan { constant: Vec::new(), ..whole.clone() }, false);
         if busiest(&recomputing).0 <= limit {
             return Ok(recomputing);
@@ -83,8 +100,7 @@ pub fn fitted(context: &PlanningContext, whole: Plan) -> Result<Plan, PlanError>
     if context.machine.ranks == 1 || quickest.as_ref().is_ok_and(|plan| plan.slice_count() == 1) {
         return quickest;
     }
-    // The fastest plan may use so much memory on one rank that it needs more slices than a plan that spreads memory
-    // evenly.
+    // The fastest plan may need more slices than one that spreads memory evenly.
     let arguments = SearchArguments { spread: true, ..arguments };
     let Ok(whole) = arranged(context, context.tree, arguments) else { return quickest };
     match (quickest, MemoryFit { context, limit, arguments }.fitted(whole)) {
@@ -99,7 +115,7 @@ fn arranged(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) 
     distributed(context, &context.arranged(tree), arguments)
 }
 
-/// Maximum number of successively lower memory limits for which plans are made before a plan is sliced.
+/// Maximum number of ever lower memory limits that are tried before slicing.
 const TIGHTER_LIMITS: usize = 6;
 
 /// Returns the cost of a plan in Gflop, increased by the overhead for its slices.
@@ -108,8 +124,7 @@ fn cost(plan: &Plan) -> f64 {
 }
 
 fn priced(gflop: f64, slices: f64) -> f64 {
-    // A positive lower bound ensures that, among plans without operations, the plan with the fewest slices is the
-    // cheapest.
+    // A positive lower bound makes the plan with the fewest slices the cheapest of those without operations.
     gflop.max(f64::MIN_POSITIVE) * (1.0 + PER_SLICE * slices)
 }
 
@@ -136,8 +151,8 @@ impl Sliced {
 }
 
 impl MemoryFit<'_> {
-    /// Returns a plan that fits: `whole`, or a plan made with a lower memory limit, or, if neither fits, a sliced plan.
-    /// If the options permit it, the plan may compute the result in parts.
+    /// Returns a plan that fits: `whole`, one with a lower memory limit, or a sliced one, with a result in parts if the
+    /// options permit it.
     fn fitted(&self, whole: Plan) -> Result<Plan, PlanError> {
         let whole = self.with_tighter_limits(whole);
         let held = self.fit(whole.clone());
@@ -154,8 +169,8 @@ impl MemoryFit<'_> {
         }
     }
 
-    /// Plans with ever lower limits until the plan fits the real limit. Lower limits help because grid algorithms
-    /// choose tiles that fill the limit, and packing needs additional memory. Returns `whole` if no such plan fits.
+    /// Plans with ever lower limits until the plan fits; otherwise returns `whole`. Lower limits help because grid
+    /// algorithms choose tiles that fill the limit, and packing needs additional memory.
     fn with_tighter_limits(&self, whole: Plan) -> Plan {
         let (mut adjusted_limit, mut peak) = (self.limit, busiest(&whole).0);
         for _ in 0..TIGHTER_LIMITS {
@@ -187,7 +202,7 @@ impl MemoryFit<'_> {
             return Ok(found.plan);
         }
         let plan = Plan { result: ResultResidency::Whole, ..found.plan };
-        // Uses the remaining memory to keep values that are the same in all slices.
+        // Keeps values that are the same in all slices in the remaining memory.
         let keeping = lasting(plan.clone(), true);
         Ok(if busiest(&keeping).0 <= limit { keeping } else { plan })
     }
@@ -230,7 +245,7 @@ impl MemoryFit<'_> {
     }
 
     /// Returns the cheapest complete plan that fits with slices proposed by the model. Sets `least` to the plan with
-    /// the smallest peak among the plans that do not fit.
+    /// the smallest peak among those that do not fit.
     fn by_model(&self, whole: &Sliced, packs: bool, least: &mut Option<Sliced>) -> Option<Sliced> {
         let model = Model::new(self.context.tree, whole.plan.result, packs);
         let bytes = self.context.options.dtype.size() as f64;
@@ -249,8 +264,7 @@ impl MemoryFit<'_> {
         for _ in 0..MAX_PLANS {
             let found = slices(&model, target / bytes, &forbidden, &priced).into_iter().next();
             match found {
-                // The model found no slices for this target. The target may be too small, because packing caused part
-                // of the excess.
+                // The target may be too small, because packing caused part of the excess.
                 None => target = f64::midpoint(target, failed),
                 Some(state) if state.slices.is_empty() => target = (1.0 - TARGET_TOLERANCE) * target.min(failed),
                 Some(state) if best.as_ref().is_some_and(|best| best.slices == state.slices) => fit = target,
@@ -273,7 +287,7 @@ impl MemoryFit<'_> {
                     }
                 },
             }
-            // After a plan with slices fits, a larger target may need fewer slices.
+            // A larger target may need fewer slices.
             if best.is_some() {
                 raised += 1;
                 target = f64::midpoint(fit, failed);
@@ -298,8 +312,8 @@ impl MemoryFit<'_> {
         if self.context.machine.ranks > 1 { shared } else { (live - excess).max(shared / 2.0) }
     }
 
-    /// Chooses the dimension to exclude from slicing, after planning with `slices` failed. This is the first dimension
-    /// in `slices` that cannot be sliced even alone, or else the last dimension in `slices`.
+    /// Chooses the dimension to exclude after planning with `slices` failed: the first that cannot be sliced even
+    /// alone, or else the last.
     fn refused(&self, slices: &[Slice], result: ResultResidency) -> Option<Label> {
         let infeasible = slices.iter().find(|slice| self.sliced(vec![**slice], result).is_err());
         infeasible.or(slices.last()).map(|slice| slice.label)
@@ -311,8 +325,7 @@ impl MemoryFit<'_> {
         while found.peak > self.limit {
             found = self.next(&found).ok_or_else(|| self.too_large(&found, ""))?;
         }
-        // The dimensions that were sliced first may have smaller pieces than necessary, because dimensions sliced after
-        // them saved memory too.
+        // Dimensions sliced later saved memory too, so earlier pieces may be smaller than necessary.
         let enlarged = self.enlarge_pieces(found);
         if slice_count(&enlarged.slices) > MAX_SLICES {
             return Err(PlanError::TooManySlices { limit: self.limit, most: MAX_SLICES as u64 });
@@ -320,7 +333,7 @@ impl MemoryFit<'_> {
         Ok(enlarged)
     }
 
-    /// Enlarges the pieces (extents of a sliced dimension in one slice) as far as the plan still fits.
+    /// Enlarges the pieces (extents of a sliced dimension in one slice) as far as the plan fits.
     fn enlarge_pieces(&self, mut found: Sliced) -> Sliced {
         if found.slices.len() * self.context.tree.nodes.len() > MAX_COARSENED {
             return found;
@@ -338,12 +351,10 @@ impl MemoryFit<'_> {
         for label in candidates(&now.plan) {
             let mut slices = now.slices.clone();
             slices.push(Slice { label, extent: self.context.tree.extent(label), piece: 1 });
-            // Planning fails if a forced algorithm or cut needs a dimension that is sliced.
             let Ok(mut next) = self.sliced(slices, now.plan.result) else { continue };
             let least = best.as_ref().map_or(f64::INFINITY, |best| cost(&best.plan));
             if next.peak <= self.limit {
-                // Slicing a further dimension never reduces the number of operations, so `cheapest` is a lower bound on
-                // the cost with this number of pieces.
+                // Slicing never reduces the operations, so `cheapest` is a lower bound with this number of pieces.
                 let at = now.slices.len();
                 let cheapest =
                     |pieces: usize| priced(now.plan.total_gflop(), now.plan.slice_count() as f64 * pieces as f64);
@@ -358,11 +369,10 @@ impl MemoryFit<'_> {
         best
     }
 
-    /// Sets the piece (extent in one slice) of the dimension `found.slices[at]` to the largest of `pieces` with which
-    /// the plan fits. `pieces` must be ascending, and `found` must already fit.
+    /// Sets the piece of `found.slices[at]` to the largest of the ascending `pieces` with which the plan fits; `found`
+    /// must fit.
     fn enlarge_piece(&self, mut found: Sliced, at: usize, pieces: &[usize]) -> Sliced {
-        // Bisection works because the plan needs more memory for larger pieces. The smallest piece is tried first,
-        // because often no piece fits.
+        // Bisection works because larger pieces need more memory. The smallest is first, because often none fits.
         let (mut fit, mut do_not, mut middle) = (0, pieces.len(), 0);
         while fit < do_not {
             let mut slices = found.slices.clone();
@@ -382,8 +392,7 @@ impl MemoryFit<'_> {
         slices.iter().for_each(|slice| tree.extents[slice.label.0 as usize] = slice.piece);
         let output = &tree.nodes[tree.root()].labels;
         let mut cut: Vec<Slice> = slices.iter().filter(|slice| slice.piece < slice.extent).copied().collect();
-        // The loops over summed dimensions are innermost, so that one part of the output is finished before the next
-        // part begins.
+        // Loops over summed dimensions are innermost, so that each part of the output is finished before the next.
         cut.sort_by_key(|slice| !output.contains(&slice.label));
         let adds = cut.iter().any(|slice| !output.contains(&slice.label));
         let uncut: Vec<Label> = cut.iter().map(|slice| slice.label).collect();
@@ -392,8 +401,8 @@ impl MemoryFit<'_> {
         Ok(Sliced::new(slices, lasting(Plan { slices: cut, result, accumulate, ..plan }, false)))
     }
 
-    /// Returns the error for a plan that does not fit. `why` is the reason for not adding slices; an empty `why` means
-    /// that no further dimension can be sliced.
+    /// Returns the error for a plan that does not fit. `why` is the reason for not adding slices; empty if no dimension
+    /// is left.
     fn too_large(&self, found: &Sliced, why: &str) -> PlanError {
         let Sliced { peak, rank, plan, .. } = found;
         let steps = plan.values.iter().filter(|value| !matches!(value.source, Source::Operand(_)));
@@ -412,17 +421,15 @@ impl MemoryFit<'_> {
     }
 }
 
-/// Returns the dimensions with extents above 1 of the tensors that need the most memory. If the result is in parts, its
-/// dimensions come first, slowest dimension first, because each part is then contiguous. The dimensions of the largest
-/// intermediates follow.
+/// Returns the dimensions with extents above 1 of the tensors that need the most memory. Dimensions of a result in
+/// parts come first, slowest first, because each part is then contiguous. Those of the largest intermediates follow.
 fn candidates(plan: &Plan) -> Vec<Label> {
     let last = plan.values.len() - 1;
     let is_between = |(id, value): &(usize, &Value)| *id < last && !matches!(value.source, Source::Operand(_));
     let mut between: Vec<&Value> = plan.values.iter().enumerate().filter(is_between).map(|(_, value)| value).collect();
     between.sort_by_key(|value| std::cmp::Reverse(value.shape.iter().product::<usize>()));
     between.truncate(CANDIDATE_INTERMEDIATES);
-    // A plan without intermediates exceeds the limit because of packed operands, so the dimensions of all values are
-    // candidates.
+    // Without intermediates, packed operands exceed the limit, so the dimensions of all values are candidates.
     let others: Vec<&Value> = if between.is_empty() { plan.values.iter().collect() } else { between };
     let result = (plan.result == ResultResidency::InParts).then(|| plan.output());
     let mut labels: Vec<Label> = Vec::new();
@@ -434,7 +441,7 @@ fn candidates(plan: &Plan) -> Vec<Label> {
     labels
 }
 
-/// The possible extents of a piece of this dimension that are larger than the current one, up to the full extent.
+/// The larger possible extents of a piece of this dimension, up to the full extent.
 fn larger_pieces(slice: Slice) -> Vec<usize> {
     divisors(slice.extent).into_iter().filter(|&piece| piece > slice.piece).collect()
 }

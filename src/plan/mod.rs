@@ -19,18 +19,20 @@
 //! | results that later slices and runs reuse | `reuse` |
 //! | subtrees that run concurrently on one rank | `branches` |
 //! | grids that need less memory, slices, or a result in parts, to meet the memory limit | `memory_fit`, `slice_model`, `slice_search`, `slice` |
+//! | groups of ranks that take disjoint sets of slices | `slice_group_search` |
 //!
 //! | shared by the passes | file |
 //! |---|---|
 //! | the request; the arguments that a pass sets for a search | `context`, `options`, `fixed`; `algorithm_search_arguments` |
 //! | candidate algorithms, distributions and their prices | `algorithm_search_space`, `candidates`, `cost` |
 //! | a plan as a value; the queries on it | `structure`, `queries` |
+//! | groups of ranks that take disjoint sets of slices | `slice_groups` |
 //!
 //! | what a plan can be queried for | file |
 //! |---|---|
 //! | tasks of one rank, workspace for packing | `lower`, `packing` |
 //! | the specification for the verification of schedules, proofs for thousands of ranks | `spec`, `proof` |
-//! | simulated run time, without data | `simulate` |
+//! | simulated run time, without data; bytes received | `simulate`, `traffic` |
 //! | communication lower bound, error growth, idle ranks | `bound`, `rounding`, `idle` |
 //! | text | `explain`, `path_report` |
 //!
@@ -68,10 +70,13 @@ mod reuse;
 mod rounding;
 mod simulate;
 mod slice;
+mod slice_group_search;
+mod slice_groups;
 mod slice_model;
 mod slice_search;
 mod spec;
 mod structure;
+mod traffic;
 
 pub use crate::algorithm::AlgorithmName;
 pub use bound::words as lower_bound_words;
@@ -92,19 +97,43 @@ use context::PlanningContext;
 
 use crate::tree::Tree;
 
-/// Runs the passes from a tree to a plan, in order. Each pass receives the plan from the previous pass and returns that
-/// plan or a better one.
+/// Runs the passes from a tree to a plan, in order.
 fn planned(context: &PlanningContext) -> Result<Plan, PlanError> {
+    let in_groups = || slice_group_search::only_in_groups(context, planned_together);
+    if memory_fit::must_slice(context)
+        && let Some(plan) = in_groups()
+    {
+        return Ok(plan);
+    }
     if let Some(plan) = memory_fit::without_limit(context)? {
         return Ok(plan);
     }
-    let tree = context.arranged(context.tree);
-    let plan = distributed(context, &tree, SearchArguments::new(context.options))?;
-    let plan = branches::side_by_side(context, &tree, plan)?;
-    memory_fit::fitted(context, plan)
+    let whole = whole(context)?;
+    if slice_group_search::skips_together(context)
+        && !memory_fit::fits_without_slices(context, &whole)
+        && let Some(plan) = in_groups()
+    {
+        return Ok(plan);
+    }
+    slice_group_search::in_groups(context, memory_fit::fitted(context, whole)?, planned_together)
 }
 
-/// Runs the passes that distribute a tree over the ranks. `tree` is the whole tree or the tree for one slice.
+/// Like [`planned`], but all ranks work on every slice.
+fn planned_together(context: &PlanningContext) -> Result<Plan, PlanError> {
+    if let Some(plan) = memory_fit::without_limit(context)? {
+        return Ok(plan);
+    }
+    memory_fit::fitted(context, whole(context)?)
+}
+
+/// Runs the passes that do not depend on the memory limit of the whole plan.
+fn whole(context: &PlanningContext) -> Result<Plan, PlanError> {
+    let tree = context.arranged(context.tree);
+    let plan = distributed(context, &tree, SearchArguments::new(context.options))?;
+    branches::side_by_side(context, &tree, plan)
+}
+
+/// Runs the passes that distribute a tree over the ranks. `tree` is the whole tree or that of one slice.
 fn distributed(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) -> Result<Plan, PlanError> {
     let space = SearchSpace::new(tree, context.machine, context.options, arguments);
     let plan = distribute::whole_tree(context, &space, &[])?;

@@ -23,8 +23,8 @@ impl FromStr for AlgorithmName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelChoice {
-    /// The best kernels for the machine. These are our own kernels, except that LIBXSMM (if the build includes it)
-    /// computes batches of small products.
+    /// The best kernels for the machine. These are our own, except that LIBXSMM, if built in, computes batches of small
+    /// products.
     #[default]
     Auto,
     /// Micro-kernels that LIBXSMM generates.
@@ -83,8 +83,7 @@ impl FromStr for Reorder {
     }
 }
 
-/// Returns the choice with this name. `also` lists further names that the caller accepts, which the error message
-/// mentions.
+/// Returns the choice with this name. The error message also mentions the names in `also`.
 fn by_name<T: Copy>(
     what: &str,
     also: &[&str],
@@ -101,13 +100,12 @@ fn by_name<T: Copy>(
 /// Whether a plan has a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PipelineChoice {
-    /// The plan has a pipeline only if a plan with a pipeline is predicted to be clearly faster than a plan without
-    /// one.
+    /// Only if a pipeline is predicted to be clearly faster.
     #[default]
     Auto,
-    /// The plan never has a pipeline.
+    /// Never.
     Off,
-    /// The plan has a pipeline with these numbers of batches and rank groups, if the steps share a suitable dimension.
+    /// With these numbers of batches and rank groups, if the steps share a suitable dimension.
     Of {
         /// The number of batches, into which one dimension is cut evenly.
         batches: usize,
@@ -136,8 +134,8 @@ pub enum PipelineChoice {
 pub struct PlanOptions {
     /// The element type of all operands, intermediates and the result.
     pub dtype: Dtype,
-    /// Forces one algorithm for every contraction; planning fails if the algorithm does not apply. If `None`, the
-    /// planner chooses an algorithm for each contraction.
+    /// Forces one algorithm for every contraction (planning fails if it does not apply); `None` leaves the choice to
+    /// the planner.
     pub algorithm: Option<AlgorithmName>,
     /// Prescribed distributions of operands and result; the planner chooses all other distributions.
     pub fixed: FixedDistributions,
@@ -146,48 +144,49 @@ pub struct PlanOptions {
     /// If true, the plan adds the result onto an output that already has values. If false, a program compiles a second
     /// plan in its first run with a nonzero `beta`.
     pub accumulate: bool,
-    /// Operands, by index, that stay the same in all runs of a program. Values that depend only on these operands are
-    /// computed in the first run and kept ([`crate::api::Program::renew`] recomputes them). The result and values with
-    /// a sliced dimension are never kept. No value is kept if the plan fits into the memory limit only without kept
-    /// values.
+    /// Operands, by index, that stay the same in all runs of a program. Values that depend only on them are kept from
+    /// the first run ([`crate::api::Program::renew`] recomputes them). The result and values with a sliced dimension
+    /// are never kept, and no value is kept if the plan otherwise exceeds the memory limit.
     pub constant: Vec<usize>,
-    /// Operands, by index, whose complex conjugates are contracted. In a contraction, this costs no time and no memory,
-    /// because it only changes signs when sums of products are stored. If the expression contracts nothing, the result
-    /// is conjugated in a pass of its own. There is no effect for real element types.
+    /// Operands, by index, whose complex conjugates are contracted. This only changes signs when sums of products are
+    /// stored, and needs a pass of its own only if the expression contracts nothing. There is no effect for real types.
     pub conjugate: Vec<usize>,
     /// The maximum number of bytes that each rank may use for blocks of operands and result, intermediates, and
-    /// packing. A plan that needs more memory runs in slices. If no slices fit, the error states how much memory is
-    /// missing.
+    /// packing. If a plan needs more, it runs in slices; if none fit, the error states how much memory is missing.
     pub memory_limit: Option<u64>,
-    /// If true, the planner may deliver the result in parts ([`ResultResidency::InParts`](super::ResultResidency)) if
-    /// the whole result does not fit into memory. Such plans run with [`Program::run_part`](crate::Program::run_part).
+    /// If true, a result that does not fit into memory may be delivered in parts
+    /// ([`ResultResidency::InParts`](super::ResultResidency)), with [`Program::run_part`](crate::Program::run_part).
     pub in_parts: bool,
-    /// If true, the algorithm `cannon` may run on any number of ranks. Ranks beyond the largest square number are then
+    /// If true, the algorithm `cannon` may run on any number of ranks and leaves those beyond the largest square number
     /// idle.
     pub idle: bool,
+    /// The number of groups of ranks that take disjoint sets of slices, at most that of ranks; 1 makes all ranks work
+    /// on every slice, and `None` leaves the choice to the planner. Results in parts and prescribed distributions rule
+    /// out groups.
+    pub slice_groups: Option<usize>,
     /// The order in which a rank contracts its chunks (parts of its work) in the algorithm `slicing`.
     pub reorder: Reorder,
     /// If true, planning fails if a step requires a tensor to be redistributed.
     pub forbid_redistribution: bool,
     /// Whether batches pass one after another through groups of ranks ([`Pipeline`](super::Pipeline)).
     pub pipeline: PipelineChoice,
-    /// If true, every contraction has the algorithm that is cheapest for that contraction alone, regardless of how its
-    /// inputs are distributed and how its result is used. This is the baseline for plans that optimise whole trees.
+    /// If true, every contraction has the algorithm that is cheapest for it alone, regardless of redistributions. This
+    /// is the baseline for plans that optimise whole trees.
     pub step_by_step: bool,
-    /// The contraction kernel on each rank. If a rank lacks the kernel, compiling the plan on that rank fails.
+    /// The contraction kernel on each rank. Compiling fails on a rank that lacks the kernel.
     pub kernel: KernelChoice,
     /// The contraction order of einsums with several operands.
     pub path: PathChoice,
-    /// The time budget of the search for an order, in seconds. The budget is converted to a number of search steps with
+    /// The time budget of the search for an order, in seconds. It is converted to search steps with
     /// [`path_speed`](Self::path_speed), so that all ranks find the same order. `None` means 10 seconds for
-    /// [`PathChoice::Optimal`], at most one second for `Anneal`, a fraction of the predicted time of all runs for `Auto`,
-    /// and no limit for other choices.
+    /// [`PathChoice::Optimal`], at most one second for `Anneal`, a fraction of the predicted time of all runs for
+    /// `Auto`, and no limit for other choices.
     pub path_seconds: Option<f64>,
     /// The speed of searches relative to a core of about 3 GHz.
     pub path_speed: f64,
-    /// How often the plan will run, from which [`PathChoice::Auto`] computes how long to search.
+    /// How often the plan will run, for the search time of [`PathChoice::Auto`].
     pub runs: usize,
-    /// If true, the dimensions of intermediates may have a different order than in the expression, if that is cheaper.
+    /// If true, intermediates may have a different order of dimensions than in the expression, if that is cheaper.
     pub layout: bool,
     /// The instructions, caches and threads of a rank, which determine its packing workspace. If `None`,
     /// [`Shaped::plan`](crate::Shaped::plan) uses those of the host that makes the plan.
@@ -219,6 +218,7 @@ setters! {
     memory_limit: impl Into<Option<u64>> = value value.into();
     in_parts: bool = value value;
     idle: bool = value value;
+    slice_groups: impl Into<Option<usize>> = value value.into();
     reorder: Reorder = value value;
     forbid_redistribution: bool = value value;
     pipeline: PipelineChoice = value value;
@@ -245,6 +245,7 @@ impl Default for PlanOptions {
             memory_limit: None,
             in_parts: false,
             idle: false,
+            slice_groups: None,
             reorder: Reorder::Direct,
             forbid_redistribution: false,
             pipeline: PipelineChoice::Auto,

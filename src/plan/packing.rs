@@ -1,12 +1,12 @@
 //! Computes the packing workspace for each rank's local contractions before any tensor exists.
 //!
-//! Guarantee: if the program is compiled for the plan's target, the computed workspace equals the number of bytes that
-//! the program has reserved for packing after runs on dense arrays. These arrays are the user's blocks, or whole
-//! tensors in which each block is a box (one range of indices per dimension). The computed workspace does not include
-//! buffers in which transports pack data, or packing for user arrays with other layouts.
+//! Guarantee: in a program compiled for the plan's target, it equals the bytes reserved for packing after runs on dense
+//! arrays. These arrays are the user's blocks, or whole tensors in which each block is a box (one range of indices per
+//! dimension). It does not include transport buffers, or packing for user arrays with other layouts.
 
 use std::collections::HashMap;
 
+use super::slice_groups;
 use super::structure::{Plan, ResultResidency};
 use crate::local_plan::{key, plan_contract};
 use crate::schedule::{Buffer, BufferPlacement, Home, Schedule, Work};
@@ -25,14 +25,15 @@ impl<'a> Packing<'a> {
     /// Peak number of bytes on one rank over all slices, including user blocks, arena and workspace.
     pub fn peak_bytes(&mut self, schedule: &Schedule) -> u64 {
         let outside = self.plan.bytes_outside(schedule.rank, self.plan.result);
-        schedule.peak_bytes().saturating_add(self.bytes(schedule)).saturating_add(outside)
+        let beside = beside_slices(self.plan, schedule.rank);
+        schedule.peak_bytes().saturating_add(self.bytes(schedule)).saturating_add(outside).saturating_add(beside)
     }
 
     /// Number of bytes of workspace; 0 if the plan has no target.
     fn bytes(&mut self, schedule: &Schedule) -> u64 {
         let Some(target) = self.plan.target else { return 0 };
         let dtype = self.plan.dtype;
-        // Concurrent branches pack into separate workspaces.
+        // Branches pack into separate workspaces.
         let mut branches = vec![0; schedule.max_branches()];
         for (id, task) in schedule.tasks.iter().enumerate() {
             let Some(Work::Contract { left, right, out, .. }) = task.action.work() else { continue };
@@ -53,14 +54,15 @@ impl<'a> Packing<'a> {
         elements.saturating_mul(dtype.size()) as u64
     }
 
-    /// Returns the extents of the dense array in which this buffer is a box. For an operand or the result, this array
-    /// is the whole tensor, because users may pass whole tensors. For all other buffers, it is the buffer's own memory.
+    /// Returns the extents of the dense array in which this buffer is a box. For an operand or the result, this is the
+    /// whole tensor, because users may pass whole tensors; otherwise it is the buffer itself.
     fn array(&self, buffer: &Buffer) -> Vec<usize> {
-        // A block of several boxes (each is one range of indices per dimension) is copied to a dense block before it is
-        // contracted.
+        // A block of several boxes (each is one range of indices per dimension) is copied to a dense block first.
         let one_box =
             |place: &BufferPlacement| place.region.dims().iter().all(|intervals| intervals.ranges().len() <= 1);
-        let whole = match buffer.home {
+        // The slices of a group work on dense copies.
+        let home = if slice_groups::has_groups(self.plan) { Home::Arena } else { buffer.home };
+        let whole = match home {
             Home::Operand(index) => Some(self.plan.operand_shape(index)),
             Home::Output if self.plan.result == ResultResidency::Whole => Some(self.plan.output_shape()),
             Home::Output | Home::Arena | Home::Exchange => None,
@@ -69,12 +71,23 @@ impl<'a> Packing<'a> {
     }
 }
 
-/// Returns the peak number of bytes on the busiest rank, and that rank. If there are more than 256 ranks, only a sample
-/// of them is considered.
+/// Number of bytes in the arenas of the steps between groups of ranks that take disjoint sets of slices. A program
+/// keeps them beside the arena of the slices.
+fn beside_slices(plan: &Plan, rank: usize) -> u64 {
+    if !slice_groups::has_groups(plan) {
+        return 0;
+    }
+    let spreads = (0..plan.operands).map(|operand| slice_groups::spread(plan, operand));
+    let steps = spreads.chain([slice_groups::combination(plan)]);
+    steps.map(|step| step.schedule(rank).arena_bytes as u64).fold(0, u64::saturating_add)
+}
+
+/// Returns the peak number of bytes on the busiest rank, and that rank. Of more than 256 ranks, only a sample is
+/// considered.
 pub fn busiest(plan: &Plan) -> (u64, usize) {
     let mut packing = Packing::new(plan);
     let peaks = plan.sampled_ranks().into_iter().map(|rank| (packing.peak_bytes(&plan.schedule(rank)), rank));
-    // All sampled ranks are compared. In an even cut, the first ranks have the largest tiles, but a later rank may need
-    // more memory because it relays data.
+    // In an even cut, the first ranks have the largest tiles, but a later rank may need more memory because it relays
+    // data.
     peaks.max_by_key(|&(peak, rank)| (peak, std::cmp::Reverse(rank))).unwrap_or_default()
 }

@@ -1,9 +1,8 @@
-//! Describes a path (a contraction order) by opt_einsum's measures, which are the scaling, the number of operations
-//! with and without the path, and the largest intermediate.
+//! Describes a path (a contraction order) by opt_einsum's measures: the scaling, the number of operations with and
+//! without the path, and the largest intermediate.
 //!
-//! A multiply-add counts as 2 operations (8 for complex numbers), as everywhere in this program; opt_einsum uses the
-//! same count for two operands. The report ignores slices. The report has no row per contraction, because the table of
-//! [`Plan::explain`] already has one.
+//! A multiply-add counts as 2 operations (8 for complex numbers), as in opt_einsum for two operands. Slices are
+//! ignored, and [`Plan::explain`] has the row per contraction.
 
 use std::fmt;
 
@@ -20,7 +19,7 @@ pub struct PathReport {
     path: Vec<[usize; 2]>,
     /// Number of dimensions of the expression, and the maximum number of dimensions of one contraction.
     pub scaling: [usize; 2],
-    /// log2 of the number of operations, first for multiplying all operands in a single step, then along the path.
+    /// log2 of the number of operations in a single step, then along the path.
     pub log2_flops: [f64; 2],
     /// log2 of the number of elements in the largest intermediate, and its name; `None` for a single contraction.
     pub largest: Option<(f64, String)>,

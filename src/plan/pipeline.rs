@@ -1,5 +1,4 @@
-//! Plans pipelines, in which batches pass one after another through the steps of a tree, and each group of steps has
-//! its own ranks.
+//! Plans pipelines, in which batches pass through the steps of a tree, and each group of steps has its own ranks.
 //!
 //! ```text
 //! [bi,ij->bj],jk->bk on 2 ranks, b in 3 batches        rank 0              rank 1
@@ -9,13 +8,13 @@
 //!                                                      -                   bj,jk->bk of 2
 //! ```
 //!
-//! With s groups and b batches, a run takes b + s - 1 times the seconds that the slowest group needs for one batch. The
-//! time of a group is the maximum of its computing time and its receiving time. The point of a pipeline is that
-//! operands used by only one step, such as weights, stay on that step's ranks.
+//! With s groups and b batches, a run takes b + s - 1 times the seconds that the slowest group needs for one batch.
+//! This is the maximum of its computing and receiving times. The point is that operands of only one step, such as
+//! weights, stay on that step's ranks.
 //!
-//! Invariant: steps run in the order of the tree; a group has one or more consecutive steps, and groups are consecutive
-//! ranges of ranks. The batch dimension must be in the result of every contraction. Trees with unary steps on
-//! intermediates, sliced trees, and problems with prescribed distributions are planned without a pipeline.
+//! Invariant: steps run in the order of the tree; groups are consecutive steps on consecutive ranges of ranks. The
+//! batch dimension must be in the result of every contraction. There is no pipeline for trees with unary steps on
+//! intermediates, sliced trees, and prescribed distributions.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -35,18 +34,16 @@ use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
-/// The numbers of batches to try. Numbers above the extent of the batch dimension are skipped.
+/// The numbers of batches to try, up to the extent of the batch dimension.
 const BATCHES: [usize; 6] = [2, 4, 8, 16, 32, 64];
 /// Maximum number of batches in one run, because schedules list the tasks for every batch.
 const MAX_BATCHES: usize = 1 << 16;
 /// Maximum number of groups to try.
 const MAX_GROUPS: usize = 256;
-/// A pipeline is used only if it takes at most this fraction of the time without a pipeline, because the prediction for
-/// a pipeline is less certain.
+/// A pipeline must take at most this fraction of the time without one, because its prediction is less certain.
 const MAX_TIME_SHARE: f64 = 0.8;
 
-/// Replaces `plan` by a plan with a pipeline, if the pipeline is predicted to be clearly faster or the user requests a
-/// pipeline.
+/// Returns a plan with a pipeline if it is predicted to be clearly faster or the user requests it, otherwise `plan`.
 ///
 /// # Errors
 /// Same as for [`distribute::emit`].
@@ -83,8 +80,7 @@ impl Pipelining<'_> {
         if pipeline == PipelineChoice::Off || !self.space.is_plain() || self.space.machine.ranks < 2 {
             return None;
         }
-        // An extent of 0 leaves no work to overlap, and the verifier cannot determine the batch of an element that no
-        // product contributes to.
+        // The verifier cannot determine the batch of an element without products.
         if self.space.tree.extents.contains(&0) {
             return None;
         }
@@ -100,8 +96,7 @@ impl Pipelining<'_> {
         let divisions = self.groups(&nodes, groups);
         let mut numbers: Vec<Option<usize>> = vec![None; self.space.tree.nodes.len()];
         nodes.iter().enumerate().for_each(|(number, &node)| numbers[node] = Some(number));
-        // The number of seconds that the next pipeline must beat. After the first suitable pipeline, this is the number
-        // of seconds of the best pipeline so far.
+        // The seconds that the next pipeline must beat, which are those of the best so far, if any.
         let mut least = if pipeline == PipelineChoice::Auto { MAX_TIME_SHARE * seconds } else { f64::INFINITY };
         let mut best = None;
         for label in labels {
@@ -151,8 +146,8 @@ impl Pipelining<'_> {
         .collect()
     }
 
-    /// Divides the contractions into groups, once for each wanted number of groups. A group is represented by the
-    /// number of the first contraction after the group, and by the group's number of ranks.
+    /// Divides the contractions into groups, once for each wanted number of groups. A group is the number of the first
+    /// contraction after it, and its number of ranks.
     fn groups(&self, nodes: &[NodeId], wanted: Range<usize>) -> Vec<Vec<(usize, usize)>> {
         let work: Vec<f64> = nodes.iter().map(|&node| self.space.tree.products(node)).collect();
         let most = nodes.len().min(self.space.machine.ranks).min(wanted.end.saturating_sub(1));
@@ -160,9 +155,8 @@ impl Pipelining<'_> {
         (wanted.start.max(2)..most + 1).map(|groups| self.shares(&divisions.ends(groups), &work)).collect()
     }
 
-    /// Assigns ranks to groups. Every group first gets one rank. Each remaining rank is assigned to the group that has
-    /// the most work per rank at that point. If there are at least as many compute nodes as groups, whole compute nodes
-    /// are assigned instead of ranks, so that no two groups share a compute node.
+    /// Assigns one rank to every group, and each remaining rank to the group with the most work per rank at that point.
+    /// With at least as many compute nodes as groups, whole nodes are assigned, so that no groups share one.
     fn shares(&self, ends: &[usize], work: &[f64]) -> Vec<(usize, usize)> {
         let Machine { ranks, ranks_per_node, .. } = *self.space.machine;
         let whole = ranks.is_multiple_of(ranks_per_node) && ranks / ranks_per_node >= ends.len();
@@ -170,8 +164,7 @@ impl Pipelining<'_> {
         let mut shares: Vec<(usize, usize)> = ends.iter().map(|&end| (end, unit)).collect();
         let starts = [0].iter().chain(ends);
         let works: Vec<f64> = starts.zip(ends).map(|(&start, &end)| work[start..end].iter().sum()).collect();
-        // Nonnegative floats have the same order as their bit patterns, so bit patterns can be compared. If several
-        // groups have equal load, the next rank is assigned to the first of these groups.
+        // Nonnegative floats are ordered like their bit patterns. Among equal loads, the first group is next.
         let load = |at: usize, ranks: usize| ((works[at] / ranks as f64).to_bits(), Reverse(at));
         let mut loads: BinaryHeap<_> = (0..ends.len()).map(|at| load(at, unit)).collect();
         for _ in ends.len()..ranks / unit {
@@ -205,14 +198,14 @@ impl<'a> Batched<'a> {
         (self.pieces + groups - 1) as f64 * slowest
     }
 
-    /// Returns the seconds for a run with these groups, or `None` if the run takes at least `least` seconds.
+    /// Returns the seconds for a run with these groups; `None` if at least `least`.
     fn seconds(
         &self,
         (nodes, numbers): (&[NodeId], &[Option<usize>]),
         groups: &[(usize, usize)],
         least: f64,
     ) -> Option<f64> {
-        // The distributions of the results of all contractions priced so far, indexed by contraction number.
+        // The distributions of the results priced so far, indexed by contraction number.
         let mut made: Vec<Distribution> = Vec::new();
         let (mut slowest, mut from, mut first) = (0.0f64, 0, 0);
         for &(end, ranks) in groups {
@@ -227,8 +220,7 @@ impl<'a> Batched<'a> {
                         let Some(before) = numbers[input].filter(|&number| number < from) else { continue };
                         let labels = &self.tree.nodes[input].labels;
                         let elements: usize = self.tree.shape(labels).iter().product();
-                        // Each receiving rank receives its block in one message from every rank that has part of the
-                        // producer's result.
+                        // Each rank receives its block in one message from every rank that has part of it.
                         let bytes = elements as f64 * self.space.options.dtype.size() as f64 / wanted.parts() as f64;
                         let messages = made[before].places().max(1);
                         receive += messages as f64 * self.space.machine.link_latency
@@ -247,8 +239,8 @@ impl<'a> Batched<'a> {
         Some(self.run(slowest, groups.len()))
     }
 
-    /// Builds the pipeline with these groups, whose predicted time is `seconds`. Returns `None` if no algorithm suits
-    /// one of the contractions.
+    /// Builds the pipeline with these groups, whose predicted time is `seconds`. `None` if no algorithm suits a
+    /// contraction.
     fn stages(&self, nodes: &[NodeId], groups: &[(usize, usize)], seconds: f64) -> Option<Stages> {
         let mut chosen = vec![Choice::default(); self.tree.nodes.len()];
         let (mut from, mut first) = (0, 0);
@@ -261,8 +253,7 @@ impl<'a> Batched<'a> {
                     priced.sort_by(|(_, a, _), (_, b, _)| a.total_cmp(b));
                     let (algorithm, seconds, _) = priced.first().cloned()?;
                     compute += seconds;
-                    // Pairs the seconds per batch for this contraction alone with the seconds per batch for this
-                    // contraction and all contractions before it in its group.
+                    // The seconds per batch for this contraction alone, and with all before it in its group.
                     let shown = priced.iter().map(|(a, own, _)| (a, *own, compute - seconds + own));
                     let mut considered = considered(&self.tree, shown);
                     considered.iter_mut().take(1).for_each(|first| first.chosen = true);
@@ -286,7 +277,7 @@ impl<'a> Batched<'a> {
 /// An algorithm, its seconds, and the distributions of its tensors.
 type Priced = (Algorithm, f64, Distributions);
 
-/// Returns the algorithms that can contract a node, with their prices; `None` if there are none.
+/// Returns the priced algorithms for a node; `None` if there are none.
 fn priced(space: &SearchSpace, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Option<Vec<Priced>> {
     let candidates = space.candidates(node, kinds).ok()?.into_iter();
     let priced = candidates.map(|algorithm| {
@@ -301,8 +292,8 @@ fn cheapest(priced: Vec<Priced>) -> Option<Priced> {
     priced.into_iter().min_by(|(_, a, _), (_, b, _)| a.total_cmp(b))
 }
 
-/// Divides a list of amounts of work into consecutive ranges that minimise the largest sum of a range, for every number
-/// of ranges up to a maximum.
+/// Divides amounts of work into consecutive ranges with the smallest largest sum, for every number of ranges up to a
+/// maximum.
 struct Divisions {
     works: usize,
     /// `starts[g - 1][n]` is where the last range starts if the first n amounts of work are divided into g + 1 ranges.
@@ -333,9 +324,8 @@ impl Divisions {
                     return (f64::INFINITY, end);
                 }
                 let last = |start: usize| sums[end] - sums[start];
-                // If the last range starts at `cross` or later, the largest of the ranges before it has at least as
-                // much work as the last range. Starting the last range even later only increases the work of the ranges
-                // before it.
+                // From `cross` on, the largest range before the last one has at least as much work as the last, and
+                // starting the last even later only adds to it.
                 while cross < end && least[cross] < last(cross) {
                     cross += 1;
                 }

@@ -1,24 +1,26 @@
 //! Proves plans for thousands of ranks by checking one rank of each symmetry class.
 //!
-//! Each step is proved as a plan of its own, with its inputs as operands. A step is correct if its result matches the
-//! whole plan's specification whenever its inputs do. If all steps are correct, the whole plan is correct.
+//! Each step is proved as a plan of its own, with its inputs as operands. The whole plan is correct if the result of
+//! every step matches the whole plan's specification whenever its inputs do.
 //!
-//! Within a step, ranks whose blocks of inputs and result have equal extents form a class. The schedules of the ranks
-//! in a class are equal except for the positions of the blocks. For one rank of each class, the proof traces every
-//! element of the rank's block back through all ranks that contribute to the element ([`verify::follow`]). A grid of 10
-//! x 10 x 10 ranks has up to eight classes if the extents are not divisible by 10.
+//! Within a step, ranks whose blocks of inputs and result have equal extents form a class. Their schedules are equal
+//! except for the positions of the blocks. For one rank of each class, the proof traces every element of its block back
+//! through all ranks that contribute ([`verify::follow`]). A grid of 10 x 10 x 10 ranks has up to eight classes if the
+//! extents are not divisible by 10.
 //!
-//! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. For the proofs of steps, a step that
-//! produces partial sums and the redistribution that adds them form one step. All steps in a pipeline also form one
-//! step. The proof assumes that ranks of one class behave alike because of symmetry. Reports state that this assumption
+//! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. A step that produces partial sums
+//! and the redistribution that adds them are proved as one step, and so are all steps of a pipeline. In a plan with
+//! groups of ranks, the slices of one group are proved, with the copying of operands and the addition of results as
+//! steps over all ranks. That ranks of one class behave alike because of symmetry is assumed; reports state that this
 //! is not proved.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::spec;
 use super::structure::{Plan, ResultResidency, Source, Value};
+use super::{packing, slice_groups, spec};
+use crate::schedule::Schedule;
 use crate::schedule::verify::{self, Fault, VerifyError};
 
 /// Maximum number of ranks for which every rank is proved.
@@ -63,6 +65,51 @@ impl Step {
     }
 }
 
+/// Proves the schedules of all ranks together ([`Plan::verify`]).
+///
+/// # Errors
+/// Same as for [`Plan::verify`].
+pub fn whole(plan: &Plan) -> Result<(), VerifyError> {
+    if slice_groups::has_groups(plan) {
+        slices_are_complete(plan)?;
+        fits(plan)?;
+        return parts(plan).iter().try_for_each(whole);
+    }
+    let schedules: Vec<Schedule> = (0..plan.ranks()).map(|rank| plan.schedule(rank)).collect();
+    verify::whole(&schedules, &plan.spec(), plan.memory_limit)
+}
+
+/// The plans of which a plan with groups is composed: the spreads of the operands, the slices of one group, which hold
+/// for all, and the combination.
+fn parts(plan: &Plan) -> Vec<Plan> {
+    let spreads = (0..plan.operands).map(|operand| slice_groups::spread(plan, operand));
+    spreads.chain([slice_groups::of_group(plan), slice_groups::combination(plan)]).collect()
+}
+
+/// Proves that each slice belongs to exactly one group, and that each group has a slice.
+fn slices_are_complete(plan: &Plan) -> Result<(), VerifyError> {
+    let mut next = 0;
+    for group in 0..plan.slice_groups {
+        let slices = plan.slices_of_group(group);
+        if slices.start != next || slices.is_empty() {
+            let rank = group * plan.ranks_per_group();
+            return Err(VerifyError { rank, task: None, fault: Fault::Slices { group } });
+        }
+        next = slices.end;
+    }
+    let all = plan.slice_count();
+    let fault = Fault::Slices { group: plan.slice_groups - 1 };
+    if next == all { Ok(()) } else { Err(VerifyError { rank: plan.ranks() - 1, task: None, fault }) }
+}
+
+/// Checks that the sampled ranks stay within the memory limit.
+fn fits(plan: &Plan) -> Result<(), VerifyError> {
+    let Some(budget) = plan.memory_limit else { return Ok(()) };
+    let (peak, rank) = packing::busiest(plan);
+    let fault = Fault::Memory { peak, budget };
+    if peak <= budget { Ok(()) } else { Err(VerifyError { rank, task: None, fault }) }
+}
+
 /// See [`Plan::verify_by_classes`].
 pub fn by_classes(plan: &Plan) -> Result<Classes, VerifyError> {
     whole_schedules(plan)?;
@@ -75,6 +122,11 @@ pub fn by_classes(plan: &Plan) -> Result<Classes, VerifyError> {
 
 /// See [`Plan::verify_whole_schedules`].
 pub fn whole_schedules(plan: &Plan) -> Result<(), VerifyError> {
+    if slice_groups::has_groups(plan) {
+        slices_are_complete(plan)?;
+        fits(plan)?;
+        return parts(plan).iter().try_for_each(whole_schedules);
+    }
     let spec = spec::without_order(plan);
     for rank in plan.sampled_ranks() {
         let schedule = plan.schedule(rank);
@@ -89,6 +141,9 @@ pub fn whole_schedules(plan: &Plan) -> Result<(), VerifyError> {
 
 /// See [`Plan::each_step`].
 pub fn each_step(plan: &Plan) -> Vec<Step> {
+    if slice_groups::has_groups(plan) {
+        return parts(plan).iter().flat_map(each_step).collect();
+    }
     if plan.pipeline.is_some() {
         return vec![Step(plan.clone())];
     }
@@ -111,7 +166,7 @@ pub fn each_step(plan: &Plan) -> Vec<Step> {
     units.iter().map(|unit| Step(unit_plan(plan, unit))).collect()
 }
 
-/// Builds a plan for the values in `unit` with their inputs as operands, and without names and extents that no schedule
+/// Builds a plan for the values in `unit` with their inputs as operands, without names and extents that no schedule
 /// needs. Cost: O(values in `unit`).
 fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
     let mut values: Vec<Value> = Vec::new();
@@ -143,6 +198,7 @@ fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
         names: Vec::new(),
         extents: Vec::new(),
         slices: Vec::new(),
+        slice_groups: 1,
         result: ResultResidency::Whole,
         operands,
         leaves: (0..operands).collect(),

@@ -1,7 +1,6 @@
-//! Answers queries about a plan, such as its schedules, their proof and simulation, its printed form, and its memory.
+//! Answers queries about a plan, such as its schedules, proof, simulation, printed form and memory.
 //!
-//! Most methods only call the module that computes the answer. Properties that can be read directly from a plan's
-//! values are in [`structure`](super::structure).
+//! Most methods only call the module that computes the answer; see also [`structure`](super::structure).
 
 use super::context::PlanningContext;
 use super::error::PlanError;
@@ -11,16 +10,16 @@ use super::packing::Packing;
 use super::path::{PathChoice, SearchLimit, SearchRecord, Searched};
 use super::proof::{Classes, Step};
 use super::structure::{Plan, Value};
-use super::{bound, idle, lower, path, proof, rounding, simulate, spec};
+use super::{bound, idle, lower, path, proof, rounding, simulate, spec, traffic};
 use crate::dims::Label;
 use crate::machine::Machine;
-use crate::schedule::verify::{self, Spec, VerifyError};
+use crate::schedule::verify::{Spec, VerifyError};
 use crate::schedule::{Schedule, TaskId};
 use crate::timeline::Timeline;
 use crate::tree::{EinsumSource, Einsums, Tree};
 
-/// log2 of the number of elements of intermediates that fit into the memory limit of all ranks, beside the operands and
-/// the result; infinite without a limit.
+/// log2 of the elements of intermediates that fit into the memory limit of all ranks beside the operands and the
+/// result; infinite without a limit.
 fn elements_within_limit(einsums: &Einsums, machine: &Machine, options: &PlanOptions) -> f64 {
     let Some(limit) = options.memory_limit else { return f64::INFINITY };
     let elements =
@@ -86,7 +85,7 @@ impl Plan {
             chosen.extend((network.tensors.len() > 2).then_some(sliced));
             Ok(order)
         })?;
-        // Several einsums have a common memory limit, so the slices of one of them say little.
+        // The slices of one of several einsums say little, because the memory limit is common.
         if let [sliced] = &mut chosen[..] {
             tree.sliced = std::mem::take(sliced);
         }
@@ -104,7 +103,8 @@ impl Plan {
         super::planned(&PlanningContext::new(expression, tree, machine, options)?)
     }
 
-    /// Returns the tasks of one rank in one slice. Cost: O(tasks of that rank), plus O(ranks) for some steps.
+    /// Returns the tasks of one rank in one slice, without those between groups of ranks ([`Plan::slice_groups`]).
+    /// Cost: O(tasks of that rank), plus O(ranks) for some steps.
     pub fn schedule(&self, rank: usize) -> Schedule {
         lower::lower(self, rank)
     }
@@ -114,21 +114,19 @@ impl Plan {
         spec::spec(self)
     }
 
-    /// Proves that the schedules of all ranks are correct. In correct schedules, sends match receives, no rank
-    /// deadlocks, no buffer is read before it is written, every element of the result contains each product once, and
-    /// memory stays within the limit. Cost: O(tasks of all ranks).
+    /// Proves that in the schedules of all ranks, sends match receives, no rank deadlocks, no buffer is read before it
+    /// is written, every element of the result contains each product once, and memory stays within the limit. Cost:
+    /// O(tasks of all ranks).
     ///
     /// # Errors
-    /// If a schedule has a fault, which is a bug in an algorithm. The error describes the first fault found.
+    /// If a schedule has a fault, which is a bug in an algorithm. The error describes the first.
     pub fn verify(&self) -> Result<(), VerifyError> {
-        let schedules: Vec<Schedule> = (0..self.ranks()).map(|rank| self.schedule(rank)).collect();
-        verify::whole(&schedules, &self.spec(), self.memory_limit)
+        proof::whole(self)
     }
 
-    /// Proves the schedules of thousands of ranks by checking, in each step, one rank of each class of ranks whose
-    /// blocks have equal extents. The cost per step is that of building the schedules of all ranks that send data to
-    /// the checked ranks. To use several threads, call [`Plan::verify_whole_schedules`] and [`Plan::each_step`]
-    /// instead.
+    /// Proves the schedules of thousands of ranks by checking, in each step, one rank of each class (ranks whose blocks
+    /// have equal extents). A step costs as much as building the schedules of all ranks that send data to the checked
+    /// ranks. To use several threads, call [`Plan::verify_whole_schedules`] and [`Plan::each_step`] instead.
     ///
     /// # Errors
     /// Same as for [`Plan::verify`].
@@ -150,22 +148,21 @@ impl Plan {
         proof::each_step(self)
     }
 
-    /// A 64-bit hash of the plan without its predicted times. For all practical purposes, different plans have
-    /// different hashes. Ranks compare their hashes before the first transfer.
+    /// A 64-bit hash of the plan without its predicted times. Ranks compare their hashes before the first transfer.
     pub fn fingerprint(&self) -> u64 {
-        // Predicted times are left out because their last bits may differ between processors.
+        // Their last bits may differ between processors.
         let mut plan = self.clone();
         plan.values.iter_mut().for_each(|value| value.seconds = 0.0);
         plan.pipeline.iter_mut().for_each(|pipeline| pipeline.seconds = 0.0);
         plan.ungrouped = None;
-        // A plan consists of numbers, strings and enums. Serialising these as JSON into memory cannot fail.
+        // Serialising numbers, strings and enums into memory cannot fail.
         let text = serde_json::to_vec(&plan).unwrap_or_default();
         xxhash_rust::xxh3::xxh3_64(&text)
     }
 
-    /// The plan as text, like a database's EXPLAIN. Each value has a row with the number of MB that the busiest rank
-    /// receives and the predicted seconds, both over all slices. Printing costs as much as building the schedules of
-    /// all ranks (or of 8 sampled ranks, if there are more than 256).
+    /// The plan as text, like a database's EXPLAIN. Each value has a row with the MB that the busiest rank receives and
+    /// the predicted seconds, over all slices. Printing costs as much as building the schedules of all ranks, or of 8
+    /// if there are more than 256.
     pub fn explain(&self) -> Explain<'_> {
         Explain(self)
     }
@@ -180,8 +177,7 @@ impl Plan {
         simulate::simulate(self, false)
     }
 
-    /// Predicted seconds for one task in a rank's schedule if no other task runs at the same time. A work task then
-    /// uses all workers, and a transfer uses the whole link.
+    /// Predicted seconds for one task that runs alone, with all workers or the whole link.
     pub fn task_seconds(&self, schedule: &Schedule, task: TaskId) -> f64 {
         simulate::task_seconds(self, schedule, task)
     }
@@ -191,14 +187,13 @@ impl Plan {
         simulate::blank_timeline(self)
     }
 
-    /// An upper bound on the number of additions that any term of a result element passes through. The bound counts the
-    /// additions inside each step, whose sums are blocked ([`longest_chain`](crate::local_plan::longest_chain)). The
-    /// bound also counts the additions that combine the partial sums of threads, tasks, ranks and slices, and the
-    /// addition onto an output.
+    /// An upper bound on the additions that any term of a result element passes through. These are the blocked sums
+    /// inside each step ([`longest_chain`](crate::local_plan::longest_chain)), the combination of partial sums of
+    /// threads, tasks, ranks and slices, and the addition onto an output.
     ///
-    /// Let e be the [`error_bound`](crate::kernel::error_bound) for this number of terms, with one factor per operand.
-    /// The error of an element is at most e times the sum of the absolute values of its products. Cost: O(steps), and
-    /// on several ranks also the cost of building all schedules.
+    /// An element's error is at most the [`error_bound`](crate::kernel::error_bound) for this number of terms, with one
+    /// factor per operand, times the sum of the absolute values of its products. Cost: O(steps), and on several ranks
+    /// also the cost of building all schedules.
     ///
     /// ```
     /// use einsum_dist::{Machine, PlanOptions, Problem};
@@ -210,32 +205,35 @@ impl Plan {
         rounding::roundings(self)
     }
 
-    /// Number of bytes that a rank needs for its blocks of operands and output, for intermediates, and for packing
-    /// workspace. A run on dense arrays, which may be whole tensors or single blocks, uses no more memory. On one rank,
-    /// the peak that a run measures equals this number. Packing is not counted if the plan has no
-    /// [`target`](crate::PlanOptions::target). The cost is that of building the rank's schedule and planning its local
-    /// contractions.
+    /// Number of bytes that a rank needs for its blocks of operands and output, intermediates, and packing workspace. A
+    /// run on dense arrays (whole tensors or blocks) uses no more; on one rank, it measures exactly this peak. Packing
+    /// is not counted without a [`target`](crate::PlanOptions::target). The cost is that of building the rank's
+    /// schedule and planning its local contractions.
     pub fn peak_bytes(&self, rank: usize) -> u64 {
         Packing::new(self).peak_bytes(&self.schedule(rank))
     }
 
-    /// Like [`Plan::peak_bytes`], but for the ranks that these schedules belong to. Equal contractions are planned
-    /// once.
+    /// Number of bytes that a rank receives in a run of every step, for each value of the plan. Cost: that of building
+    /// the rank's schedules.
+    pub fn bytes_received(&self, rank: usize) -> Vec<u64> {
+        traffic::bytes_received(self, rank, &self.schedule(rank))
+    }
+
+    /// Like [`Plan::peak_bytes`], for the ranks of these schedules; equal contractions are planned once.
     pub(crate) fn peaks(&self, schedules: &[Schedule]) -> Vec<u64> {
         let mut packing = Packing::new(self);
         schedules.iter().map(|schedule| packing.peak_bytes(schedule)).collect()
     }
 
-    /// A lower bound on the maximum number of bytes that any rank receives in this step. It holds for algorithms that
-    /// divide the work and the tensors evenly among the ranks. `None` unless the step is a contraction of distributed
-    /// tensors.
+    /// A lower bound on the bytes that the busiest rank receives in this step, for algorithms that divide the work and
+    /// the tensors evenly. `None` unless the step is a contraction of distributed tensors.
     pub fn lower_bound_bytes(&self, value: &Value) -> Option<f64> {
         bound::bytes(self, value)
     }
 
-    /// The number of ranks that have no task and no block of any tensor. There are idle ranks if the work cannot be
-    /// divided among all ranks, or if a plan with fewer ranks is predicted to be faster. The cost is that of computing
-    /// the blocks of every rank and building the schedules of the ranks without blocks.
+    /// The number of ranks that have no task and no block of any tensor. Idle ranks occur if the work cannot be divided
+    /// among all ranks, or if fewer ranks are predicted to be faster. Cost: that of computing all blocks and building
+    /// the schedules of ranks without blocks.
     ///
     /// ```
     /// use einsum_dist::{Machine, PlanOptions, Problem};

@@ -7,13 +7,13 @@
 //! | one slice | otherwise |
 //!
 //! Invariant: the result, and the value that `alpha` scales, are always recomputed. The caller promises that constant
-//! operands do not change; this module does not detect changes.
+//! operands do not change.
 
 use super::structure::{Plan, Source};
 use crate::schedule::ReuseScope;
 
-/// Sets how long each value stays valid. A value occupies memory for as long as it stays valid. `between_slices`
-/// selects whether to keep values that are valid for all slices of one run, but not for later runs.
+/// Sets how long each value stays valid and occupies memory. `between_slices` keeps values for all slices of one run,
+/// too.
 pub fn lasting(mut plan: Plan, between_slices: bool) -> Plan {
     let result = plan.unmoved(plan.values.len() - 1);
     for id in 0..plan.values.len() {
@@ -29,7 +29,7 @@ pub fn lasting(mut plan: Plan, between_slices: bool) -> Plan {
                 }
             }
             _ if plan.unmoved(id) == result => ReuseScope::Slice,
-            // Values with the batch dimension are not kept, because successive batches use the same memory.
+            // Successive batches use the same memory.
             _ if plan.pipeline.as_ref().is_some_and(|pipeline| value.labels.contains(&pipeline.label)) => {
                 ReuseScope::Slice
             }

@@ -2,6 +2,7 @@
 //!
 //! Guarantee: the bound holds for every rank and every kernel.
 
+use super::slice_groups;
 use super::structure::{Plan, Source, Value};
 use crate::dims::{Kinds, Label};
 use crate::local_plan::{SumKind, longest_chain, longest_visits};
@@ -11,6 +12,13 @@ const MIN_SHARED_PRODUCTS: u64 = 32;
 
 /// See [`Plan::roundings`].
 pub(super) fn roundings(plan: &Plan) -> u64 {
+    if slice_groups::has_groups(plan) {
+        // A slice of a group is added onto zeros, and the sum of a group is one summand of the combination. Slices of
+        // other groups are no additions in a group.
+        let combined = (plan.slice_groups - 1) as u64;
+        let of_group = roundings(&slice_groups::of_group(plan));
+        return of_group.saturating_add(combined).saturating_add(plan.accumulate.into());
+    }
     let steps = plan.values.iter().map(|value| step(plan, value));
     let summed = plan.slices.iter().filter(|slice| !plan.output().labels.contains(&slice.label));
     let slices: u64 = summed.map(|slice| (slice.extent / slice.piece) as u64).product();
@@ -21,7 +29,7 @@ pub(super) fn roundings(plan: &Plan) -> u64 {
         .saturating_add(partial_sum_additions)
 }
 
-/// Returns the maximum number of additions that a term passes through in one step on one rank.
+/// Returns the maximum number of additions per term in one step on one rank.
 fn step(plan: &Plan, value: &Value) -> u64 {
     let Some((terms, of)) = sum(plan, value) else { return 0 };
     let threads = if terms > MIN_SHARED_PRODUCTS { plan.machine.workers.max(1) as u64 - 1 } else { 0 };
@@ -48,8 +56,7 @@ fn visits(plan: &Plan, value: &Value) -> u64 {
     sum(plan, value).map_or(1, |(terms, of)| longest_visits(terms, of))
 }
 
-/// Returns the dimensions that a unary step sums over. Each dimension is listed once, although the input repeats the
-/// labels of a diagonal.
+/// Returns the dimensions that a unary step sums over, each once, although diagonals repeat labels.
 fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
     let mut summed = plan.values[input].labels.clone();
     summed.retain(|label| !value.labels.contains(label));
@@ -58,9 +65,9 @@ fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
     summed
 }
 
-/// Returns the kind of sum that a contraction computes. A batch of matrix-vector products is not classified as
-/// `SumKind::Loops`, because it may be computed as a matrix product. If an operand has stride 0 along a dimension of
-/// kind c (a batch dimension), kernels treat the dimension as an m or n dimension.
+/// Returns the kind of sum that a contraction computes. Batches of matrix-vector products are not `SumKind::Loops`,
+/// because they may be computed as matrix products. Kernels treat a dimension of kind c with stride 0 in an operand as
+/// m or n.
 fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u64) -> SumKind {
     let [c, m, n] = [&kinds.c, &kinds.m, &kinds.n].map(|labels| product(&mut labels.iter().copied()));
     match (c, m, n) {
@@ -71,8 +78,8 @@ fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u6
     }
 }
 
-/// Returns an upper bound on the number of additions that combine partial sums. In each step, there is at most one such
-/// addition per work task of one rank, and one per rank with a partial sum.
+/// Returns an upper bound on the number of additions that combine partial sums. There is at most one per work task of
+/// one rank, and one per rank with a partial sum, in each step.
 fn partial_sum_additions(plan: &Plan, slices: u64) -> u64 {
     if plan.ranks() < 2 {
         return 0;

@@ -1,22 +1,21 @@
-//! Simulates a plan on its machine by running the schedules of all ranks without data.
+//! Simulates a plan by running the schedules of all ranks without data.
 //!
-//! A rank has three lanes (work, send, receive), each of which runs one task after another. The seconds of work tasks
-//! come from [`super::cost`]. Because transfers are not buffered, a transfer begins when its send lane and its receive
-//! lane are free and both ranks are ready. A transfer occupies both lanes for (bytes / bandwidth) seconds, and its
-//! latency overlaps with later tasks. Links do not share bandwidth. If work and transfers must not overlap, a work task
-//! waits for all transfers before it in the rank's schedule, and a transfer waits for all work tasks before it.
+//! A rank has three lanes (work, send, receive), each of which runs one task after another. [`super::cost`] has the
+//! seconds of work tasks. Transfers are not buffered, so one begins when its send and receive lanes are free and both
+//! ranks are ready. It occupies both lanes for (bytes / bandwidth) seconds, and its latency overlaps with later tasks.
+//! Links do not share bandwidth. If work and transfers must not overlap, each waits for all of the other kind before it
+//! in the rank's schedule.
 //!
 //! Guarantee: schedules that the verifier accepts are simulated up to their last task. Unlike predicted times,
-//! simulated times do not include contention in the network, contention between transfers and computing, or the startup
-//! time of a run. More than [`MAX_SIMULATED_RANKS`] ranks are not simulated, because their schedules would need too
-//! much memory.
+//! simulated times exclude contention in the network and with computing, and the startup time.
 
+use super::slice_groups;
 use super::structure::Plan;
 use crate::algorithm::Cost;
 use crate::schedule::{Action, Lane, Schedule, Task, TaskId};
 use crate::timeline::{Activity, Span, Timeline};
 
-/// Maximum number of simulated ranks, limited because a simulation builds the schedules of all ranks.
+/// Maximum number of simulated ranks, because a simulation builds all schedules in memory.
 pub const MAX_SIMULATED_RANKS: usize = 1024;
 
 /// See [`Plan::simulate`] and [`Plan::simulate_in_turns`].
@@ -24,11 +23,27 @@ pub fn simulate(plan: &Plan, overlap: bool) -> Option<Timeline> {
     if plan.ranks() > MAX_SIMULATED_RANKS {
         return None;
     }
+    if slice_groups::has_groups(plan) {
+        return Some(of_all_groups(plan, simulate(&slice_groups::of_group(plan), overlap)?));
+    }
     let schedules: Vec<Schedule> = (0..plan.ranks()).map(|rank| plan.schedule(rank)).collect();
     let cost = rates(plan);
     let mut simulation = Simulation::new(&schedules, &cost, overlap);
     simulation.run();
     Some(Timeline { seconds: simulation.end(), spans: simulation.spans, ..blank_timeline(plan) })
+}
+
+/// The timeline of all groups, which run the same schedule at the same time, without the steps between groups.
+fn of_all_groups(plan: &Plan, group: Timeline) -> Timeline {
+    let spans = (0..plan.slice_groups).flat_map(|number| {
+        let first = number * plan.ranks_per_group();
+        group.spans.iter().map(move |span| Span {
+            rank: span.rank + first,
+            node: span.node + plan.operands,
+            ..span.clone()
+        })
+    });
+    Timeline { seconds: group.seconds, spans: spans.collect(), ..blank_timeline(plan) }
 }
 
 /// See [`Plan::task_seconds`].
@@ -74,9 +89,8 @@ struct Lanes {
 }
 
 impl Lanes {
-    /// Returns the time at which the last task before `task` ended on the lanes that must not overlap with `lane`.
-    /// Returns `None` if a task before `task` has not run yet on these conflicting lanes. The conflicting lanes cannot
-    /// have run a task after `task`, because such a task waits for `task`.
+    /// Returns the end of the last task before `task` on the lanes that must not overlap with `lane`; `None` if one has
+    /// not run yet. No task after `task` can have run there, because it would wait for `task`.
     fn conflicting_end(&self, lane: Lane, task: TaskId) -> Option<f64> {
         let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
         others.iter().try_fold(0.0, |earliest: f64, &other| {
@@ -122,7 +136,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs one task at the head of one of `rank`'s lanes. Returns the peer for a transfer, or `rank` itself for work.
+    /// Runs one task at the head of one of `rank`'s lanes, and returns the peer of a transfer, or `rank` for work.
     fn step(&mut self, rank: usize) -> Option<usize> {
         for lane in [Lane::Work, Lane::Send, Lane::Recv] {
             let Some((task, ready)) = self.head(rank, lane) else { continue };
@@ -147,8 +161,7 @@ impl<'a> Simulation<'a> {
         None
     }
 
-    /// The next task of a lane and its earliest start time; `None` if no task is left, or if a task on which the next
-    /// task depends has not run.
+    /// The next task of a lane and its earliest start; `None` if no task is left or a dependency has not run.
     fn head(&self, rank: usize, lane: Lane) -> Option<(TaskId, f64)> {
         let lanes = &self.lanes[rank];
         let task = *lanes.tasks[lane as usize].get(lanes.next[lane as usize])?;
@@ -160,8 +173,7 @@ impl<'a> Simulation<'a> {
             .map(|ready| (task, ready))
     }
 
-    /// Runs the transfer at the heads of the sender's send lane and the receiver's receive lane, if both tasks belong
-    /// to the same transfer. Returns whether the transfer ran.
+    /// Runs the transfer at the heads of both lanes if they belong together, and returns whether it did.
     fn transfer(&mut self, from: usize, to: usize) -> bool {
         let (Some((send, sends)), Some((recv, receives))) = (self.head(from, Lane::Send), self.head(to, Lane::Recv))
         else {

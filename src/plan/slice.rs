@@ -1,5 +1,4 @@
-//! Defines slicing, which runs the same steps once for each piece (range of indices) of some dimensions if the tensors
-//! do not fit into memory.
+//! Defines slicing, which runs the same steps once for each piece (range of indices) of some dimensions to save memory.
 //!
 //! ```text
 //! ab,bc->ac with b in 3 pieces: out = a b0, b0 c      b is summed: the first slice writes out,
@@ -10,15 +9,13 @@
 //!                               out1 = a1 b0, b0 c ... out1 += a1 b2, b2 c     of out per piece, one after another
 //! ```
 //!
-//! If the result is too large as well, a rank keeps only one part of the result at a time
-//! ([`ResultResidency::InParts`](super::ResultResidency::InParts)). The caller reads each part before the next part is
-//! computed.
+//! If the result is too large too, a rank keeps one part at a time
+//! ([`ResultResidency::InParts`](super::ResultResidency::InParts)), which the caller reads before the next.
 //!
 //! Invariants: all pieces of a dimension have the same length, so one schedule suits all slices. No tensor is
-//! distributed along a sliced dimension, so the part of a rank's block that is in a slice is the rank's block of the
-//! sliced tensor. The loops over summed dimensions are innermost. There are at most [`MAX_SLICES`] slices, so that
-//! their number does not overflow. If the result is not delivered in parts, values that are the same in all slices are
-//! computed once, provided that memory suffices to keep them.
+//! distributed along a sliced dimension, so the slice of a rank's block is its block of the sliced tensor. The loops
+//! over summed dimensions are innermost. There are at most [`MAX_SLICES`] slices. Values that are the same in all
+//! slices are computed once if memory suffices and the result is whole.
 
 use super::structure::Slice;
 
@@ -34,8 +31,7 @@ pub fn slice_count(slices: &[Slice]) -> f64 {
 const MAX_FACTOR: usize = 1 << 20;
 
 /// The divisors of a number in ascending order, starting with 1. The list is complete for numbers up to 2^40. For
-/// larger numbers, the factor that remains after dividing by all prime factors up to 2^20 is treated as a prime. Cost:
-/// at most about 2^20 divisions.
+/// larger ones, the factor without prime factors up to 2^20 is treated as a prime. Cost: at most about 2^20 divisions.
 pub fn divisors(number: usize) -> Vec<usize> {
     if number == 0 {
         return Vec::new();

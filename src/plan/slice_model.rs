@@ -1,17 +1,16 @@
-//! Models how slicing changes the memory and the operations of a tree, without making a plan. The model stores the
-//! sizes of all tensors and finds which tensors are live at each step.
+//! Models how slicing changes the memory and the operations of a tree, without making a plan. It stores all sizes and
+//! finds the tensors that are live at each step.
 //!
-//! Operands, and a result that is not delivered in parts, are not counted, because slicing does not shrink them. A
-//! query makes one pass over the nodes, however many slices there are. The model ignores ranks, alignment and the
-//! choice of algorithms, so only a complete plan shows whether slices suffice.
+//! Operands and whole results are not counted, because slicing does not shrink them. A query is one pass over the
+//! nodes, whatever the number of slices. Ranks, alignment and algorithms are ignored, so only a complete plan shows
+//! whether slices suffice.
 
 use super::slice::slice_count;
 use super::structure::{ResultResidency, Slice};
 use crate::dims::Label;
 use crate::tree::{NodeId, Step, Tree};
 
-/// Maximum numbers of elements of the left and the right operand that are packed at the same time in a contraction, if
-/// packing is modelled.
+/// Maximum elements of the left and right operand that are packed at a time, if packing is modelled.
 const MAX_PACKED_ELEMENTS: [f64; 2] = [131_072.0, 1_048_576.0];
 
 /// A tree with the precomputed tables of the model.
@@ -24,7 +23,7 @@ pub struct Model<'a> {
     tensors: Vec<Vec<NodeId>>,
     contractions: Vec<Vec<NodeId>>,
     is_counted: Vec<bool>,
-    /// Whether the result is delivered in parts. A part is live from the first step to the last.
+    /// Whether the result is delivered in parts, which are live from the first step to the last.
     in_parts: bool,
     packs: bool,
 }
@@ -51,7 +50,7 @@ pub struct SliceCost {
     /// Maximum number of elements that are live at the same time.
     pub peak: f64,
     /// Sum of (live / target)^4 over all steps with more live elements than the target; 0 if there is no such step.
-    /// Unlike the peak, this sum also decreases if several steps are at the peak and only one of them becomes smaller.
+    /// Unlike the peak, it also decreases if only one of several steps at the peak becomes smaller.
     pub excess: f64,
     /// Number of multiply-adds in one slice.
     pub products: f64,
@@ -100,8 +99,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Returns the state in which `label` has the extent `piece` in one slice. If `piece` is the full extent, `label`
-    /// is no longer sliced.
+    /// Returns the state in which `label` has the extent `piece` in one slice. The full extent undoes the slicing.
     pub fn with(&self, state: &State, label: Label, piece: usize) -> State {
         let mut next = state.clone();
         let extent = self.tree.extent(label);
@@ -123,7 +121,7 @@ impl<'a> Model<'a> {
         next
     }
 
-    /// Returns the cost of one slice in a state. Steps with more than `target` live elements add to the excess.
+    /// Returns the cost of one slice in a state, with the excess over `target`.
     pub fn slice_cost(&self, state: &State, target: f64) -> SliceCost {
         let mut slice_cost = SliceCost { peak: 0.0, excess: 0.0, products: state.products.iter().sum() };
         self.live(state, |_, live| {
@@ -153,8 +151,8 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Returns the labels of all tensors that are live in a step with more than `target` live elements. Each label is
-    /// listed once; sliced and `forbidden` labels are left out.
+    /// Returns the distinct labels of tensors that are live in steps above `target`, without sliced and `forbidden`
+    /// ones.
     pub fn candidates(&self, state: &State, target: f64, forbidden: &[Label]) -> Vec<Label> {
         let mut before = Vec::with_capacity(self.inputs.len() + 1);
         before.push(0);

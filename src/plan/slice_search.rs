@@ -1,13 +1,11 @@
 //! Searches for labels to slice, using the model of [`slice_model`](super::slice_model).
 //!
-//! A trial slices one label after another until no step has more live elements than the target. In each round, the
-//! trial chooses the label with the lowest score. The score weighs the added operations against the reduction of the
-//! excess over the target. Then the trial enlarges pieces (extents of a label in one slice) and replaces labels where
-//! that is cheaper. As in cotengra's slice finder, trials differ in the weight of the reduction relative to the added
-//! operations, and in random noise with fixed seeds.
+//! A trial slices one label after another until no step exceeds the target: the one with the lowest score, which weighs
+//! the added operations against the reduction of the excess. Then it enlarges pieces (extents of a label in one slice)
+//! and replaces labels where that is cheaper. As in cotengra's slice finder, trials differ in the weight and in random
+//! noise with fixed seeds.
 //!
-//! Guarantee: the same tree and target give the same slices, and all returned slices fit according to the model. The
-//! search does not change the contraction tree.
+//! Guarantee: the same tree and target give the same slices, which fit according to the model.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -18,42 +16,39 @@ use crate::dims::Label;
 /// Number of trials per search; trees with very many nodes have fewer trials.
 const TRIALS: u64 = 24;
 
-/// Number of trials without noise. These trials run before all other trials, one for each weight.
+/// Number of trials without noise, which run first, one for each weight.
 const WITHOUT_NOISE: u64 = 4;
 
-/// Maximum number of node visits per search. This many visits take about half a second.
+/// Maximum number of node visits per search, about half a second.
 const MAX_VISITS: usize = 300_000_000;
 
-/// Estimated node visits per trial and node, assuming about ten rounds, each of which evaluates about sixty labels.
+/// Estimated node visits per trial and node: ten rounds that evaluate sixty labels each.
 const VISITS_PER_NODE: usize = 600;
 
-/// Added to the added cost before it is divided by the reduction of the excess. Without it, all labels that can be sliced
-/// at no cost would have the same score, however much they reduce the excess.
+/// Added to the added cost, because all labels that are sliced at no cost would otherwise have the same score.
 const SLICE_WEIGHT: f64 = 0.01;
 
 /// Computes a price from the total number of operations in all slices, and the number of slices.
 pub type Price = dyn Fn(f64, f64) -> f64;
 
-/// How a trial scores labels; the label with the lowest score is sliced.
 #[derive(Clone, Copy)]
 struct Weights {
-    /// If `None`, the score is the added cost divided by the reduction of the excess. If `Some(factor)`, the score is
-    /// the added cost minus the factor times the reduction.
+    /// `None`: the added cost divided by the reduction of the excess. `Some(factor)`: the cost minus the factor times
+    /// the reduction.
     reduction: Option<f64>,
-    /// Temperature of the noise, which is the factor by which the random samples are multiplied.
+    /// Temperature, by which the random samples are multiplied.
     temperature: f64,
     seed: u64,
 }
 
-/// Finds sets of slices with which no step has more than `target` live elements. The cheapest set comes first, and no
-/// set appears twice. The list is empty if no set is found.
+/// Finds distinct sets of slices with which no step has more than `target` live elements, cheapest first.
 pub fn slices(model: &Model, target: f64, forbidden: &[Label], price: &Price) -> Vec<State> {
     let nodes = model.tree.nodes.len();
     let trials = TRIALS.min((MAX_VISITS / (VISITS_PER_NODE * nodes).max(1)).max(4) as u64);
     let search = SliceSearch { model, target, forbidden, price };
     let mut found: Vec<(f64, State)> = Vec::new();
     for trial in 0..trials {
-        // If no weight succeeds without noise, noise does not help either.
+        // Noise would not help either.
         if trial == WITHOUT_NOISE && found.is_empty() {
             break;
         }
@@ -61,7 +56,7 @@ pub fn slices(model: &Model, target: f64, forbidden: &[Label], price: &Price) ->
         let temperature = [0.0, 0.1, 0.3, 0.03, 0.6, 0.2][trial as usize / 4 % 6];
         let Some(state) = search.trial(Weights { reduction, temperature, seed: trial }) else { continue };
         let mut state = search.improved(state);
-        // Sorts by label, so that equal sets compare equal. Costs in the model do not depend on the order.
+        // Equal sets then compare equal; costs do not depend on the order.
         state.slices.sort_by_key(|slice| slice.label);
         if found.iter().all(|(_, other)| other.slices != state.slices) {
             found.push((search.cost(&state), state));
@@ -123,7 +118,7 @@ impl SliceSearch<'_> {
         Some(state)
     }
 
-    /// Enlarges the pieces of one label as far as no step has more live elements than the target.
+    /// Enlarges the pieces of one label as far as no step exceeds the target.
     fn enlarge_piece(&self, state: State, label: Label) -> State {
         let pieces = divisors(self.model.tree.extent(label));
         let fits = |&piece: &usize| self.slice_cost(&self.model.with(&state, label, piece)).excess == 0.0;
@@ -169,8 +164,8 @@ impl SliceSearch<'_> {
     }
 }
 
-/// Returns a sample of the Gumbel distribution that depends only on the arguments. If one sample is added to the
-/// logarithm of each weight, the index of the largest sum is a random choice in proportion to the weights.
+/// Returns a sample of the Gumbel distribution that depends only on the arguments. The index of the largest sum of log
+/// weight and sample is a random choice in proportion to the weights.
 fn gumbel(seed: u64, numbers: [u64; 2]) -> f64 {
     let bits = xxh3_64_with_seed(numbers.map(u64::to_le_bytes).as_flattened(), seed) >> 11;
     let uniform = (bits as f64 + 0.5) / (1u64 << 53) as f64;

@@ -1,7 +1,8 @@
 //! Builds the specification that a plan's schedules are verified against.
 //!
-//! The specification depends only on the plan's values, not on any schedule.
+//! It depends only on the plan's values, not on any schedule.
 
+use super::slice_groups;
 use super::structure::{Plan, Source};
 use crate::algorithm::Contraction;
 use crate::distribution::{Intervals, Region};
@@ -9,6 +10,9 @@ use crate::schedule::verify::{Order, Origin, Spec, Value};
 
 /// See [`Plan::spec`].
 pub fn spec(plan: &Plan) -> Spec {
+    if slice_groups::has_groups(plan) {
+        return over_groups(plan);
+    }
     let Spec { mut values, output, accumulate } = without_order(plan);
     for (id, value) in values.iter_mut().enumerate() {
         value.order = order(plan, id);
@@ -16,8 +20,11 @@ pub fn spec(plan: &Plan) -> Spec {
     Spec { values, output, accumulate }
 }
 
-/// Like [`spec`], but without the order of sums, which would have to be computed for all ranks.
+/// Like [`spec`], but without the order of sums, which takes all ranks to compute.
 pub fn without_order(plan: &Plan) -> Spec {
+    if slice_groups::has_groups(plan) {
+        return over_groups(plan);
+    }
     let conjugated = plan.conjugated();
     let values = plan.values.iter().enumerate().map(|(id, value)| Value {
         labels: value.labels.clone(),
@@ -35,8 +42,34 @@ pub fn without_order(plan: &Plan) -> Spec {
     Spec { values: values.collect(), output: plan.values.len() - 1, accumulate: plan.accumulate }
 }
 
-/// Returns the order in which the step that produces value `id` adds summands. In a pipeline, the summands of each
-/// batch precede the summands of the next batch.
+/// Returns the specification of the slices of a plan with groups, before they are combined, with the nodes of the whole
+/// plan and without the order of sums, which [`Plan::verify`] proves for one group.
+fn over_groups(plan: &Plan) -> Spec {
+    let first = plan.operands;
+    let Spec { values, output, accumulate } = without_order(&slice_groups::of_group(plan));
+    let user = plan.values[..first].iter().enumerate().map(|(operand, value)| Value {
+        labels: value.labels.clone(),
+        shape: value.shape.clone(),
+        distribution: value.distribution.clone(),
+        origin: Origin::Operand(operand),
+        order: Order::Ascending,
+        conjugated: plan.conjugate.contains(&operand),
+    });
+    let shifted = values.into_iter().map(|value| {
+        let distribution = slice_groups::replicated(plan, &value.distribution);
+        let origin = match value.origin {
+            Origin::Operand(operand) => Origin::Operand(operand),
+            Origin::Contract { left, right } => Origin::Contract { left: left + first, right: right + first },
+            Origin::Unary { input } => Origin::Unary { input: input + first },
+            Origin::Same { input } => Origin::Same { input: input + first },
+        };
+        Value { distribution, origin, ..value }
+    });
+    Spec { values: user.chain(shifted).collect(), output: output + first, accumulate }
+}
+
+/// Returns the order in which the step that produces value `id` adds summands. In a pipeline, those of each batch
+/// precede those of the next.
 fn order(plan: &Plan, id: usize) -> Order {
     let Source::Contract { left, right, algorithm, group, .. } = &plan.values[id].source else {
         return Order::Ascending;

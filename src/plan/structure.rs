@@ -1,7 +1,6 @@
-//! Defines a plan as a value that lists its tensors and the steps that produce them.
+//! Defines a plan as a value that lists tensors and the steps that produce them.
 //!
-//! Invariants: values come after their inputs; every input of a contraction has the distribution that its algorithm
-//! requires. Methods that need a schedule are in [`queries`](super::queries).
+//! Methods that need a schedule are in [`queries`](super::queries).
 
 use std::ops::Range;
 
@@ -24,8 +23,8 @@ use crate::tree::{self, UnaryOp};
 pub enum Source {
     /// The operand with this index.
     Operand(usize),
-    /// A contraction of two values. `group` is the range of ranks that contract; `None` means all ranks. The algorithm
-    /// numbers the ranks of the group from 0.
+    /// A contraction of two values. `group` is the range of ranks that contract, numbered from 0 by the algorithm;
+    /// `None` means all ranks.
     Contract { left: usize, right: usize, kinds: Kinds, algorithm: Algorithm, group: Option<Range<usize>> },
     /// A step with one input.
     Unary { input: usize, op: UnaryOp },
@@ -33,7 +32,7 @@ pub enum Source {
     Redistribute { input: usize },
 }
 
-/// A tensor in a plan, which is an operand or the result of one step.
+/// A tensor in a plan: an operand or the result of one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Value {
     /// The tensor's dimensions, slowest first.
@@ -44,12 +43,12 @@ pub struct Value {
     pub distribution: Distribution,
     /// The step that produces the tensor.
     pub source: Source,
-    /// Seconds for that step in one slice, predicted by the cost model.
+    /// Predicted seconds for that step in one slice.
     pub seconds: f64,
-    /// How long the value stays valid. Later slices and runs skip the steps of values that are still valid.
+    /// How long the value stays valid, so that later slices and runs skip its step.
     pub lasts: ReuseScope,
-    /// The cheapest candidates for a contraction, cheapest first. The candidates are for display only, so the
-    /// fingerprint and the serialised plan do not contain them.
+    /// The cheapest candidates for a contraction, cheapest first. They are for display only, so the fingerprint and the
+    /// serialised plan lack them.
     #[serde(skip)]
     pub considered: Vec<Candidate>,
 }
@@ -63,12 +62,11 @@ pub struct Candidate {
     pub contraction: f64,
     /// Predicted seconds for the contraction, all steps below it, and the redistributions of their inputs.
     pub whole: f64,
-    /// Whether the plan uses this candidate. The chosen candidate can be more expensive than the other candidates if it
-    /// makes the steps after it cheaper.
+    /// Whether the plan uses this candidate, which may be more expensive if later steps are cheaper.
     pub chosen: bool,
 }
 
-/// Describes the work of every rank as a plain value, which can be printed, compared and verified without data.
+/// The work of every rank as a plain value, which can be printed, compared and verified without data.
 ///
 /// ```
 /// use einsum_dist::{Machine, PlanOptions, Problem};
@@ -101,10 +99,13 @@ pub struct Plan {
     pub names: Vec<String>,
     /// The extent of each dimension in one slice, indexed by label.
     pub extents: Vec<usize>,
-    /// Sliced dimensions, whose pieces are contracted one after another; usually empty. The loop over the pieces of the
-    /// first dimension is outermost.
+    /// Sliced dimensions, usually none; the loop over the pieces of the first is outermost.
     pub slices: Vec<Slice>,
-    /// Whether the whole result is in memory, or only one part at a time.
+    /// The number of groups of ranks that take disjoint sets of slices; 1 if all ranks work on every slice (see
+    /// `plan/slice_groups.rs`).
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub slice_groups: usize,
+    /// Whether the whole result is in memory, or one part at a time.
     pub result: ResultResidency,
     /// The number of operands.
     pub operands: usize,
@@ -112,26 +113,25 @@ pub struct Plan {
     pub leaves: Vec<usize>,
     /// The indices of the operands that the user declares constant between runs.
     pub constant: Vec<usize>,
-    /// The operands, by index, whose complex conjugates the expression contracts, in ascending order.
+    /// The operands, by index, whose complex conjugates are contracted, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conjugate: Vec<usize>,
-    /// Operands and the results of steps, in the order in which they are produced; the last value is the result.
+    /// Operands and the results of steps, in order of production; the last is the result.
     pub values: Vec<Value>,
-    /// The values of each branch that runs concurrently on one rank. The ranges are consecutive and start at the first
-    /// value. If the list is empty, all steps run one after another.
+    /// The values of each branch that runs concurrently on one rank: consecutive ranges from the first value on; empty
+    /// without branches.
     #[serde(rename = "lanes")]
     pub branches: Vec<Range<usize>>,
     /// The pipeline, if batches pass one after another through groups of ranks.
     pub pipeline: Option<Pipeline>,
-    /// If this plan has a pipeline or groups, the predicted seconds for the alternative plan in which all ranks work on
-    /// every step.
+    /// With a pipeline or groups, the predicted seconds for the plan in which all ranks work on every step.
     pub ungrouped: Option<f64>,
     /// Whether the result is added onto an output that already has values.
     pub accumulate: bool,
-    /// The contraction order in opt_einsum's format, as positions in a list of tensors. Each step removes its two
-    /// operands from the list and appends its result. If the plan has branches, its steps run in a different order.
+    /// The contraction order in opt_einsum's format: positions in a list, from which each step removes its operands and
+    /// to which it appends its result. Branches run in a different order.
     pub path: Vec<[usize; 2]>,
-    /// The maximum number of bytes that each rank may use.
+    /// Maximum bytes on each rank.
     pub memory_limit: Option<u64>,
     /// The contraction kernel on each rank.
     pub kernel: KernelChoice,
@@ -139,7 +139,16 @@ pub struct Plan {
     pub target: Option<Target>,
 }
 
-/// A sliced dimension, which is cut into pieces (ranges of indices) of equal extent. Each slice contains one piece.
+fn one() -> usize {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_one(number: &usize) -> bool {
+    *number == 1
+}
+
+/// A sliced dimension, cut into pieces (ranges of indices) of equal extent, one per slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
     /// The dimension.
@@ -151,7 +160,7 @@ pub struct Slice {
 }
 
 impl Slice {
-    /// The number of pieces, each of which belongs to other slices.
+    /// The number of pieces.
     pub fn pieces(&self) -> usize {
         self.extent / self.piece
     }
@@ -167,12 +176,12 @@ pub enum ResultResidency {
     InParts,
 }
 
-/// A pipeline, in which the batches of one dimension pass one after another through groups of ranks.
+/// A pipeline: the batches of one dimension pass one after another through groups of ranks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pipeline {
     /// The batch dimension, which no step sums.
     pub label: Label,
-    /// Number of batches. Each batch is a tile of the batch dimension; the extents of tiles differ by at most 1.
+    /// Number of batches: tiles of the batch dimension whose extents differ by at most 1.
     pub pieces: usize,
     /// Number of groups of ranks.
     pub groups: usize,
@@ -200,6 +209,7 @@ impl Plan {
             names: (0..shape.len()).map(|dim| format!("d{dim}")).collect(),
             extents: shape.to_vec(),
             slices: Vec::new(),
+            slice_groups: 1,
             result: ResultResidency::Whole,
             operands: 1,
             leaves: vec![0],
@@ -224,7 +234,6 @@ impl Plan {
 
     /// The last value, which is the result of the plan.
     pub fn output(&self) -> &Value {
-        // A plan has at least one value, because every tree has a root.
         &self.values[self.values.len() - 1]
     }
 
@@ -246,7 +255,7 @@ impl Plan {
         tree::term(&self.names, labels)
     }
 
-    /// Formats a value's distribution with the names of its dimensions, such as `m/4` or `rank 0`.
+    /// Formats a value's distribution, such as `m/4` or `rank 0`.
     pub fn placement(&self, value: &Value) -> String {
         let names: Vec<&str> = value.labels.iter().map(|&label| self.name(label)).collect();
         value.distribution.describe(&names)
@@ -263,9 +272,14 @@ impl Plan {
         }
     }
 
-    /// The number of times that a value is computed in the first run of a program.
+    /// How often a rank computes a value in the first run of a program.
     pub fn times(&self, value: &Value) -> usize {
-        if value.lasts == ReuseScope::Slice { self.slice_count() } else { 1 }
+        if value.lasts == ReuseScope::Slice { self.slice_rounds() } else { 1 }
+    }
+
+    /// The number of slices that run one after another; groups of ranks run several at a time.
+    pub fn slice_rounds(&self) -> usize {
+        self.slice_count().div_ceil(self.slice_groups)
     }
 
     /// Predicted seconds for one run.
@@ -274,8 +288,7 @@ impl Plan {
             + self.pipeline.as_ref().map_or_else(|| self.busiest_seconds(), |pipeline| pipeline.seconds)
     }
 
-    /// Predicted seconds until the last rank finishes. A step begins when all of its ranks have finished the steps
-    /// before it.
+    /// Predicted seconds until the last rank finishes, if a step begins when its ranks have finished earlier steps.
     fn busiest_seconds(&self) -> f64 {
         let seconds = |value: &Value| value.seconds * self.times(value) as f64;
         let group = |value: &Value| match &value.source {
@@ -302,25 +315,25 @@ impl Plan {
         done.into_iter().fold(0.0, f64::max)
     }
 
-    /// Number of operations in a value's step over all slices and ranks, in units of 10^9. A multiply-add counts as 2
-    /// operations (8 for complex numbers).
+    /// Number of operations in a value's step over all slices and ranks, in 10^9. A multiply-add counts as 2 operations
+    /// (8 for complex numbers).
     pub fn gflop(&self, value: &Value) -> f64 {
         match &value.source {
             Source::Contract { kinds, .. } => {
                 let products: f64 = kinds.iter().map(|(label, _)| self.extents[label.0 as usize] as f64).product();
-                products * self.times(value) as f64 * self.dtype.flops_per_multiply_add() as f64 / 1e9
+                let times = if value.lasts == ReuseScope::Slice { self.slice_count() } else { self.slice_groups };
+                products * times as f64 * self.dtype.flops_per_multiply_add() as f64 / 1e9
             }
             _ => 0.0,
         }
     }
 
-    /// Number of operations in the whole plan, in units of 10^9.
+    /// Number of operations in the whole plan, in 10^9.
     pub fn total_gflop(&self) -> f64 {
         self.values.iter().map(|value| self.gflop(value)).sum()
     }
 
-    /// The ranks whose schedules represent all ranks in reports. The sample contains all ranks if there are at most
-    /// 256, and 8 ranks otherwise.
+    /// The ranks that represent all ranks in reports: all up to 256, and 8 otherwise.
     pub fn sampled_ranks(&self) -> Vec<usize> {
         let (ranks, few) = (self.ranks(), 8);
         if ranks <= 256 { (0..ranks).collect() } else { (0..few).map(|i| i * (ranks - 1) / (few - 1)).collect() }
@@ -347,7 +360,7 @@ impl Plan {
         self.whole_dims(value).collect()
     }
 
-    /// Like [`Plan::whole_shape`], but returns an iterator instead of allocating a list.
+    /// Like [`Plan::whole_shape`], without allocating a list.
     pub fn whole_dims<'a>(&'a self, value: &'a Value) -> impl Iterator<Item = usize> + Clone + 'a {
         value.labels.iter().map(|&label| self.whole_extent(label))
     }
@@ -411,28 +424,14 @@ impl Plan {
         slice.is_multiple_of(self.slices_of_one_element())
     }
 
-    /// Number of slices whose contributions are added into one element of the result. These slices are consecutive.
+    /// Number of consecutive slices that add to one element of the result.
     fn slices_of_one_element(&self) -> usize {
         let output = &self.output().labels;
         let summed = self.slices.iter().filter(|slice| !output.contains(&slice.label));
         summed.map(Slice::pieces).fold(1, usize::saturating_mul)
     }
 
-    /// Number of bytes in a rank's blocks of operands and output that are outside the current slice. Schedules do not
-    /// count these bytes.
-    pub fn bytes_outside(&self, rank: usize, output: ResultResidency) -> u64 {
-        let outside_slice = |value: &Value| {
-            self.block_bytes(value, rank, &self.whole_shape(value)) - self.block_bytes(value, rank, &value.shape)
-        };
-        if self.slices.is_empty() {
-            0
-        } else {
-            self.users(rank, output).map(outside_slice).fold(0, u64::saturating_add)
-        }
-    }
-
-    /// The rank whose blocks of user tensors need the most bytes, and the number of bytes. A result that is delivered
-    /// in parts is not counted.
+    /// The rank whose blocks of user tensors need the most bytes, and the bytes, without a result in parts.
     pub(super) fn max_user_bytes(&self) -> (usize, u64) {
         let bytes = |value: &Value, rank| self.block_bytes(value, rank, &self.whole_shape(value));
         let all = (0..self.ranks())
@@ -440,15 +439,14 @@ impl Plan {
         all.max_by_key(|&(rank, bytes)| (bytes, std::cmp::Reverse(rank))).unwrap_or_default()
     }
 
-    /// The operands with a block on this rank, and the result if it has a block on this rank and is not delivered in
-    /// parts.
-    fn users(&self, rank: usize, output: ResultResidency) -> impl Iterator<Item = &Value> {
+    /// The operands, and the result unless in parts, that have a block on this rank.
+    pub(super) fn users(&self, rank: usize, output: ResultResidency) -> impl Iterator<Item = &Value> {
         let output = (output == ResultResidency::Whole).then(|| self.output());
         let values = self.leaves.iter().map(|&leaf| &self.values[leaf]).chain(output);
         values.filter(move |value| value.distribution.block(&value.shape, rank).is_some())
     }
 
-    fn block_bytes(&self, value: &Value, rank: usize, shape: &[usize]) -> u64 {
+    pub(super) fn block_bytes(&self, value: &Value, rank: usize, shape: &[usize]) -> u64 {
         value.distribution.block_or_empty(shape, rank).volume().saturating_mul(self.dtype.size()) as u64
     }
 
@@ -466,7 +464,7 @@ impl Plan {
         Some((dim, tile_bounds(shape[dim], pipeline.pieces, piece)))
     }
 
-    /// Describes one batch of a value, or the whole value if it has no batches. The returned tensor has no buffer yet.
+    /// Describes one batch of a value, or the whole value without batches; no buffer yet.
     pub(super) fn tensor(&self, id: usize, piece: usize) -> Tensor {
         let Value { labels, shape, distribution, .. } = &self.values[id];
         let (labels, mut shape, distribution) = (labels.clone(), shape.clone(), distribution.clone());
@@ -476,8 +474,8 @@ impl Plan {
         Tensor { node: id, labels, shape, distribution, buffer: None, window: None }
     }
 
-    /// The values whose stored elements are the complex conjugates of those in the expression: conjugated operands, their
-    /// redistributions, and the results of unary steps over them. Ascending.
+    /// The values that store conjugates of the expression's elements (conjugated operands, their redistributions, and
+    /// unary steps over them), ascending.
     pub(super) fn conjugated(&self) -> Vec<usize> {
         let mut conjugated: Vec<usize> = Vec::new();
         for (id, value) in self.values.iter().enumerate() {
@@ -495,7 +493,7 @@ impl Plan {
         conjugated
     }
 
-    /// The value at the start of the chain of redistributions that ends with this value.
+    /// The value at the start of the chain of redistributions that ends here.
     pub(super) fn unmoved(&self, mut id: usize) -> usize {
         while let Source::Redistribute { input } = self.values[id].source {
             id = input;

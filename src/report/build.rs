@@ -16,17 +16,16 @@ pub fn of_plan(plan: &Plan, measured: Option<&[Measured]>) -> Report {
     let ranks = if measured.is_some() { (0..plan.ranks()).collect() } else { plan.sampled_ranks() };
     let schedules: Vec<_> = ranks.into_iter().map(|rank| plan.schedule(rank)).collect();
     let steps = plan.values.iter().enumerate().filter(|(_, v)| !matches!(v.source, Source::Operand(_)));
-    let received: Vec<Vec<u64>> = schedules.iter().map(|s| s.bytes_received_by_node(plan.values.len())).collect();
+    let received: Vec<Vec<u64>> = schedules.iter().map(|schedule| plan.bytes_received(schedule.rank)).collect();
     let nodes = steps.map(|(id, value)| {
-        let planned: Vec<u64> = received.iter().map(|rank| rank[id] * plan.times(value) as u64).collect();
+        let planned: Vec<u64> = received.iter().map(|rank| rank[id]).collect();
         let got = measured.map(|ranks| ranks.iter().map(|rank| rank.received[id]).collect::<Vec<u64>>());
         let seconds = measured.map(|ranks| ranks.iter().map(|rank| rank.seconds[id]).fold(0.0, f64::max));
         let bytes = Bytes { planned: MaxMean::of(&planned), measured: got.as_deref().map(MaxMean::of) };
         node(plan, value, bytes, seconds)
     });
     let peaks = plan.peaks(&schedules);
-    let times = |(id, bytes): (usize, &u64)| bytes * plan.times(&plan.values[id]) as u64;
-    let all: Vec<u64> = received.iter().map(|rank| rank.iter().enumerate().map(times).sum()).collect();
+    let all: Vec<u64> = received.iter().map(|rank| rank.iter().sum()).collect();
     let per_rank = schedules.iter().zip(&peaks).zip(all).take(MAX_LISTED_RANKS).map(|((schedule, &peak), received)| {
         let got = measured.and_then(|ranks| ranks.get(schedule.rank));
         RankReport {
@@ -54,6 +53,7 @@ pub fn of_plan(plan: &Plan, measured: Option<&[Measured]>) -> Report {
         kernel: plan.kernel.name().to_owned(),
         plan_fingerprint: format!("{:016x}", plan.fingerprint()),
         slices: plan.slice_count(),
+        slice_groups: plan.slice_groups,
         path: plan.path.clone(),
         path_search: None,
         dims: plan.names.iter().cloned().zip(plan.whole_extents()).collect(),
@@ -86,7 +86,7 @@ fn node(plan: &Plan, value: &Value, bytes_received: Bytes, seconds: Option<f64>)
     };
     let grid = match &value.source {
         Source::Contract { algorithm, group, .. } => {
-            let ranks = group.as_ref().map_or(plan.ranks(), Range::len);
+            let ranks = group.as_ref().map_or(plan.ranks_per_group(), Range::len);
             let cuts = algorithm.grid(ranks).into_iter();
             cuts.map(|(label, ranks)| (plan.name(label).to_owned(), ranks)).collect()
         }

@@ -161,6 +161,8 @@ pub struct Report {
     pub plan_fingerprint: String,
     /// Number of slices, which is how often the schedule runs to compute one result.
     pub slices: usize,
+    /// Number of groups of ranks that take disjoint sets of slices; 1 if all ranks work on every slice.
+    pub slice_groups: usize,
     /// The contraction order, as [`Plan::path`](crate::Plan::path) defines it.
     pub path: Vec<[usize; 2]>,
     /// What the path search did; `None` if the report was made from a plan alone.

@@ -1,7 +1,6 @@
-//! Places a rank's own buffers in one block of memory, the arena. Two buffers may share bytes if the last node (of the
-//! tree) that uses one buffer precedes the first node that uses the other. A turn is a sequence of consecutive tasks of
-//! one node. A node usually has one turn, but in a pipeline it has one turn per batch, and each turn is treated as a
-//! separate node.
+//! Places a rank's own buffers in one block of memory, the arena. Buffers may share bytes if the last use of one
+//! precedes the first use of the other, counted in turns: consecutive tasks of one node, usually all, or one per batch
+//! in a pipeline.
 //!
 //! ```text
 //! three nodes: t = ab, u = t c, v = u d        bytes 0 .. 100 .. 150
@@ -11,12 +10,11 @@
 //! ```
 //!
 //! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]. Buffers share bytes only if their contents are never
-//! needed at the same time. The first task to use an element of a buffer waits for all tasks that used the buffer's
-//! bytes while these belonged to a different buffer. These edges cannot cause a deadlock, because transfers of
-//! different nodes never need to be in flight at the same time. A buffer that later runs read again shares memory with
-//! no other buffer. On several ranks, buffers share memory only if their contents stay valid for the same time (a
-//! slice, a run or the program). The arena does not contain the user's memory. The operands and the result of a node
-//! share no bytes.
+//! needed at the same time. The first task to use an element waits for all tasks that used its bytes as another buffer;
+//! these edges cannot deadlock, because transfers of different nodes never need to be in flight together. A buffer that
+//! later runs read again shares memory with no other buffer. On several ranks, buffers share memory only if their
+//! contents stay valid for the same time (a slice, a run or the program). The user's memory is outside, and a node's
+//! operands and result share no bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,18 +23,18 @@ use super::{BufferId, Home, Lane, ReuseScope, Schedule, Task, TaskId};
 /// Size in bytes of a cache line and of the widest vector register.
 pub const ALIGNMENT: usize = 64;
 
-/// Maximum number of buffers for which `place` also computes the arrangement in order of size.
+/// Maximum number of buffers that are also placed in order of size.
 const MAX_BUFFERS_BY_SIZE: usize = 2_000;
 
 /// The offsets of all buffers, and the size of the arena that contains them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arrangement {
-    /// The offset of each buffer in the arena, in bytes. It is 0 for the user's buffers, which are not in the arena.
+    /// The offset of each buffer in the arena, in bytes; 0 for the user's buffers, which are not in it.
     pub offsets: Vec<usize>,
     pub bytes: usize,
 }
 
-/// Returns the first and the last task that use each buffer, or `None` for a buffer that no task uses.
+/// Returns the first and the last task that use each buffer, if any.
 pub fn lifetimes(schedule: &Schedule) -> Vec<Option<(TaskId, TaskId)>> {
     let mut lifetimes = vec![None; schedule.buffers.len()];
     for (id, task) in schedule.tasks.iter().enumerate() {
@@ -52,7 +50,7 @@ fn used(task: &Task) -> impl Iterator<Item = BufferId> + '_ {
     task.action.reads().into_iter().chain(task.action.writes()).map(|view| view.buffer)
 }
 
-/// Returns the number of the turn to which each task belongs, counted from 0.
+/// Returns the number of each task's turn.
 fn turns(schedule: &Schedule) -> Vec<usize> {
     let mut turn = 0;
     let before = schedule.tasks.iter().zip(schedule.tasks.iter().skip(1));
@@ -63,15 +61,14 @@ fn turns(schedule: &Schedule) -> Vec<usize> {
     std::iter::once(0).chain(next).take(schedule.tasks.len()).collect()
 }
 
-/// A buffer to be placed in the arena. `bytes` is its size, rounded up to complete cache lines. `lifetime` is the first
-/// and the last turn that use the buffer.
+/// A buffer to place: `bytes` is rounded up to cache lines, and `lifetime` is the first and last turn.
 struct Allocation {
     buffer: BufferId,
     bytes: usize,
     lifetime: (usize, usize),
 }
 
-/// Assigns an offset in the arena to every buffer that does not belong to the user.
+/// Assigns an offset to every buffer that is not the user's.
 pub fn arrange(schedule: &Schedule) -> Arrangement {
     let (lifetimes, kept, turns) = (lifetimes(schedule), schedule.kept(), turns(schedule));
     let allocations: Vec<Allocation> = schedule
@@ -92,8 +89,8 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
     if schedule.sections.is_empty() {
         return grouped(allocations, &schedule.sharing());
     }
-    // Branches of a section may run at the same time. First place the buffers that only a single branch uses relative
-    // to each other. Then place them as one block among all other buffers.
+    // Branches of a section may run at the same time: buffers of a single branch are placed relative to each other,
+    // then as one block.
     let mut nested: Vec<(usize, Arrangement, Vec<BufferId>)> = Vec::new();
     let mut outer: Vec<Allocation> = Vec::new();
     let mut inner: BTreeMap<(usize, usize), Vec<Allocation>> = BTreeMap::new();
@@ -105,7 +102,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
                 if schedule.section(last) == Some(section) && schedule.branch(first) == schedule.branch(last) {
                     inner.entry((section, schedule.branch(first))).or_default().push(allocation);
                 } else {
-                    // The other branches may run while this buffer is in use, so its lifetime starts with the section.
+                    // Other branches may run meanwhile, so its lifetime starts with the section.
                     allocation.lifetime.0 = turns[schedule.sections[section].tasks().start];
                     outer.push(allocation);
                 }
@@ -118,8 +115,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
         let lifetime = (turns[tasks.start], turns[tasks.end - 1]);
         let buffers = allocations.iter().map(|allocation| allocation.buffer).collect();
         let arrangement = place(allocations, schedule.buffers.len());
-        // A virtual buffer represents the block with all buffers of the branch. Its number follows those of the real
-        // buffers.
+        // A virtual buffer, numbered after the real ones, is the block of the branch.
         let buffer = schedule.buffers.len() + nested.len();
         outer.push(Allocation { buffer, bytes: arrangement.bytes, lifetime });
         nested.push((buffer, arrangement, buffers));
@@ -134,7 +130,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
     whole
 }
 
-/// Places the groups of buffers one after the other in the arena. Only buffers in the same group may share memory.
+/// Places the groups of buffers one after the other; only a group may share memory.
 fn grouped(allocations: Vec<Allocation>, groups: &[ReuseScope]) -> Arrangement {
     let mut whole = Arrangement { offsets: vec![0; groups.len()], bytes: 0 };
     let mut by_group: BTreeMap<ReuseScope, Vec<Allocation>> = BTreeMap::new();
@@ -150,8 +146,8 @@ fn grouped(allocations: Vec<Allocation>, groups: &[ReuseScope]) -> Arrangement {
     whole
 }
 
-/// Returns the smaller of two arrangements. The first places buffers in order of first use, and the second in order of
-/// size. If there are more than `MAX_BUFFERS_BY_SIZE` buffers, only the first is computed, because it takes less time.
+/// Returns the smaller of the arrangements in order of first use and of size; above `MAX_BUFFERS_BY_SIZE` buffers, only
+/// the quicker first.
 fn place(allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     let in_order = in_order(&allocations, buffers);
     if allocations.len() > MAX_BUFFERS_BY_SIZE {
@@ -161,7 +157,7 @@ fn place(allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     if by_size.bytes < in_order.bytes { by_size } else { in_order }
 }
 
-/// Places buffers in descending order of size, each at the lowest offset that is free throughout the buffer's lifetime.
+/// Places buffers, largest first, at the lowest offset that is free throughout their lifetimes.
 fn by_size(mut allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     allocations.sort_by_key(|allocation| (std::cmp::Reverse(allocation.bytes), allocation.buffer));
     let mut arrangement = Arrangement { offsets: vec![0; buffers], bytes: 0 };
@@ -186,9 +182,8 @@ fn by_size(mut allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     arrangement
 }
 
-/// A set of lifetimes, in which overlapping lifetimes are found quickly. The lifetimes are grouped by the binary
-/// logarithm of their length, and sorted by their start in each group. A query therefore skips most lifetimes that end
-/// before the queried lifetime starts.
+/// A set of lifetimes, grouped by the binary logarithm of their length and sorted by start, so that a query for
+/// overlaps skips most that end earlier.
 #[derive(Default)]
 struct Lifetimes(Vec<BTreeMap<usize, Vec<Lifetime>>>);
 
@@ -210,8 +205,8 @@ impl Lifetimes {
         lifetimes.map(|&(_, buffer, bytes)| (buffer, bytes))
     }
 
-    /// Returns a superset of the lifetimes that overlap `start..=end`. Skips lifetimes that start after `end`. Also
-    /// skips those that start so early that even the longest lifetime in their group would end before `start`.
+    /// Returns a superset of the lifetimes that overlap `start..=end`, without those that start after `end`, or so
+    /// early that even their group's longest would end before `start`.
     fn candidates(&self, (start, end): (usize, usize)) -> impl Iterator<Item = &Lifetime> + '_ {
         self.0.iter().enumerate().flat_map(move |(class, lifetimes)| {
             let longest = usize::MAX >> (usize::BITS as usize - 1 - class);
@@ -220,7 +215,7 @@ impl Lifetimes {
     }
 }
 
-/// Places buffers in order of first use, each in the smallest free gap that is large enough for the buffer.
+/// Places buffers in order of first use, each in the smallest free gap that suffices.
 fn in_order(allocations: &[Allocation], buffers: usize) -> Arrangement {
     let mut arrivals: Vec<&Allocation> = allocations.iter().collect();
     arrivals.sort_by_key(|allocation| (allocation.lifetime.0, allocation.buffer));
@@ -243,8 +238,8 @@ fn in_order(allocations: &[Allocation], buffers: usize) -> Arrangement {
     arrangement
 }
 
-/// The free gaps between buffers in the arena. Invariant: no two gaps are adjacent, and `starts` and `sizes` contain
-/// the same gaps.
+/// The free gaps between buffers in the arena. Invariant: no gaps are adjacent, and `starts` and `sizes` have the same
+/// gaps.
 #[derive(Default)]
 struct Gaps {
     /// The size of each gap in bytes, keyed by its start.
@@ -265,8 +260,7 @@ impl Gaps {
         Some(bytes)
     }
 
-    /// Removes `bytes` bytes from the smallest gap that is large enough, and returns the start of these bytes. If there
-    /// are several such gaps, chooses the first.
+    /// Removes `bytes` bytes from the first of the smallest sufficient gaps, and returns their start.
     fn take(&mut self, bytes: usize) -> Option<usize> {
         let &(found, start) = self.sizes.range((bytes, 0)..).next()?;
         self.remove(start);
@@ -276,8 +270,7 @@ impl Gaps {
         Some(start)
     }
 
-    /// Removes the gap that ends at `end`, the end of the arena, and returns its start. The caller places a larger
-    /// buffer there, which extends the arena.
+    /// Removes the gap at the end of the arena for a larger buffer, and returns its start.
     fn take_last(&mut self, end: usize) -> Option<usize> {
         let (&start, _) = self.starts.last_key_value().filter(|&(start, bytes)| start + bytes == end)?;
         self.remove(start);
@@ -306,8 +299,7 @@ impl Gaps {
 pub struct Occupants(BTreeMap<usize, (usize, BufferId)>);
 
 impl Occupants {
-    /// Records that `buffer` occupies these bytes from now on. Returns the buffers that occupied the bytes before. A
-    /// buffer that occupied several separate ranges of these bytes occurs several times in the list.
+    /// Records that `buffer` occupies these bytes, and returns their previous buffers, once per separate range.
     pub fn replace(&mut self, buffer: BufferId, start: usize, bytes: usize) -> Vec<BufferId> {
         let end = start + bytes;
         if bytes == 0 {
@@ -333,9 +325,8 @@ impl Occupants {
     }
 }
 
-/// Adds edges, so that no task uses a buffer before the previous buffers in the same bytes are no longer in use.
-/// `fresh` lists, in order, the tasks that are the first to use some element of a buffer. Each of them waits for the
-/// last tasks that used the buffer's bytes as part of a different buffer.
+/// Adds edges, so that no task uses a buffer before the previous ones in its bytes are done. `fresh` lists, in order,
+/// the tasks that first use some element of a buffer; each waits for the last uses of its bytes as another buffer.
 pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskId, BufferId)]) {
     let lifetimes = lifetimes(schedule);
     let mut last: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
@@ -343,8 +334,8 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
         used(task).for_each(|buffer| last[buffer][task.action.lane() as usize] = Some(id));
     }
     let mut occupants = Occupants::default();
-    // For each buffer and lane, the last task in the lane that used the buffer's bytes as part of a previous buffer.
-    // One task per lane is enough, because a lane completes its tasks in order.
+    // For each buffer and lane, the last task that used its bytes as another buffer; one suffices, because a lane
+    // completes its tasks in order.
     let mut waits: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
     for &(task, buffer) in fresh {
         if !matches!(schedule.buffers[buffer].home, Home::Arena | Home::Exchange) {
@@ -354,8 +345,7 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
             let bytes = schedule.buffers[buffer].elements() * schedule.element;
             for before in occupants.replace(buffer, arrangement.offsets[buffer], bytes) {
                 for lane in 0..3 {
-                    // Skip `buffer` itself, because the same task may occur several times in `fresh` if it is the first
-                    // to use several boxes of the buffer.
+                    // `fresh` lists a task once per box of the buffer that it is first to use.
                     waits[buffer][lane] = waits[buffer][lane].max(last[before][lane].filter(|_| before != buffer));
                 }
             }
@@ -363,7 +353,7 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
         let lane = schedule.tasks[task].action.lane();
         let after = &mut schedule.tasks[task].after;
         for (other, wait) in waits[buffer].into_iter().enumerate() {
-            // No edge is needed between two work tasks, because the work lane runs its tasks in order.
+            // The work lane runs its tasks in order.
             let implied = lane == Lane::Work && other == Lane::Work as usize;
             after.extend(wait.filter(|&wait| !implied && wait < task));
         }

@@ -1,8 +1,7 @@
-//! Builds the schedule for one rank, and derives its edges (the dependencies between tasks).
+//! Builds the schedule for one rank, with the edges (dependencies) between tasks.
 //!
-//! An algorithm declares buffers and appends tasks in program order. Every task lists the boxes that it reads and
-//! writes. From these boxes, the builder derives the earlier tasks that the task must wait for, so an algorithm cannot
-//! forget an edge. The verifier derives dependencies independently of the builder.
+//! An algorithm declares buffers and appends tasks in program order with the boxes that they read and write, from which
+//! the builder derives all edges. The verifier derives them independently.
 
 use std::ops::Range;
 
@@ -13,12 +12,12 @@ use super::{Action, Buffer, BufferId, ReuseScope, Schedule, Section, Task, TaskI
 /// A schedule under construction.
 pub struct Builder {
     schedule: Schedule,
-    /// For each buffer, the reads and writes by tasks so far that later tasks may have to wait for.
+    /// For each buffer, the uses that later tasks may have to wait for.
     live: Vec<Uses>,
-    /// The tasks that are the first to use some box of a buffer, each with the buffer.
+    /// The tasks that first use some box of a buffer, with the buffer.
     fresh: Vec<(TaskId, BufferId)>,
     node: usize,
-    /// The ranks that participate in the tasks being appended. Within the group, ranks are numbered from 0.
+    /// The ranks of the tasks being appended, numbered from 0 within the group.
     group: Range<usize>,
 }
 
@@ -45,7 +44,7 @@ impl Builder {
         self
     }
 
-    /// Sets the nodes whose tensor is conjugated when it is used, in ascending order.
+    /// Sets the nodes whose tensor is conjugated in use, ascending.
     pub fn conjugated(mut self, conjugated: Vec<usize>) -> Builder {
         self.schedule.conjugated = conjugated;
         self
@@ -61,7 +60,7 @@ impl Builder {
         self.group.len()
     }
 
-    /// Calls `tasks`, which appends tasks for the ranks in `group` only. The group must include this rank.
+    /// Calls `tasks`, which appends tasks for the ranks in `group`, which includes this rank.
     pub fn within(&mut self, group: Range<usize>, tasks: impl FnOnce(&mut Builder)) {
         debug_assert!(group.contains(&self.schedule.rank), "only those who are in it have tasks of a group");
         let all = std::mem::replace(&mut self.group, group);
@@ -84,7 +83,7 @@ impl Builder {
         self.schedule.tasks.len()
     }
 
-    /// Declares that these ranges of tasks may run at the same time, as the branches of a section.
+    /// Declares these ranges of tasks as the branches of a section, which may run at the same time.
     pub fn side_by_side(&mut self, branches: Vec<Range<TaskId>>) {
         self.schedule.sections.push(Section { branches });
     }
@@ -103,13 +102,13 @@ impl Builder {
         self.push(Action::Work(Box::new(work)));
     }
 
-    /// Appends a task that sends the boxes to `peer`. Appends no task if the boxes have no elements.
+    /// Appends a task that sends the boxes to `peer`, unless they are empty.
     pub fn send(&mut self, peer: usize, from: Vec<View>) {
         let peer = self.group.start + peer;
         self.transfer(from, |from| Action::Send { peer, from });
     }
 
-    /// Appends a task that receives the boxes from `peer`. Appends no task if the boxes have no elements.
+    /// Appends a task that receives the boxes from `peer`, unless they are empty.
     pub fn recv(&mut self, peer: usize, into: Vec<View>) {
         let peer = self.group.start + peer;
         self.transfer(into, |into| Action::Recv { peer, into });
@@ -121,15 +120,13 @@ impl Builder {
         arena::order(&mut self.schedule, &arrangement, &self.fresh);
         let Arrangement { offsets, bytes } = arrangement;
         (self.schedule.offsets, self.schedule.arena_bytes) = (offsets, bytes);
-        // Free unused capacity, because a program keeps its schedule in memory, and a list that has grown may have
-        // twice the necessary capacity.
+        // A program keeps its schedule in memory, and lists may have grown to twice their length.
         self.schedule.tasks.shrink_to_fit();
         self.schedule.buffers.shrink_to_fit();
         self.schedule
     }
 
-    /// Returns the schedule without placing its buffers in the arena. Such a schedule cannot run; it is only used to
-    /// compute costs.
+    /// Returns the schedule without placing its buffers, for computing costs only.
     pub fn unplaced(self) -> Schedule {
         self.schedule
     }

@@ -1,11 +1,10 @@
-//! Represents the schedule for one rank, which consists of buffers, tasks, and edges (dependencies) between tasks.
+//! Represents one rank's schedule: buffers, tasks, and edges (dependencies) between tasks.
 //!
-//! A [`Schedule`] is a plain value. Algorithms generate it ([`crate::algorithm`]), [`verify`] proves it, the executor
-//! runs it, and the cost model prices it. A rank has three lanes, which are queues for its work, its sends and its
-//! receives. The work lane can contain sections, whose branches run at the same time ([`Section`]). **Each lane starts
-//! its tasks in order, and completes them in order**. A task starts when all tasks in its `after` list are complete.
-//! Several transfers on one lane may be in flight at the same time. A transfer waits for the completion of a previous
-//! transfer only if there is an edge between the two.
+//! A [`Schedule`] is a plain value: [`crate::algorithm`] generates it, [`verify`] proves it, the executor runs it, and
+//! the cost model prices it. A rank has three lanes (queues) for work, sends and receives. The work lane can contain
+//! sections, whose branches run at the same time ([`Section`]). **Each lane starts its tasks in order, and completes
+//! them in order**. A task starts when all tasks in its `after` list are complete. Several transfers may be in flight
+//! on one lane, and wait for each other only along edges.
 //!
 //! ```text
 //! rank 0 of ring-mn on 2 ranks         lane     after
@@ -15,10 +14,9 @@
 //!   3  contract left, [k, n1] -> out1  work     1
 //! ```
 //!
-//! Invariants: the `after` list of a task contains only tasks that precede the task. Every rank orders its tasks in the
-//! same way (by node of the tree, then by step of the algorithm). The transfers of each rank are therefore a
-//! subsequence of one total order. A schedule contains no tensor data, pointers, Rust element types or MPI objects, so
-//! a planner can build it on any machine.
+//! Invariants: the `after` list of a task contains only tasks that precede the task. Every rank orders tasks by tree
+//! node, then step of the algorithm, so its transfers are a subsequence of one total order. A schedule has no tensor
+//! data, pointers, Rust element types or MPI objects, so any machine can build it.
 
 pub mod arena;
 mod buffer;
@@ -51,19 +49,18 @@ pub struct Schedule {
     pub element: usize,
     /// The buffers that tasks read and write, indexed by [`BufferId`].
     pub buffers: Vec<Buffer>,
-    /// The tasks. Each task follows all tasks that it waits for.
+    /// The tasks, each after those that it waits for.
     pub tasks: Vec<Task>,
-    /// The offset of each buffer in the arena, in bytes. It is 0 for the user's buffers, which are not in the arena.
+    /// The offset of each buffer in the arena, in bytes; 0 for the user's buffers, which are not in it.
     pub offsets: Vec<usize>,
     /// Size of the arena in bytes.
     pub arena_bytes: usize,
-    /// The sections, in the order of their tasks in `tasks`. All work tasks outside sections run one after another.
+    /// The sections, in order of their tasks; other work tasks run one after another.
     pub sections: Vec<Section>,
-    /// How long the tensor of each node stays valid. The tensor of a node that is not listed stays valid for one slice.
+    /// How long the tensor of each node stays valid; one slice if not listed.
     pub lasting: Vec<ReuseScope>,
-    /// Nodes whose tensor is stored without the complex conjugation that the expression applies to it, in ascending
-    /// order. Contractions conjugate it when they read it, and the task that scales the result by `alpha` conjugates the
-    /// result.
+    /// Nodes whose tensor is stored without the conjugation that the expression applies, ascending. Contractions
+    /// conjugate when they read it, and the task that scales by `alpha` conjugates the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conjugated: Vec<usize>,
 }
@@ -79,7 +76,7 @@ impl Schedule {
         views.iter().map(|view| view.elements() as u64).sum()
     }
 
-    /// Returns the number of bytes that a transfer moves, or 0 for a work task.
+    /// Returns the bytes that a transfer moves; 0 for work.
     pub fn bytes(&self, action: &Action) -> u64 {
         match action {
             Action::Work(_) => 0,
@@ -117,8 +114,7 @@ impl Schedule {
         sent.sum()
     }
 
-    /// Returns the number of bytes in the user's blocks and in the arena. Packing buffers of the transport and the
-    /// kernels are not included.
+    /// Returns the bytes in the user's blocks and in the arena, without packing buffers.
     pub fn peak_bytes(&self) -> u64 {
         let users = self.buffers.iter().filter(|buffer| matches!(buffer.home, Home::Operand(_) | Home::Output));
         let bytes = users.map(|buffer| buffer.elements().saturating_mul(self.element) as u64);

@@ -1,6 +1,5 @@
-//! Determines how long the tensor of each node stays valid. Later slices and runs skip the tasks for a tensor that is
-//! still valid, and reuse the tensor. This module also determines the buffers that must not be overwritten for this
-//! reason.
+//! Determines how long each node's tensor stays valid, so that later slices and runs skip its tasks, and which buffers
+//! must therefore not be overwritten.
 //!
 //! ```text
 //! ab,bc,cd->ad as (ab bc) cd           first run      later runs with the same ab and bc
@@ -8,14 +7,13 @@
 //!   node u = t cd    lasts: Slice      reads t        reads t
 //! ```
 //!
-//! Invariants: the tensor of a node stays valid no longer than the inputs of the node. All tasks that write a buffer
-//! have the same scope ([`ReuseScope`]), so a later run skips either all or none of them. If there are several ranks,
-//! buffers share memory only with buffers of the same scope. Otherwise, a task could have an edge from a skipped task.
-//! A skipped task waits for no other task, so the order of tasks that its edges imply would be lost. A *kept* buffer is
-//! read by tasks that run again, while the tasks that wrote it are skipped. It shares its memory with no other buffer.
-//! A transfer is skipped on both ranks, because its send and its receive belong to the same node.
+//! Invariants: a tensor stays valid no longer than its inputs. All writers of a buffer have the same scope
+//! ([`ReuseScope`]), so a later run skips all or none of them. On several ranks, buffers share memory only within a
+//! scope: a skipped task waits for no other, so the order implied by edges through it would be lost. A *kept* buffer,
+//! read by tasks that run again after skipped writers, shares its memory with no other. Both ends of a transfer are
+//! skipped, because they belong to the same node.
 //!
-//! This module relies on the plan to mark an operand as constant only if the operand does not change.
+//! The plan must mark only unchanging operands as constant.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +38,7 @@ impl Schedule {
         self.lasting.get(node).copied().unwrap_or_default()
     }
 
-    /// Returns, for each buffer, the scope of the tasks that write it, or `None` if these tasks have different scopes.
+    /// Returns the scope of each buffer's writers; `None` if they differ.
     pub(super) fn written(&self) -> Vec<Option<ReuseScope>> {
         let mut written: Vec<Result<Option<ReuseScope>, ()>> = vec![Ok(None); self.buffers.len()];
         for task in &self.tasks {
@@ -56,7 +54,7 @@ impl Schedule {
         written.into_iter().map(|lasts| lasts.ok().map(Option::unwrap_or_default)).collect()
     }
 
-    /// Returns the sharing group of each buffer. Only buffers in the same group may share memory.
+    /// Returns the sharing group of each buffer; only a group may share memory.
     pub(super) fn sharing(&self) -> Vec<ReuseScope> {
         if self.ranks == 1 || self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
             return vec![ReuseScope::Slice; self.buffers.len()];
@@ -64,11 +62,11 @@ impl Schedule {
         self.written().into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// Returns, for each buffer, whether its contents must be kept between runs or slices. This is the case if a task
-    /// that runs again reads the buffer, but the tasks that wrote it are skipped.
+    /// Returns whether each buffer is kept between runs or slices, because tasks that run again read it after skipped
+    /// writers.
     pub fn kept(&self) -> Vec<bool> {
         let mut kept = vec![false; self.buffers.len()];
-        // Most plans skip no tasks, and therefore keep no buffer.
+        // Most plans skip no tasks.
         if self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
             return kept;
         }
@@ -82,8 +80,8 @@ impl Schedule {
         kept
     }
 
-    /// Returns the first invalid task, if any. A task is invalid if it uses a buffer whose contents have a shorter
-    /// scope than the task itself, or whose writers have different scopes.
+    /// Returns the first task, if any, that uses a buffer of a shorter scope than its own, or with writers of different
+    /// scopes.
     pub fn outlasts(&self) -> Option<usize> {
         if self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
             return None;

@@ -1,5 +1,5 @@
-//! Defines the sections of a schedule. The branches of a section are lists of independent subtrees. Workers compute
-//! different branches at the same time, because each subtree is too small to occupy all workers.
+//! Defines the sections of a schedule. Workers compute the branches (lists of independent subtrees) at the same time,
+//! because each subtree is too small for all of them.
 //!
 //! ```text
 //! ((a b) (c d)) e       tasks                  2 workers
@@ -9,10 +9,9 @@
 //!   out = v e           3   alone              both               out
 //! ```
 //!
-//! Invariants: the branches of a section are consecutive ranges of tasks without transfers, so a rank may also run the
-//! branches one after another. Tasks in different branches only access the same memory if none of them writes it, so
-//! there are no edges between branches. The verifier checks this. Tasks after a section wait for all tasks of the
-//! section.
+//! Invariants: branches are consecutive ranges of tasks without transfers, so they may also run one after another. They
+//! share memory only for reading, which the verifier checks, so there are no edges between them. Later tasks wait for
+//! all tasks of the section.
 
 use std::ops::Range;
 
@@ -20,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Schedule, TaskId};
 
-/// A group of branches that different workers compute at the same time. A branch is a range of tasks.
+/// A group of branches (ranges of tasks) that different workers compute at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     #[serde(rename = "lanes")]
@@ -41,23 +40,23 @@ impl Section {
 }
 
 impl Schedule {
-    /// Returns the index of the section that contains a task, or `None` if the task is in no section.
+    /// Returns the index of the section that contains a task, if any.
     pub fn section(&self, task: TaskId) -> Option<usize> {
         let at = self.sections.partition_point(|section| section.tasks().end <= task);
         self.sections.get(at).filter(|section| section.tasks().contains(&task)).map(|_| at)
     }
 
-    /// Returns the index of a task's branch within its section, or 0 if the task is in no section.
+    /// Returns the index of a task's branch within its section; 0 outside sections.
     pub fn branch(&self, task: TaskId) -> usize {
         self.section(task).map_or(0, |section| self.sections[section].branch(task))
     }
 
-    /// Returns the maximum number of branches in a section, or 1 if there is no section.
+    /// Returns the maximum number of branches in a section; 1 without sections.
     pub fn max_branches(&self) -> usize {
         self.sections.iter().map(|section| section.branches.len()).max().unwrap_or(1).max(1)
     }
 
-    /// Whether two tasks are in different branches of one section and may therefore run at the same time.
+    /// Whether two tasks are in different branches of one section.
     pub fn may_overlap(&self, one: TaskId, other: TaskId) -> bool {
         let section = self.section(one);
         section.is_some() && section == self.section(other) && self.branch(one) != self.branch(other)

@@ -1,4 +1,4 @@
-//! Defines tasks, which are work or transfers, and the boxes of buffers that tasks read and write.
+//! Defines tasks (work or transfers) and the boxes of buffers that they access.
 
 use std::ops::Range;
 
@@ -23,9 +23,8 @@ impl View {
         volume(&self.bounds)
     }
 
-    /// Divides the box into `parts` even tiles along its longest dimension, and returns tile `index`, or `None` if this
-    /// tile is empty. If the box has no dimensions, its only element is in tile 0. Boxes with equal extents have tiles
-    /// with equal extents.
+    /// Returns tile `index` of `parts` even tiles along the longest dimension; `None` if it is empty. Without
+    /// dimensions, the only element is in tile 0. Boxes with equal extents have equal tiles.
     pub fn tile(&self, parts: usize, index: usize) -> Option<View> {
         let mut bounds = self.bounds.clone();
         match bounds.iter_mut().min_by_key(|range| std::cmp::Reverse(range.len())) {
@@ -56,23 +55,23 @@ impl View {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Accumulate {
-    /// `out = left right`. The previous values are not read.
+    /// `out = left right`, without reading the previous values.
     Overwrite,
     /// `out = out + left right`.
     Add,
-    /// `out = beta out + left right`. The user has provided the previous values.
+    /// `out = beta out + left right`, with previous values of the user.
     Beta,
 }
 
-/// A task for the workers. Each view has the labels of its buffer. Products of a contraction at the root of the tree
-/// are scaled by the run's `alpha`.
+/// A task for the workers, whose views have the labels of their buffers; products at the root are scaled by the run's
+/// `alpha`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
     /// Contracts the boxes `left` and `right` into `out`.
     Contract { left: View, right: View, out: View, accumulate: Accumulate },
-    /// Permutes dimensions, takes diagonals (of labels that `input` repeats) and sums over labels that `out` lacks. A
-    /// copy is a special case.
+    /// Permutes dimensions, takes diagonals (labels that `input` repeats) and sums over labels that `out` lacks, or
+    /// just copies.
     Unary { input: View, out: View },
     /// `out = out + input`.
     Add { input: View, out: View },
@@ -80,7 +79,7 @@ pub enum Work {
     Fill { out: View },
     /// `out = input + beta out`, at the root of the tree.
     Update { input: View, out: View },
-    /// `out = factor out`, at the root of the tree. With the factor `alpha`, `out` is conjugated first if its node is in
+    /// `out = factor out`, at the root of the tree; with `alpha`, `out` is conjugated first if its node is in
     /// [`Schedule::conjugated`](super::Schedule::conjugated).
     Scale { out: View, factor: Factor },
 }
@@ -95,18 +94,18 @@ pub enum Factor {
     Beta,
 }
 
-/// The boxes that a task reads or writes. A work task has at most three, which are stored without a heap allocation.
+/// The boxes that a task reads or writes, up to three without a heap allocation.
 pub type Views<'a> = SmallVec<[&'a View; 3]>;
 
 /// The action of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// A work task. It is boxed because `Work` is more than twice as large as a transfer, and most tasks are transfers.
+    /// A work task, boxed because most tasks are transfers, of less than half the size of `Work`.
     Work(Box<Work>),
-    /// Sends the elements of the boxes to `peer`. The boxes are sent one after another, each in row-major order.
+    /// Sends the boxes to `peer` one after another, each in row-major order.
     Send { peer: usize, from: Vec<View> },
-    /// Receives elements from `peer` into the boxes. The boxes are filled one after another, each in row-major order.
+    /// Receives into the boxes from `peer` one after another, each in row-major order.
     Recv { peer: usize, into: Vec<View> },
 }
 
@@ -125,7 +124,7 @@ pub struct Task {
     pub action: Action,
     /// The tree node that the task belongs to.
     pub node: usize,
-    /// The earlier tasks of this rank that must be complete before this task starts.
+    /// The earlier tasks that must be complete before this one starts.
     pub after: Vec<TaskId>,
 }
 
@@ -138,7 +137,7 @@ impl Action {
         }
     }
 
-    /// Returns the rank at the other end of a transfer, or `None` for a work task.
+    /// Returns the other rank of a transfer; `None` for work.
     pub fn peer(&self) -> Option<usize> {
         match *self {
             Action::Work(_) => None,
@@ -146,7 +145,7 @@ impl Action {
         }
     }
 
-    /// Returns the work of a work task, or `None` for a transfer.
+    /// Returns the work of a work task.
     pub fn work(&self) -> Option<&Work> {
         match self {
             Action::Work(work) => Some(work),

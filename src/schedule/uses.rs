@@ -1,11 +1,10 @@
 //! Finds the tasks that use (read or write) overlapping boxes of one buffer.
 //!
-//! The list of uses stays short for two reasons. A write removes all uses of boxes that it covers, because a task that
-//! waits for the write also waits for these uses. If tasks on one lane read the same box several times, only the last
-//! read is stored, because a lane completes its tasks in order.
+//! The list stays short: a write removes all uses that it covers, because waiting for the write includes them, and of
+//! reads of the same box on one lane only the last is stored, because a lane completes its tasks in order.
 //!
-//! A ring of thousands of ranks fills a buffer with thousands of boxes. To keep queries cheap, boxes are sorted along a
-//! dimension in which the first two boxes are disjoint. A query visits only boxes that can overlap the queried box.
+//! A ring of thousands of ranks fills a buffer with as many boxes, so they are sorted along a dimension in which the
+//! first two are disjoint, and a query visits only possible overlaps.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +21,7 @@ pub struct Use {
 /// The uses of one buffer that a later task may have to wait for.
 #[derive(Debug, Default)]
 pub struct Uses {
-    /// The dimension along which entries are sorted. The key of an entry is the start of its box along this dimension.
+    /// The dimension along which entries are sorted by the start of their boxes.
     dim: usize,
     /// The largest extent of any box along `dim`.
     longest: usize,
@@ -36,8 +35,8 @@ impl Uses {
         self.entries.range(reach).flat_map(|(_, uses)| uses).filter(|(v, _)| v.overlaps(view)).map(|(_, u)| *u)
     }
 
-    /// Records a use of a box. A write first removes all uses of boxes that it covers. A read replaces the previous
-    /// read of the same box on the same lane, unless the two tasks may run at the same time (`may_overlap`).
+    /// Records a use of a box. A write first removes all uses that it covers; a read replaces the previous read of the
+    /// same box and lane, unless both may run at the same time (`may_overlap`).
     pub fn insert(&mut self, view: &View, new: Use, may_overlap: impl Fn(TaskId) -> bool) {
         if view.elements() == 0 {
             return;
@@ -58,13 +57,13 @@ impl Uses {
         view.bounds.get(self.dim).map_or(0, |range| range.start)
     }
 
-    /// Returns the range that contains the starts (along `dim`) of all boxes that overlap `view`.
+    /// Returns the range of starts (along `dim`) of boxes that overlap `view`.
     fn reach(&self, view: &View) -> std::ops::Range<usize> {
         let (start, end) = view.bounds.get(self.dim).map_or((0, 1), |range| (range.start, range.end));
         start.saturating_sub(self.longest)..end.max(start + 1)
     }
 
-    /// When the second box is inserted, chooses a dimension in which the two boxes are disjoint, if there is one.
+    /// With the second box, chooses a dimension in which both are disjoint, if any.
     fn choose_dimension(&mut self, view: &View) {
         let mut all = self.entries.values().flatten();
         let (Some((first, _)), None) = (all.next(), all.next()) else { return };

@@ -1,6 +1,5 @@
-//! Computes the layout (extents and strides) of a box of a buffer, in the form that the plans of local contractions
-//! use. Buffers are dense row-major arrays. A user's block is too, unless the caller of the run passes different
-//! strides.
+//! Computes the layout (extents and strides) of a box of a buffer for plans of local contractions. Buffers are dense
+//! row-major arrays, and so are a user's blocks unless the caller passes different strides.
 
 use super::{Schedule, View, Work};
 use crate::dims::Label;
@@ -26,13 +25,13 @@ impl Schedule {
         self.box_of(view, &self.buffers[view.buffer].within)
     }
 
-    /// Like [`Schedule::view_layout`], but `array` contains the extents of the dense array that contains the buffer.
+    /// Like [`Schedule::view_layout`], with the extents of the dense array around the buffer.
     pub fn box_of(&self, view: &View, array: &[usize]) -> ViewLayout<'_> {
         let extents = view.bounds.iter().map(ExactSizeIterator::len).collect();
         ViewLayout { labels: &self.buffers[view.buffer].labels, extents, strides: row_major(array) }
     }
 
-    /// Returns the layouts of `left`, `right` and `out` of a contraction, or `None` for any other kind of work.
+    /// Returns the layouts of `left`, `right` and `out` of a contraction; `None` for other work.
     pub fn contraction(&self, work: &Work) -> Option<[ViewLayout<'_>; 3]> {
         match work {
             Work::Contract { left, right, out, .. } => Some([left, right, out].map(|view| self.view_layout(view))),

@@ -13,6 +13,7 @@ mod command;
 mod expressions;
 mod io;
 mod kernel;
+mod killed;
 mod large;
 mod networks;
 mod plan;

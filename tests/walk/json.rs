@@ -23,6 +23,7 @@ const REPORT: &[(&str, Kind)] = &[
     ("kernel", Text),
     ("plan_fingerprint", Text),
     ("slices", Count),
+    ("slice_groups", Count),
     ("path", List),
     ("path_search", Object),
     ("dims", Object),

@@ -1,8 +1,8 @@
-//! Computes elements of the result from the operands in double precision. Each element is computed either as a single
-//! sum or from intermediates along the contraction tree.
+//! Computes elements of the result from the operands in double precision, each as a single sum or along the contraction
+//! tree.
 //!
-//! `cost` estimates the peak memory of this module. In the layout of every tensor, the last labels are those over which
-//! the step that reads the tensor sums, so that the innermost loop runs over adjacent elements.
+//! `cost` estimates the peak memory of this module. The last labels in every tensor's layout are those that its reader
+//! sums, so that the innermost loop runs over adjacent elements.
 
 use einsum_dist::dims::Label;
 use einsum_dist::tree::{Step, Tree};
@@ -23,8 +23,7 @@ pub struct Evaluator<'a> {
     layouts: Vec<Vec<Label>>,
     evaluation: Evaluation,
     complex: bool,
-    /// The rounding errors that the checked run may make in each step. A direct evaluation attributes the errors of all
-    /// steps to the last step.
+    /// The rounding errors that the checked run may make in each step, all in the last step of a direct evaluation.
     roundings: Vec<Rounding>,
     /// Operand `i` is divided by 2^`exponents[i]`, so that products stay in the range of double precision.
     exponents: Vec<i32>,
@@ -52,14 +51,13 @@ impl<'a> Evaluator<'a> {
         Evaluator { tree, layouts, evaluation, complex: limits.complex, roundings, exponents }
     }
 
-    /// Returns the sum of the exponents of all operands. Computed elements are divided by 2 to this power.
+    /// Returns the sum of all operands' exponents; computed elements are divided by 2 to this power.
     pub fn exponent(&self) -> i32 {
         self.exponents.iter().fold(0, |sum, exponent| sum.saturating_add(*exponent))
     }
 
-    /// Returns the selected elements of the result, in row-major order. If `single_threaded` is true, uses only the
-    /// calling thread, so that other threads can compute other elements at the same time. `sources` has one entry per
-    /// operand.
+    /// Returns the selected elements of the result, in row-major order. If `single_threaded`, other threads can compute
+    /// other elements at the same time. `sources` has one entry per operand.
     ///
     /// # Errors
     /// If there is too little memory, or a file cannot be read.
@@ -93,8 +91,8 @@ impl<'a> Evaluator<'a> {
         Ok(terms.pop().flatten().unwrap_or_default().values)
     }
 
-    /// Returns node `id` as an input of a step. An operand is fetched from its source. An intermediate is moved out of
-    /// `terms`, because only one step reads each intermediate.
+    /// Returns node `id` as an input: an operand from its source, or an intermediate moved out of `terms`, because only
+    /// one step reads it.
     fn term(
         &self,
         id: usize,

@@ -1,12 +1,11 @@
-//! Chooses the memory budget for `--check`. The check and the run share the memory limit and the memory that is
-//! available to this process.
+//! Chooses the memory budget for `--check`, which shares the limit and the available memory with the run.
 //!
 //! ```text
 //! --memory-limit   [ operands, part, intermediates, packing | reserve ]    the run is planned without the reserve
 //! no limit         half of the memory that the run leaves free in the process and on the host, at most MAX_BYTES
 //! ```
 //!
-//! Guarantee: a run and its check together stay within the limit. `cost` estimates the memory of the check.
+//! Guarantee: both stay within the limit together; `cost` estimates the check.
 
 use einsum_dist::tree::Tree;
 use einsum_dist::{Error, Plan, World};
@@ -19,27 +18,25 @@ use super::strategy::Choice;
 /// Maximum number of bytes that a check may use, with or without a memory limit.
 const MAX_BYTES: u64 = 1 << 29;
 
-/// The memory limit divided by one of these numbers is the number of bytes reserved for the check. `LIMIT_DIVISOR` is
-/// tried first. If the check would be slow, `SLOW_LIMIT_DIVISORS` are tried in order until it is quick.
+/// The limit divided by one of these is reserved for the check: `LIMIT_DIVISOR` first, then `SLOW_LIMIT_DIVISORS` until
+/// the check is quick.
 const LIMIT_DIVISOR: u64 = 16;
 const SLOW_LIMIT_DIVISORS: [u64; 3] = [8, 4, 2];
 
-/// Maximum number of operations of a quick check, which takes seconds. A check with more operations is slow.
+/// Maximum operations of a quick check, which takes seconds.
 const MAX_QUICK_OPERATIONS: f64 = 1e10;
 
-/// Maximum number of bytes that a memory limit reserves for a check, unless the check needs more.
+/// Maximum bytes that a limit reserves for a check that does not need more.
 const SUFFICIENT_BYTES: u64 = 1 << 26;
 
-/// Returns the minimum number of bytes that a check needs. With this much memory, the check computes one product at a
-/// time.
+/// Returns the minimum bytes of a check, for one product at a time.
 pub fn least(tree: &Tree) -> u64 {
     let one: Vec<usize> = tree.extents.iter().map(|&extent| extent.min(1)).collect();
     let bytes = |evaluation| Cost::of(tree, evaluation, &one).bytes;
     bytes(Evaluation::Directly).min(bytes(Evaluation::AlongTree)).ceil() as u64
 }
 
-/// Returns the plan for the run and the number of bytes available to its check. If there is a limit, the run and the
-/// check together stay within it. `plan` plans the run for a given memory limit.
+/// Returns the plan for the run, by `plan` for a memory limit, and the bytes for its check, together within any limit.
 ///
 /// # Errors
 /// If there is no plan within the limit, or none that leaves enough memory for a check.
@@ -56,7 +53,7 @@ pub fn plan_beside(
     let least = least(tree);
     let reserve = |share: u64| (limit / share).clamp(least, SUFFICIENT_BYTES.max(least));
     let mut chosen = plan(Some(limit))?;
-    // Plan the run with less memory. If that is impossible, give less memory to the check.
+    // The run gets less memory or, if that is impossible, the check.
     let smaller = |reserve: u64| limit.checked_sub(reserve).and_then(|less| plan(Some(less)).ok());
     if left(&chosen) < reserve(LIMIT_DIVISOR) {
         chosen = match smaller(reserve(LIMIT_DIVISOR)) {
@@ -75,8 +72,8 @@ pub fn plan_beside(
     // A slow check is given more memory if the run can be planned with less.
     let is_slow = |plan: &Plan| {
         let limits = Limits::new(plan, tree);
-        // The number of threads may differ between ranks, but all ranks must make the same plan. So the cost is
-        // estimated for one thread.
+        // The cost is estimated for one thread, because the number of threads may differ between ranks, but all must
+        // make the same plan.
         let strategy = Choice::new(plan, tree, &limits, left(plan).min(MAX_BYTES), 1, 0).strategy();
         strategy.is_none_or(|strategy| strategy.operations > MAX_QUICK_OPERATIONS)
     };
@@ -96,9 +93,8 @@ pub fn plan_beside(
     Ok((chosen, bytes))
 }
 
-/// Returns the number of bytes available to the check in this world. This is the smaller of `bytes` and half of the
-/// memory that the run leaves free in processes and on hosts, but at least [`least`]. Collective. Must be called before
-/// the run allocates.
+/// Returns the bytes for the check in this world: at most `bytes` and half of what the run leaves free in processes and
+/// on hosts, but at least [`least`]. Collective. Must precede the run's allocations.
 ///
 /// # Errors
 /// If there is too little memory for the run and the smallest check.

@@ -1,7 +1,7 @@
 //! Compares the elements of blocks, or a sample of these elements, with reference values.
 //!
-//! Apart from the compared block, the comparison stores only pieces of the reference, each of which covers some of the
-//! compared elements. The [`Strategy`] limits the number of pieces that are in memory at the same time.
+//! Apart from the block, only pieces of the reference are stored, each for some elements and as many at a time as the
+//! [`Strategy`] allows.
 
 use einsum_dist::dims::Label;
 use einsum_dist::distribution::{Bounds, Intervals};
@@ -27,8 +27,8 @@ use super::verdict::{Tally, judge};
 /// Number of operations above which a check takes minutes.
 const MAX_OPERATIONS: f64 = 1e11;
 
-/// A check that takes minutes is refused if more memory would make it faster by more than this factor. The error then
-/// suggests a higher `--memory-limit`.
+/// A check that takes minutes is refused if more memory makes it faster by more than this; the error suggests a higher
+/// `--memory-limit`.
 const MIN_SPEEDUP: f64 = 10.0;
 
 /// Compares elements of the result with reference values.
@@ -51,14 +51,13 @@ pub struct Pass<'a> {
     strategy: Strategy,
 }
 
-/// Computes, for every element in a piece of the reference, the sum of some of the products that contribute to the
-/// element.
+/// Computes, for every element in a piece of the reference, the sum of some of its products.
 struct Job {
     /// The indices of the piece, and the indices of summed labels that this job covers.
     selection: Selection,
     /// Number of jobs into which the sums of the piece are split.
     summands: usize,
-    /// Whether this is the last job of its piece, so that the sums are complete after it.
+    /// Whether the sums of its piece are complete after this job.
     last: bool,
 }
 
@@ -90,8 +89,8 @@ impl<'a> Comparison<'a> {
     /// Prepares the first pass over the elements.
     ///
     /// # Errors
-    /// If there is too little memory for a single product, or if the check would take minutes and more memory would
-    /// make it much faster.
+    /// If there is too little memory for a product, or if the check takes minutes and more memory would make it much
+    /// faster.
     pub fn first_pass(&self) -> Result<Pass<'a>> {
         let strategy = self.choice.strategy().ok_or_else(|| {
             let (least, most) = (budget::least(self.tree), self.choice.most);
@@ -122,10 +121,9 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Prepares a second pass over the same elements, for cases in which underflow, or the range of double precision,
-    /// may explain the errors that the first pass found. The second pass computes the elements along the tree. If all
-    /// operands are finite, the second pass scales them so that their largest absolute values are about 1. Returns
-    /// `None` if the pass would cost too much time or memory, or would compute the same values as the first pass.
+    /// Prepares a second pass along the tree, if underflow or the range of double precision may explain errors of the
+    /// first. Finite operands are scaled to largest absolute values of about 1. `None` if it would take too much time
+    /// or memory, or compute the same values.
     pub fn second_pass(&self, first: &Pass<'_>, largest: &[f64], operand_limits: &OperandLimits) -> Option<Pass<'a>> {
         if !operand_limits.finite && first.strategy.evaluation == Evaluation::AlongTree {
             return None;
@@ -140,8 +138,7 @@ impl<'a> Comparison<'a> {
         Some(Pass { limits, evaluator, strategy })
     }
 
-    /// Compares this rank's blocks of one part of the result with reference values. `corner` is the first index of the
-    /// part. Returns the findings about the compared elements.
+    /// Compares this rank's blocks of the part at `corner` with reference values, and returns the findings.
     ///
     /// # Errors
     /// If reading a file fails, or memory runs out.

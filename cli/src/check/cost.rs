@@ -1,9 +1,8 @@
-//! Estimates the operations and memory of a comparison in advance, and finds the sizes of pieces that fit into memory.
-//! A piece has a limited number of the selected indices of every label, including labels that are summed.
+//! Estimates the operations and memory of a comparison, and finds sizes of pieces (maximum indices of every label) that
+//! fit.
 //!
-//! The estimated memory covers the read buffers and all elements that are in memory at the same time. Each element is
-//! stored in double precision, together with the sum of its absolute products and an estimate of its error. Lists whose
-//! length does not depend on extents are not counted.
+//! Memory is the read buffers and all elements at a time, in double precision with their absolute products and
+//! estimated errors, but not lists of constant length.
 
 use einsum_dist::dims::Label;
 use einsum_dist::tree::{NodeId, Step, Tree};
@@ -14,23 +13,22 @@ use super::sum::Tracked;
 /// Cost of generating or reading an operand element and storing it, in operations.
 const OPERATIONS_PER_FETCH: f64 = 8.0;
 
-/// Fixed costs, in operations, of starting a step and of opening an operand's file.
+/// Fixed operations for starting a step and for opening an operand's file.
 const OPERATIONS_PER_STEP: f64 = 500.0;
 const OPERATIONS_PER_OPERAND: f64 = 2_000.0;
 
 /// Size in bytes of the largest element type in a file.
 const MAX_ELEMENT_BYTES: f64 = 16.0;
 
-/// Maximum number of vectors of result elements that are in memory in addition to the inputs of a step. These are a sum
-/// (counted twice because its elements are larger), a summand, and the array of `--accumulate`, to which the run added
-/// the result.
+/// Maximum vectors of result elements beside a step's inputs: a sum (counted twice for its larger elements), a summand,
+/// and the array of `--accumulate`.
 const RESULT_VECTORS: f64 = 4.0;
 
 /// How elements of the result are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evaluation {
-    /// Each element is a single sum over all labels. The sum takes only labels and extents from the plan, so other
-    /// mistakes in the plan cannot affect it.
+    /// A single sum over all labels, which takes only labels and extents from the plan, so other mistakes in it have no
+    /// effect.
     Directly,
     /// Elements are computed from intermediates, along the tree.
     AlongTree,
@@ -43,7 +41,7 @@ pub struct Cost {
     pub products: f64,
     /// Number of operand elements that are generated or read.
     pub fetched: f64,
-    /// Fixed cost of steps and operands, independent of their size, in multiply-adds.
+    /// Fixed cost of steps and operands, in multiply-adds.
     overhead: f64,
     pub bytes: f64,
     /// The step that needs the most memory.
@@ -51,7 +49,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Estimates the cost of one piece of a selection. The piece has `sizes[l]` indices of label number `l`.
+    /// Estimates the cost of a piece with `sizes[l]` indices of label number `l`.
     pub fn of(tree: &Tree, evaluation: Evaluation, sizes: &[usize]) -> Cost {
         let volume = |labels: &[Label]| labels.iter().map(|label| sizes[label.0 as usize] as f64).product::<f64>();
         let element = size_of::<Tracked>() as f64;
@@ -131,9 +129,8 @@ pub fn distinct(labels: &[Label]) -> Vec<Label> {
     distinct
 }
 
-/// Cuts the selection `whole` into pieces that need at most `most` bytes each. Returns the sizes of a piece and the
-/// cost of all pieces. Returns `None` if a single product needs more than `most` bytes, or if the pieces need more than
-/// `operations` operations in total.
+/// Cuts `whole` into pieces of at most `most` bytes; returns their size and total cost, or `None` if a product needs
+/// more bytes, or all need more than `operations`.
 pub fn fit(
     tree: &Tree,
     evaluation: Evaluation,
@@ -147,10 +144,9 @@ pub fn fit(
         Cost::of(tree, evaluation, sizes).times(count)
     };
     let mut cost = total(&sizes);
-    // Smaller pieces never need fewer operations, so the search ends once the pieces need more than `operations`.
+    // Smaller pieces never need fewer operations.
     while cost.bytes > most && cost.operations() <= operations {
-        // Halve the size of one label of the step that needs the most memory. Choose the label for which the product of
-        // time and memory becomes smallest.
+        // Halve the label of the largest step for which time times memory becomes smallest.
         let step = &tree.nodes[cost.widest];
         let mut labels = step.labels.clone();
         match evaluation {
@@ -171,8 +167,7 @@ pub fn fit(
             .min_by(|(_, one), (_, other)| time_and_memory(one).total_cmp(&time_and_memory(other)))
         {
             Some(smaller) => smaller,
-            // No label of this step can be halved further, so most of the memory is occupied by tensors of other steps.
-            // Halve the largest label of the tree instead.
+            // Tensors of other steps occupy most of the memory, so halve the largest label of the tree.
             None => {
                 let largest = (0..sizes.len()).max_by_key(|&label| sizes[label]).filter(|&label| sizes[label] > 1)?;
                 sizes[largest] = sizes[largest].div_ceil(2);

@@ -27,7 +27,7 @@ pub enum Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Returns the source of an operand. If the operand is a file, reads its header.
+    /// Returns the source of an operand, with the header of its file, if any.
     pub fn new(config: &'a RunConfig, operand: usize) -> Result<Source<'a>> {
         match config.operands.get(operand) {
             Some(path) => Source::file(path),
@@ -45,8 +45,7 @@ impl<'a> Source<'a> {
         Ok(Source::File { path, header: read_header(path)? })
     }
 
-    /// Returns the operand elements at the selected indices, as a term whose labels are in the order of `layout`. The
-    /// last label varies fastest.
+    /// Returns the operand elements at the selected indices, with labels in the order of `layout`, the last fastest.
     ///
     /// # Errors
     /// If there is too little memory for the elements, or a file cannot be read.
@@ -76,8 +75,8 @@ impl<'a> Source<'a> {
         Ok(Term::dense(values, &labels, &shape))
     }
 
-    /// Splits the selected indices into boxes of consecutive indices, each with at most [`CHUNK_ELEMENTS`] elements.
-    /// Calls `each` with every box and the position of its first element in the selection.
+    /// Splits the selected indices into boxes of at most [`CHUNK_ELEMENTS`] elements, and calls `each` with each and
+    /// its position in the selection.
     fn each_box(&self, indices: &[&Indices], each: &mut impl FnMut(&Bounds, &[usize]) -> Result<()>) -> Result<()> {
         let runs: Vec<Vec<(usize, Range<usize>)>> = indices.iter().map(|indices| indices.runs().collect()).collect();
         let count: usize = runs.iter().map(Vec::len).product();
@@ -192,7 +191,7 @@ fn put(values: impl Iterator<Item = Complex<f64>>, bounds: &Bounds, steps: &[usi
     }
 }
 
-/// Cuts a box into boxes of at most `most` elements. Halves outer dimensions first.
+/// Cuts a box into boxes of at most `most` elements, by outer dimensions first.
 fn pieces(bounds: &Bounds, most: usize) -> Vec<Bounds> {
     let (mut open, mut done) = (vec![bounds.clone()], Vec::new());
     while let Some(bounds) = open.pop() {

@@ -8,16 +8,16 @@
 //! Algorithms, 2nd edition, 2002, section 3.1 and lemma 3.1). This program sums k terms in blocks of at most b terms,
 //! then adds the blocks pairwise. So c is b + log2(k / b) instead of k (section 4.2).
 //! [`einsum_dist::local_plan::longest_chain`] bounds c for every kind of sum. [`einsum_dist::Plan::roundings`] also
-//! counts the additions over threads, ranks and slices. It sums these counts over the tree, because the relative errors
-//! of consecutive steps add up. The real part of a complex sum is a sum of real products, with one more addition per
-//! step, and so is the imaginary part. The bound applies to each part because |a b| + |c d| <= |a + c i| |b + d i|. So
-//! sqrt(2) times the bound applies to the complex number.
+//! counts the additions over threads, ranks and slices. Its sums over the tree account for the adding up of relative
+//! errors of consecutive steps. The parts of a complex sum are sums of real products, with one more addition per step.
+//! The bound applies to each part because |a b| + |c d| <= |a + c i| |b + d i|. So sqrt(2) times the bound applies to
+//! the complex number.
 //!
 //! In single precision, c is below 300 for sums with a scalar result, below 700 for matrix products over one dimension
 //! and below 1,100 for all others. So the bounds, relative to the sum of the absolute products, are below 2e-5, 5e-5
 //! and 7e-5 for every k up to 10^9. If a sum of k products with random signs is replaced by zero, its relative error is
 //! about 1.3 / sqrt(k), which is 3e-3 for k = 200,000 and 1.3e-4 for k = 10^8. For the largest of several elements,
-//! this error is even larger. So the check detects a result in which all elements are zero.
+//! this error is even larger. So the check detects a result of zeros.
 //!
 //! # Trees
 //!
@@ -55,10 +55,10 @@ use einsum_dist::{Dtype, Plan};
 use super::cost::{Evaluation, distinct, inputs};
 use super::sum::{Reference, Rounding, scaled};
 
-/// The largest allowed error of an element, as a multiple of its estimated random error.
+/// The largest allowed error, as a multiple of its estimated random error.
 const CONFIDENCE_FACTOR: f64 = 4.0;
 
-/// Upper limit for the estimated loss due to underflow in one step. The square of this limit is finite.
+/// Upper limit for the estimated underflow loss in one step, with a finite square.
 const MAX_LOSS: f64 = 1e140;
 
 /// The allowed errors, and the range of the element type.
@@ -66,15 +66,13 @@ const MAX_LOSS: f64 = 1e140;
 pub struct Limits {
     /// The allowed error relative to the sum of absolute products.
     pub relative: f64,
-    /// The allowed error due to underflow. It covers all steps if the operands have been examined, and otherwise only
-    /// the last step.
+    /// The allowed error due to underflow in all steps, or only the last before the operands have been examined.
     pub absolute: f64,
     pub largest: f64,
     /// The allowed error of a single product due to underflow.
     pub smallest: f64,
     pub complex: bool,
-    /// Whether infinite or NaN parts of complex numbers depend on the order of the factors, which may differ between
-    /// the run and the reference.
+    /// Whether infinite or NaN parts depend on the order of the factors, which may differ between run and reference.
     pub unordered: bool,
 }
 
@@ -85,10 +83,10 @@ impl Limits {
             Dtype::Float64 | Dtype::Complex128 => (f64::MAX, f64::from_bits(1)),
         };
         let smallest = smallest * if plan.dtype.is_complex() { 8.0 } else { 2.0 };
-        // The reference is itself rounded in double precision, in its products and in a dozen additions per step.
+        // The reference is itself rounded, in its products and a dozen additions per step.
         let steps = tree.nodes.len() as u64;
         let own = if largest > 1e100 { 2 * plan.operands as u64 + 14 * steps } else { 0 };
-        // The real and the imaginary part are sums of two real sums, which costs one more addition in each step.
+        // Each part is a sum of two real sums, one more addition per step.
         let (real, parts, more) = match plan.dtype {
             Dtype::Complex64 => (Dtype::Float32, std::f64::consts::SQRT_2, steps),
             Dtype::Complex128 => (Dtype::Float64, std::f64::consts::SQRT_2, steps),
@@ -105,8 +103,7 @@ impl Limits {
     /// Returns the largest allowed error of an element.
     pub fn tolerance(&self, want: &Reference) -> f64 {
         let worst_case = self.relative * want.magnitude.min(f64::MAX) + self.absolute;
-        // The spread is not finite if the square of an error is out of range; then only the worst case limits the
-        // error.
+        // Without a finite spread, only the worst case limits the error.
         if want.spread.is_finite() { worst_case.min(CONFIDENCE_FACTOR * want.spread) } else { worst_case }
     }
 
@@ -165,13 +162,12 @@ fn terms(tree: &Tree, node: usize) -> f64 {
     }
 }
 
-/// Limits that depend on the operands. They are computed only if an element may be wrong, because this requires reading
-/// all operands.
+/// Limits that depend on the operands, computed only if an element may be wrong, because this reads all operands.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OperandLimits {
     /// The largest error of an element due to underflow, summed over all steps.
     pub absolute: f64,
-    /// An upper bound on the sums of absolute products in every step.
+    /// An upper bound on the sums of absolute products in all steps.
     pub largest: f64,
     /// Whether all operands are finite.
     pub finite: bool,
@@ -181,8 +177,7 @@ impl OperandLimits {
     /// `operands` contains the largest absolute value of each operand.
     pub fn new(tree: &Tree, limits: &Limits, operands: &[f64]) -> OperandLimits {
         let finite = operands.iter().all(|largest| largest.is_finite());
-        // For each node, the logarithm of the number of terms that are summed for one element, and the logarithm of the
-        // largest possible product of its operands.
+        // For each node, the logarithms of the terms per element, and of the largest product of its operands.
         let mut below: Vec<(f64, f64)> = Vec::with_capacity(tree.nodes.len());
         for (id, node) in tree.nodes.iter().enumerate() {
             let own = terms(tree, id).ln();

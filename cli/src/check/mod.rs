@@ -1,12 +1,10 @@
 //! Implements `--check`, which recomputes elements of the output from the operands, slowly and in double precision.
 //!
-//! Checks all elements of the output if that needs few operations, otherwise a sample spread over the output. The
-//! reference for an element is one sum over all dimensions of the expression. This sum uses only the labels and extents
-//! of the plan, so that it is independent of mistakes in the plan. If computing such sums would cost much more than
-//! evaluating the contraction tree, the reference is computed from intermediates along the tree. If computing each
-//! sampled element separately would take too long, samples are computed in batches that share intermediates. Every rank
-//! checks its own blocks, one part of the result at a time. For each block, the rank reads or generates only the slices
-//! of the operands on which the checked elements depend.
+//! All elements are checked if that is cheap, otherwise a sample. The reference is one sum over all dimensions, which
+//! uses only the plan's labels and extents, so mistakes in the plan do not affect it. If that costs much more than the
+//! contraction tree, intermediates along the tree are used. Samples that would take too long one by one are computed in
+//! batches that share intermediates. Every rank checks its own blocks, part by part, with only the slices of operands
+//! that they need.
 //!
 //! | file | content |
 //! |---|---|
@@ -50,7 +48,7 @@ pub struct Check<'a> {
     comparison: Comparison<'a>,
     limits: Limits,
     first: Pass<'a>,
-    /// Limits that depend on the operands, and the second pass if there is one; `None` until first needed.
+    /// Limits that depend on the operands, and any second pass; `None` until needed.
     operands: Option<(OperandLimits, Option<Pass<'a>>)>,
     /// The combined findings of all ranks in all parts compared so far.
     tally: Tally,
@@ -78,7 +76,7 @@ impl<'a> Check<'a> {
         let mut found = self.run_pass(&self.first, part, corner)?;
         if found.is_open() {
             let (operand_limits, second) = self.operands()?;
-            // Elements that are correctly infinite because operands are infinite need no second pass.
+            // Elements that are infinite because operands are need no second pass.
             let wrong = found.unclear > 0 || !found.is_right();
             let unclear = found.is_unclear(&self.limits, &operand_limits) && (operand_limits.finite || wrong);
             let pass = match second.as_ref().filter(|_| unclear) {
@@ -103,8 +101,8 @@ impl<'a> Check<'a> {
         Ok(all.iter().map(|numbers| Tally::of_numbers(numbers)).fold(Tally::default(), Tally::merge))
     }
 
-    /// Moves the operand limits and the second pass out of `self`, and computes them on first use. The limits are the
-    /// same on every rank. The caller must store both in `self` again. Collective.
+    /// Moves the operand limits, equal on every rank, and the second pass out of `self`, into which the caller must put
+    /// them back; computed on first use. Collective.
     fn operands(&mut self) -> Result<(OperandLimits, Option<Pass<'a>>)> {
         if let Some(known) = self.operands.take() {
             return Ok(known);
@@ -112,8 +110,7 @@ impl<'a> Check<'a> {
         let largest = agree(self.world, self.comparison.largest_operands())?;
         let operand_limits = OperandLimits::new(&self.config.tree, &self.limits, &largest);
         let second = self.comparison.second_pass(&self.first, &largest, &operand_limits);
-        // The number of threads may differ between ranks, so a second pass may be too slow on some ranks. In that case,
-        // no rank makes a second pass.
+        // A second pass that is too slow on some ranks, with other numbers of threads, is made on none.
         let all = gather(self.world, &[f64::from(u8::from(second.is_some()))])?;
         let second = second.filter(|_| all.iter().all(|has| *has == [1.0]));
         Ok((operand_limits, second))
@@ -122,8 +119,7 @@ impl<'a> Check<'a> {
     /// Returns a report of the findings in all parts compared so far.
     pub fn report(&self) -> CheckReport {
         let Tally { checked, error, bound, .. } = self.tally;
-        // These two fields count infinite or NaN elements that differ from their reference, so the maximum error is
-        // infinite.
+        // Both count infinite or NaN elements that differ from their reference.
         let max_error = if self.tally.unexplained + self.tally.overflowed_sums > 0 { f64::INFINITY } else { error };
         CheckReport { checked, max_error, bound, ok: self.tally.is_right() }
     }

@@ -5,9 +5,8 @@
 //! for each element of out:  for the outer summed labels:  fixed factors * sum over the inner label of the varying ones
 //! ```
 //!
-//! Guarantee: no product passes through more than a dozen additions whose rounding errors are not compensated. A sum
-//! consists of blocks of [`BLOCK_LEN`] products, and the block sums are added in a [`Total`], which is a compensated
-//! sum.
+//! Guarantee: at most a dozen additions per product are not compensated: blocks of [`BLOCK_LEN`] products are added in
+//! a [`Total`], a compensated sum.
 
 use einsum_dist::dims::Label;
 use einsum_dist::memory::{OutOfMemory, room_for};
@@ -15,7 +14,7 @@ use rayon::prelude::*;
 
 use super::sum::{Rounding, Summand, Term, Total, Tracked};
 
-/// Number of products in a block. They are summed in plain double precision before their sum is added to the [`Total`].
+/// Number of products in a block, summed plainly.
 const BLOCK_LEN: usize = 32;
 
 /// Minimum number of products for which more than one thread is used.
@@ -44,8 +43,8 @@ pub struct Nest<'a> {
 }
 
 impl<'a> Nest<'a> {
-    /// `len` returns the number of selected indices of a label. `complex` is false if all imaginary parts are 0.
-    /// `rounding` describes the rounding error that the checked run makes in each element.
+    /// `len`: selected indices of a label; `complex`: not all imaginary parts are 0; `rounding`: the error of the
+    /// checked run in each element.
     pub fn new(
         terms: &'a [Term],
         out: &[Label],
@@ -66,7 +65,7 @@ impl<'a> Nest<'a> {
         let mut outer: Vec<Loop> = Vec::with_capacity(loops.len());
         for summed in loops {
             match outer.last_mut() {
-                // Merge two adjacent loops into one if every factor can be traversed with a single stride.
+                // Adjacent loops with a single stride in every factor become one.
                 Some(last) if last.steps.iter().zip(&summed.steps).all(|(a, b)| a * last.extent == *b) => {
                     last.extent *= summed.extent;
                 }
@@ -88,8 +87,8 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// Returns all elements in row-major order. If `single_threaded` is true, uses only the calling thread, so that
-    /// other threads can compute other elements at the same time.
+    /// Returns all elements in row-major order. If `single_threaded`, other threads can compute other elements at the
+    /// same time.
     ///
     /// # Errors
     /// If there is too little memory for the elements.
@@ -136,7 +135,7 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// Advances the indices of the outer summed labels like an odometer. Returns false after the last combination.
+    /// Advances the outer summed labels; returns false after the last combination.
     fn step(&self, state: &mut State) -> bool {
         for (at, label) in state.at.iter_mut().zip(&self.outer) {
             *at += 1;

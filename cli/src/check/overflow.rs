@@ -1,4 +1,4 @@
-//! Composes the message about an overflow. The message names an element that overflowed, its size and a remedy.
+//! Composes the message about an overflow: an element, its size and a remedy.
 
 use einsum_dist::Dtype;
 
@@ -10,15 +10,15 @@ use super::verdict::Tally;
 /// Describes elements whose values, or sums, exceed the largest number of the element type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overflow {
-    /// The message that describes the overflow and its remedy. It has no full stop at the end.
+    /// The message with the remedy, without a full stop.
     pub message: String,
-    /// Whether the result is infinite exactly where the reference exceeds the range of the type. Otherwise intermediate
-    /// sums overflowed, and the result is meaningless.
+    /// Whether the result is infinite exactly where the reference exceeds the type; otherwise intermediate sums
+    /// overflowed, and it is meaningless.
     pub is_right: bool,
 }
 
 impl Overflow {
-    /// Describes the overflow, if values overflowed. `tally` contains the findings in all compared elements.
+    /// Describes the overflow, if any, from the findings in all compared elements.
     pub fn new(config: &RunConfig, tally: &Tally, limits: &Limits) -> Option<Overflow> {
         let is_right = tally.overflowed_sums == 0;
         if tally.overflowed_sums + tally.overflowed == 0 || tally.unexplained > 0 {

@@ -1,7 +1,7 @@
-//! Selects the indices of each label that a comparison covers, and cuts such selections into pieces.
+//! Selects indices of each label for a comparison, and cuts selections into pieces.
 //!
-//! Invariant: a selection has indices for every label of the tree. The place of an index is its position in the list of
-//! selected indices, counted from 0.
+//! Invariant: a selection has indices for every label of the tree. The place of an index is its position in the
+//! selection, from 0.
 
 use std::ops::Range;
 
@@ -82,8 +82,7 @@ impl Selection {
         Cuts(cuts.map(|cut| (cut, self.len(cut.label).div_ceil(cut.size))).collect())
     }
 
-    /// Returns part `number` of the selection that `cuts` divides. Parts are numbered so that the last label varies
-    /// fastest.
+    /// Returns part `number` of the selection, the last label varying fastest.
     pub fn part(&self, cuts: &Cuts, mut number: usize) -> Selection {
         let mut part = self.clone();
         for (Cut { label, size }, count) in cuts.0.iter().rev() {

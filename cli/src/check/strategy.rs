@@ -1,5 +1,4 @@
-//! Selects the elements to check and the way to compute them. Prefers the strategy with the fewest operations among
-//! those that fit into memory.
+//! Selects the elements to check and how to compute them, with the fewest operations that fit into memory.
 //!
 //! | checked elements | condition |
 //! |---|---|
@@ -7,12 +6,11 @@
 //! | [`SAMPLE_ELEMENTS`], computed separately | at most [`MIN_SHARED_PRODUCTS`] operations |
 //! | [`SAMPLE_ELEMENTS`], in batches that share work | otherwise |
 //!
-//! Larger batches share more work. The size of a batch is increased until all batches together need at most
-//! [`MIN_SHARED_PRODUCTS`] operations. If no size achieves this, the size with the fewest operations is used.
+//! Larger batches share more work, so their size is increased to at most [`MIN_SHARED_PRODUCTS`] operations in total,
+//! or else to the fewest.
 //!
-//! A batch is a grid of elements. For each label of the result, the batch has a set of indices, and it contains the
-//! elements at all combinations of these indices. Computing a batch costs the same as a contraction whose result has
-//! the extents of the grid. A batch that does not fit into memory is computed in pieces.
+//! A batch is a grid of elements. It costs as much as a contraction whose result has the extents of the grid. If it
+//! does not fit into memory, it is computed in pieces.
 //!
 //! The same plan, seed, memory and number of threads give the same strategy. No element is in two batches.
 
@@ -31,38 +29,36 @@ const MAX_COMPLETE_OPERATIONS: f64 = 1e9;
 /// Number of elements in a sample.
 pub const SAMPLE_ELEMENTS: usize = 1024;
 
-/// Number of operations above which the elements of a sample are computed in batches that share work.
+/// Number of operations above which samples are computed in batches that share work.
 const MIN_SHARED_PRODUCTS: f64 = 1e9;
 
 /// Maximum number of operations in a second pass, as a multiple of [`MIN_SHARED_PRODUCTS`].
 const MAX_SECOND_LOOK_FACTOR: f64 = 10.0;
 
-/// Maximum cost of a direct sum, as a multiple of the cost along the tree. Up to this cost, a direct sum is preferred
-/// because it is independent of the plan.
+/// Maximum cost of a direct sum, which is independent of the plan, relative to that along the tree.
 const INDEPENDENCE_FACTOR: f64 = 2.0;
 
-/// Up to this number of operations, a direct sum is preferred, whatever the cost along the tree.
+/// Up to this number of operations, a direct sum is always preferred.
 const MAX_DIRECT_OPERATIONS: f64 = 1e6;
 
-/// Maximum size in bytes of a piece that stays in the caches. The next piece then reuses cached memory.
+/// Maximum bytes of a piece that stays in the caches for the next to reuse.
 const CACHED_PIECE_BYTES: f64 = (1u64 << 24) as f64;
 
-/// Maximum error bound of a direct sum, relative to the typical value of a sum of terms with random signs. If the bound
-/// is larger, the check might not distinguish such a sum from 0.
+/// Maximum error bound of a direct sum, relative to a typical sum of random signs, which might otherwise not be
+/// distinguished from 0.
 const MAX_RELATIVE_BOUND: f64 = 0.01;
 
-/// Number of pieces per thread in a wave if the results of the pieces are small. A wave is a group of pieces after
-/// which the threads wait for each other.
+/// Pieces per thread in a wave (pieces before threads wait for each other), if their results are small.
 const PIECES_PER_THREAD: usize = 16;
 
-/// Maximum number of result elements in a wave that has more than one piece per thread.
+/// Maximum result elements in a wave of more than one piece per thread.
 const MAX_WAVE_ELEMENTS: usize = 1 << 10;
 
 /// The elements of the result that are compared with a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ComparedElements {
     All,
-    /// Only the elements of these batches. Each batch has a set of indices for every label of the result.
+    /// Only the elements of these batches, each with indices of every label of the result.
     Batches(Vec<Vec<Indices>>),
 }
 
@@ -112,7 +108,7 @@ struct Candidate {
 impl<'a> Choice<'a> {
     /// Prepares the choice of a strategy that checks `plan` with at most `bytes` bytes of memory.
     pub fn new(plan: &Plan, tree: &'a Tree, limits: &Limits, bytes: u64, threads: usize, seed: u64) -> Choice<'a> {
-        // Terms with random signs sum to about this fraction of the sum of their absolute values.
+        // Sums of random signs are about this fraction of their absolute values.
         let cancelled = limits::products(tree).sqrt().recip();
         let directly = limits::steps(tree) < 2 || limits.relative <= MAX_RELATIVE_BOUND * cancelled;
         let flops = plan.dtype.flops_per_multiply_add() as f64;
@@ -148,7 +144,7 @@ impl<'a> Choice<'a> {
         loop {
             let elements: usize = grid.iter().product();
             let batches = count.div_ceil(elements);
-            // The result may have too few elements for `batches` disjoint grids.
+            // The result may be too small for `batches` disjoint grids.
             let capacity = cells(extents, &grid).iter().fold(1usize, |capacity, &cells| capacity.saturating_mul(cells));
             if let Some(here) = self.cheapest(&grid, batches).filter(|_| capacity >= batches) {
                 if here.cost.operations() <= MIN_SHARED_PRODUCTS {
@@ -161,7 +157,7 @@ impl<'a> Choice<'a> {
             if elements >= count && best.is_some() {
                 return best;
             }
-            // Double the number of indices of the label for which doubling costs the least.
+            // Double the label for which that costs the least.
             let wider = (0..grid.len()).filter(|&dim| grid[dim] < extents[dim]).map(|dim| {
                 let mut grid = grid.clone();
                 grid[dim] = (2 * grid[dim]).min(extents[dim]);
@@ -184,7 +180,7 @@ impl<'a> Choice<'a> {
         let Candidate { evaluation, sizes, concurrent_pieces, cost, .. } = candidate;
         let out = &self.tree.nodes[self.tree.root()].labels;
         let piece: usize = out.iter().map(|label| sizes[label.0 as usize]).product();
-        // If results are tiny, a wave has several pieces per thread, so that threads wait for each other less often.
+        // With tiny results, threads have several pieces per wave, and wait less often.
         let pieces_per_wave =
             if concurrent_pieces > 1 && piece * PIECES_PER_THREAD * concurrent_pieces <= MAX_WAVE_ELEMENTS {
                 PIECES_PER_THREAD * concurrent_pieces
@@ -202,7 +198,7 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Returns the extents of all labels. Those of the result's labels are replaced by `grid`.
+    /// Returns the extents of all labels, those of the result's replaced by `grid`.
     fn with(&self, grid: &[usize]) -> Vec<usize> {
         let mut sizes = self.tree.extents.clone();
         let out = &self.tree.nodes[self.tree.root()].labels;
@@ -249,8 +245,7 @@ impl<'a> Choice<'a> {
         }
         let mut concurrent_pieces = 1;
         let most_each = (self.most / self.threads as f64).min(CACHED_PIECE_BYTES.max(cost.bytes));
-        // If there are several pieces or batches, each thread computes one piece at a time. The memory is divided
-        // equally between the threads.
+        // Each thread computes one piece at a time, with an equal share of the memory.
         if self.threads > 1
             && (batches > 1 || sizes != whole)
             && let Some((smaller, cheap)) = fit(self.tree, evaluation, &whole, most_each, each)
@@ -263,11 +258,10 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Chooses `count` disjoint grids, spread over a result with these extents. Each grid has `grid[d]` indices in
-/// dimension `d`.
+/// Chooses `count` disjoint grids of `grid[d]` indices in dimension `d`, spread over the result.
 fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Vec<Indices>> {
-    // Each dimension is cut into nearly equal pieces, whose number is given by `grid`. A batch has one index in each
-    // piece, at the same offset in all pieces of a dimension. Batches differ in these offsets.
+    // A batch has one index in each of `grid[d]` nearly equal pieces of a dimension, at an offset that differs between
+    // batches.
     let cells = cells(extents, grid);
     let unit = |operand: u32, place: u64| f64::midpoint(random::value(seed, operand, place).0, 1.0);
     let shifts: Vec<usize> = extents
@@ -278,8 +272,7 @@ fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Ve
     let volume = cells.iter().fold(1usize, |volume, &cells| volume.saturating_mul(cells));
     let count = volume.min(count);
     let batch = |number: usize| {
-        // The combinations of offsets are cut into `count` nearly equal ranges. Each batch draws its combination from
-        // its own range, so that no two batches have the same offsets.
+        // Each batch draws its offsets from its own one of `count` nearly equal ranges of combinations.
         let (start, end) = (bound(volume, count, number), bound(volume, count, number + 1));
         let place = start + ((unit(u32::MAX, number as u64) * (end - start) as f64) as usize).min(end - start - 1);
         let first = index(place, &cells);

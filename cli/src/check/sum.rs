@@ -1,5 +1,4 @@
-//! Defines numbers that are stored together with the sum of the absolute products that contribute to them, and with
-//! samples of the error that a run may make. Also defines sums and tensors of such numbers.
+//! Defines numbers with the sum of their absolute products and samples of a run's error, and sums and tensors of them.
 //!
 //! # Errors of a run
 //!
@@ -18,12 +17,10 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::super::compensated::ComplexSum;
 
-/// Added to the square of the error that a step adds to a number, to cover parts of the square that underflow. It is not
-/// added if the sum of the absolute products is 0, because such a number has no error.
+/// Added to a step's squared error, for parts that underflow, unless the sum of the absolute products is 0.
 const MIN_SQUARE: f64 = 1e-290;
 
-/// A number, the sum of the absolute values of the operand products that contribute to it, and two samples of the error
-/// that a run may make.
+/// A number, the sum of its absolute operand products, and two samples of a run's error.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Tracked {
     pub value: Complex<f64>,
@@ -38,13 +35,13 @@ impl From<Complex<f64>> for Tracked {
 }
 
 impl Tracked {
-    /// Divides the number by 2^`exponent` and resets its error to 0.
+    /// Divides by 2^`exponent` and resets the error to 0.
     pub fn divided(self, exponent: i32) -> Tracked {
         let by = |number: f64| scaled(number, -exponent);
         Tracked::from(Complex::new(by(self.value.re), by(self.value.im)))
     }
 
-    /// Multiplies the number by 2^`exponent`. The product is the reference for an element.
+    /// Multiplies by 2^`exponent`, for the reference for an element.
     pub fn reference(self, exponent: i32) -> Reference {
         let by = |number: f64| scaled(number, exponent);
         let value = Complex::new(by(self.value.re), by(self.value.im));
@@ -56,14 +53,14 @@ impl Tracked {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reference {
     pub value: Complex<f64>,
-    /// The sum of the absolute values of the operand products that contribute to the value.
+    /// The sum of the value's absolute operand products.
     pub magnitude: f64,
-    /// The approximate error of a run whose rounding errors are typical.
+    /// The approximate error of a typical run.
     pub spread: f64,
 }
 
 impl Reference {
-    /// Adds the value to which the run added the element. The relative rounding error of this addition is `relative`.
+    /// Adds the value to which the run added the element, with the relative rounding error `relative`.
     pub fn with_prior(self, prior: Complex<f64>, relative: f64) -> Reference {
         let size = prior.norm();
         Reference {
@@ -74,9 +71,9 @@ impl Reference {
     }
 }
 
-/// Returns `number` times 2^`exponent`. The power itself may be out of range.
+/// Returns `number` times 2^`exponent`, which may itself be out of range.
 pub fn scaled(mut number: f64, exponent: i32) -> f64 {
-    // No two doubles differ by a factor of more than 2^2200, so larger exponents have the same effect as 2200.
+    // Doubles differ by a factor of at most 2^2200.
     let mut left = exponent.clamp(-2200, 2200);
     while left != 0 {
         let step = left.clamp(-1000, 1000);
@@ -95,7 +92,7 @@ pub struct Rounding {
     pub absolute: f64,
     /// Whether this is the last step, whose error must not cancel the errors of earlier steps.
     pub is_last: bool,
-    /// The number of the step. It seeds the random signs, so that the signs in different steps are independent.
+    /// The number of the step, which seeds its independent random signs.
     pub step: u64,
 }
 
@@ -131,8 +128,7 @@ impl Summand {
         }
     }
 
-    /// Returns the product. If `COMPLEX` is false, multiplies only the real parts, because infinity times an imaginary
-    /// part of 0 would be NaN.
+    /// Returns the product, of the real parts only without `COMPLEX`, because infinity times 0 is NaN.
     #[inline(always)]
     pub fn times<const COMPLEX: bool>(self, other: Summand) -> Summand {
         let (value, error) = if COMPLEX {
@@ -162,8 +158,7 @@ impl Total {
         self.error += term.error;
     }
 
-    /// Returns the sum, after adding the rounding error of a step. `place` is the position of the element and
-    /// determines the signs of the error.
+    /// Returns the sum with a step's rounding error, whose signs depend on the element's position `place`.
     pub fn rounded(&self, rounding: Rounding, place: usize) -> Tracked {
         let mut number = self.number();
         if self.magnitude != 0.0 {
@@ -196,8 +191,7 @@ impl From<Tracked> for Total {
     }
 }
 
-/// Returns two random numbers with random signs and absolute values of about 1, as the parts of a complex number. The
-/// absolute values vary, so that few sums of such numbers are 0.
+/// Returns two random numbers of random signs and varying absolute values of about 1, of which few sums are 0.
 fn signs(step: u64, place: usize) -> Complex<f64> {
     let bits = xxh3_64_with_seed(&place.to_le_bytes(), step);
     let sample = |bits: u64| {
@@ -207,8 +201,8 @@ fn signs(step: u64, place: usize) -> Complex<f64> {
     Complex::new(sample(bits), sample(bits >> 32))
 }
 
-/// A factor, stored as its values and its stride along each label. The stride of a repeated label is the sum of the
-/// strides of its dimensions, so that advancing along the label follows the diagonal.
+/// A factor: its values and stride along each label, which is the sum over the dimensions of a repeated label (the
+/// diagonal).
 #[derive(Debug, Clone, Default)]
 pub struct Term {
     pub values: Vec<Tracked>,

@@ -1,11 +1,10 @@
-//! Judges an element by comparing it with its reference, and combines the findings about many elements.
+//! Judges elements by their references, and combines the findings.
 //!
-//! A finite element is accepted only if its error is within the limits. NaN is accepted only where the reference is
-//! NaN, and infinity only where the reference is the same infinity or a number beyond the range of the type. The real
-//! and imaginary parts of complex numbers are judged separately, with one exception. If [`Limits::unordered`] is true
-//! and the reference has an infinite or NaN part, any element with an infinite or NaN part is accepted. Such an element
-//! is counted as unclear, so that it is compared again along the tree if possible. A possible overflow in an earlier
-//! step is counted separately until the operands have been examined.
+//! A finite element is accepted only if its error is within the limits. NaN must match NaN, and infinity the same
+//! infinity or a number beyond the type. Parts of complex numbers are judged separately, but if [`Limits::unordered`]
+//! and the reference has an infinite or NaN part, any such element is accepted, and counted as unclear, to be compared
+//! again along the tree if possible. Possible overflows in earlier steps are counted separately until the operands have
+//! been examined.
 
 use num_complex::Complex;
 
@@ -19,7 +18,7 @@ const MIN_MAGNITUDE: f64 = 1e-290;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tally {
     pub checked: u64,
-    /// The largest ratio of an error to its bound. `error` and `bound` belong to the element with this ratio.
+    /// The largest ratio of `error` to `bound`, which are those of this element.
     pub worst: f64,
     pub error: f64,
     pub bound: f64,
@@ -27,22 +26,19 @@ pub struct Tally {
     pub magnitude: f64,
     /// The largest amount by which the error of an element exceeds its limit.
     pub excess: f64,
-    /// Number of elements that are infinite or NaN although the reference is finite, because sums of their own products
-    /// may exceed the range of the type.
+    /// Number of infinite or NaN elements with a finite reference, whose own products may exceed the type.
     pub overflowed_sums: u64,
-    /// Number of elements that are infinite or NaN but differ from their reference. Only an overflow in an earlier step
-    /// can explain them.
+    /// Number of infinite or NaN elements that differ from their reference, which only an earlier overflow can explain.
     pub unexplained: u64,
-    /// Number of elements that are infinite where the reference is a finite number beyond the range of the type.
+    /// Number of infinite elements with a finite reference beyond the type.
     pub overflowed: u64,
     /// Number of elements that are infinite in both the result and the reference.
     pub infinite: u64,
-    /// Number of elements that need a second pass. Either the element is finite but the reference is not, or products
-    /// of the reference may be too small for double precision, or infinite or NaN parts of the reference depend on the
-    /// order of the factors.
+    /// Number of elements that need a second pass. The element but not the reference is finite, or its products may be
+    /// too small for double precision, or infinite or NaN parts depend on the order of the factors.
     pub unclear: u64,
-    /// The largest value or sum of absolute products among the elements counted in `overflowed`, `overflowed_sums` and
-    /// `unexplained`, and the index of that element.
+    /// The largest value or sum of absolute products of elements in `overflowed`, `overflowed_sums` and `unexplained`,
+    /// and its index.
     pub largest: f64,
     pub place: Vec<usize>,
 }
@@ -87,8 +83,7 @@ impl Tally {
         self
     }
 
-    /// Returns the tally as numbers, to send to other processes. The last `rank` numbers are `place`, where `rank` is
-    /// the number of dimensions of the result.
+    /// Returns the tally as numbers for other processes, the last `rank` (dimensions of the result) being `place`.
     pub fn numbers(&self, rank: usize) -> Vec<f64> {
         let counts =
             [self.checked, self.overflowed_sums, self.unexplained, self.overflowed, self.infinite, self.unclear];
@@ -123,15 +118,15 @@ impl Tally {
         self.unexplained + self.infinite + self.unclear > 0 || (self.excess > 0.0 && self.excess.is_finite())
     }
 
-    /// Whether the reference may have left the range of double precision, or underflow in an earlier step may explain
-    /// the excess. In both cases, the elements have to be compared again along the tree, with scaled operands.
+    /// Whether the range of double precision, or underflow in an earlier step, may explain the excess, so that elements
+    /// must be compared again along the tree, with scaled operands.
     pub fn is_unclear(&self, limits: &Limits, operand_limits: &OperandLimits) -> bool {
         let explained = self.excess > 0.0 && self.excess <= operand_limits.absolute - limits.absolute;
         self.unexplained + self.overflowed_sums + self.infinite + self.unclear > 0 || explained
     }
 
-    /// Decides, after the operands have been examined, which non-finite elements are overflows, and whether underflow
-    /// explains the excess.
+    /// Decides, with the operands examined, which non-finite elements are overflows, and whether underflow explains the
+    /// excess.
     pub fn settle(&mut self, limits: &Limits, operand_limits: &OperandLimits) {
         // Infinities and NaN are overflows only if all operands are finite.
         let too_large = operand_limits.finite && operand_limits.largest >= limits.largest;
@@ -190,8 +185,7 @@ pub fn judge(limits: &Limits, got: Complex<f64>, want: Reference, place: &[usize
             (false, true) => {
                 let beyond = want.abs() + tolerance >= limits.largest;
                 if !bounded {
-                    // The other part of the reference, or some of its products, are infinite or NaN, which only the
-                    // operands can explain.
+                    // Only the operands can explain infinite or NaN parts or products of the reference.
                     tally.unexplained = 1;
                 } else if got.is_infinite() && beyond && (got > 0.0) == (want > 0.0) {
                     tally.overflowed = 1;
@@ -210,7 +204,7 @@ pub fn judge(limits: &Limits, got: Complex<f64>, want: Reference, place: &[usize
     if tally.overflowed + tally.overflowed_sums + tally.unexplained > 0 {
         tally.largest = if tally.overflowed > 0 { want.value.norm() } else { want.magnitude };
         tally.place = place.to_vec();
-        // Count each element only once, in the worse category of its real and imaginary part.
+        // Counts each element once, by its worse part.
         (tally.overflowed, tally.overflowed_sums, tally.unexplained) = match (tally.unexplained, tally.overflowed_sums)
         {
             (1, _) => (0, 0, 1),

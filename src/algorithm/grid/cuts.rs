@@ -1,8 +1,6 @@
-//! Defines a grid of ranks over the dimensions of a contraction, and the distributions of the contraction's tensors on
-//! the grid.
+//! Defines a grid of ranks over a contraction's dimensions, and the distributions of its tensors.
 //!
-//! Invariant: if several ranks need the same tile of a tensor, each of them stores a different part of the tile. No
-//! element is stored twice.
+//! Invariant: ranks that need the same tile of a tensor store different parts of it, so no element is stored twice.
 
 use std::ops::Range;
 
@@ -12,8 +10,8 @@ use crate::dims::Label;
 use crate::distribution::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
 use crate::schedule::collective::CollectiveAlgorithm;
 
-/// A grid of ranks, described by cuts of a contraction's dimensions. Ranks are numbered in row-major order, so the
-/// coordinate along the last cut varies fastest. Ranks outside the grid are idle.
+/// A grid of ranks, given by cuts of a contraction's dimensions. The coordinate along the last cut varies fastest;
+/// ranks outside the grid are idle.
 ///
 /// ```
 /// use einsum_dist::algorithm::Grid;
@@ -36,50 +34,45 @@ use crate::schedule::collective::CollectiveAlgorithm;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Grid {
-    /// The cut dimensions and their numbers of tiles. No dimension is listed twice.
+    /// The distinct cut dimensions and their numbers of tiles.
     pub cuts: Vec<(Label, usize)>,
-    /// For `left`, `right` and `out`, the cuts along which several ranks need the same tile and divide it. Along any
-    /// other cut of a dimension that the tensor lacks, the tile is not divided: the first rank along the cut stores all
-    /// of it.
+    /// For `left`, `right` and `out`, the cuts along which ranks divide a common tile; along any other cut of a
+    /// dimension that the tensor lacks, the first rank stores all of it.
     pub shared: [Vec<Sharing>; 3],
-    /// The approximate number of rounds in which a rank receives operands from other ranks. The exact number can differ
-    /// slightly, because rounds end where a rank's stored part of an operand ends, if possible.
+    /// The approximate number of rounds of receiving operands; if possible, rounds end where a rank's stored part does.
     pub rounds: usize,
-    /// The number of received pieces of an operand that are in memory at the same time. One piece is contracted while
-    /// the others are being received.
+    /// The number of received pieces of an operand in memory: one is contracted while the others arrive.
     pub slots: usize,
-    /// The number of messages in which a rank sends its partial sums for another rank's part of `out`.
+    /// The number of messages with a rank's partial sums for another rank's part of `out`.
     pub pieces: usize,
-    /// Whether a rank computes its own part of `out` directly in its block of `out`. This needs less memory but more
-    /// contractions.
+    /// Whether a rank computes its own part in its block of `out`, with less memory but more contractions.
     pub in_place: bool,
-    /// The algorithm of the reduce-scatter that adds up partial sums. The planner always chooses direct messages.
+    /// The algorithm of the reduce-scatter of partial sums; the planner always chooses direct messages.
     #[serde(rename = "way")]
     pub algorithm: CollectiveAlgorithm,
 }
 
-/// Describes how the ranks along one cut divide a tile of a tensor. The tensor lacks the cut dimension, so all of these
-/// ranks need the same tile. They divide the tile along one of the tensor's dimensions.
+/// Describes how the ranks along one cut, which need the same tile of a tensor without this dimension, divide it along
+/// one of the tensor's dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sharing {
     /// The cut dimension along which the ranks differ.
     pub cut: Label,
     /// The dimension of the tensor along which the tile is divided.
     pub along: Label,
-    /// The number of ranks along `cut` that divide the tile along `along`. If several sharings have the same `cut`, the
-    /// product of their `ranks` is the number of ranks along the cut. The coordinate of the last of these sharings
-    /// varies fastest along the cut.
+    /// The number of ranks along `cut` that divide the tile along `along`; several sharings of a cut multiply to its
+    /// ranks, the last varying fastest.
     pub ranks: usize,
 }
 
 impl Grid {
-    /// The number of ranks in the grid, which are the ranks that are not idle.
+    /// The number of ranks that are not idle.
     pub fn ranks(&self) -> usize {
         self.cuts.iter().map(|&(_, parts)| parts).product()
     }
 
-    /// Returns one copy of this grid for every order of its cuts. The order of the cuts determines which ranks are
-    /// neighbours. If there are more than four cuts, returns only this grid, because there are too many orders to try.
+    /// Returns copies for every order of the cuts, which determines the neighbours. More than four cuts have too many
+    /// orders; then returns only this grid.
     pub fn orders(&self) -> Vec<Grid> {
         let mut orders: Vec<Vec<(Label, usize)>> = vec![Vec::new()];
         if self.cuts.len() > 4 {
@@ -96,7 +89,7 @@ impl Grid {
         orders.into_iter().map(|cuts| Grid { cuts, ..self.clone() }).collect()
     }
 
-    /// For each cut, the difference between the rank numbers of two neighbours along the cut.
+    /// For each cut, the difference of neighbours' rank numbers.
     fn strides(&self) -> Vec<usize> {
         let parts = |at: usize| self.cuts[at + 1..].iter().map(|&(_, parts)| parts).product();
         (0..self.cuts.len()).map(parts).collect()
@@ -108,8 +101,8 @@ impl Grid {
         cut.map_or(0..extent, |(&(_, parts), stride)| tile_bounds(extent, parts, rank / stride % parts))
     }
 
-    /// The ranks that need the same tile of a tensor as `rank` does, in ascending order and including `rank`. `labels`
-    /// are the dimensions of the tensor.
+    /// The ranks that need the same tile of a tensor as `rank`, ascending and including it. `labels` are the dimensions
+    /// of the tensor.
     pub fn sharing(&self, labels: &[Label], rank: usize) -> Vec<usize> {
         let mut ranks = vec![rank];
         for (&(_, parts), stride) in self.cuts.iter().zip(self.strides()).filter(|((cut, _), _)| !labels.contains(cut))
@@ -121,8 +114,8 @@ impl Grid {
         ranks
     }
 
-    /// Whether ranks that need the same tile of a tensor divide it along the dimension `along`. `tensor` is 0, 1 or 2
-    /// for `left`, `right` and `out`.
+    /// Whether ranks divide a common tile of a tensor along the dimension `along`. `tensor` is 0, 1 or 2 for `left`,
+    /// `right` and `out`.
     pub fn shares_along(&self, tensor: usize, along: Label) -> bool {
         self.shared[tensor].iter().any(|sharing| sharing.along == along)
     }
@@ -138,14 +131,13 @@ impl Grid {
         })
     }
 
-    /// The distribution of `out` before the reduce-scatter. Every rank stores a partial sum for each element of its
-    /// tile.
+    /// The distribution of `out` before the reduce-scatter, with partial sums for each rank's tile.
     pub fn summands(&self, labels: &[Label]) -> Distribution {
         self.distribution_with(labels, |_, ranks| vec![(Role::Partial, ranks)])
     }
 
-    /// Returns a distribution with one axis for each cut of a dimension that the tensor has. For a cut of any other
-    /// dimension, the distribution has the axes that `others` returns, slowest-varying first.
+    /// Returns a distribution with one axis for each cut of the tensor's dimensions, and the axes `others` for other
+    /// cuts, slowest first.
     fn distribution_with(&self, labels: &[Label], others: impl Fn(Label, usize) -> Vec<(Role, usize)>) -> Distribution {
         let mut axes = Vec::new();
         let cuts = || self.cuts.iter().zip(self.strides()).filter(|((_, parts), _)| *parts > 1);

@@ -1,10 +1,9 @@
-//! Implements `grid`. The ranks form a grid over all dimensions of a contraction, and each rank computes the products
-//! in one tile of these dimensions.
+//! Implements `grid`: the ranks form a grid over all dimensions of a contraction, and each computes the products in one
+//! tile of them.
 //!
 //! Source: Kwasniewski, Kabić, Besta, VandeVondele, Solcà and Hoefler, Red-Blue Pebbling Revisited: Near Optimal
-//! Parallel Matrix-Matrix Multiplication (2019), sections 6 and 7, generalised to any number of dimensions. The planner
-//! chooses the cuts. Cutting only m and n gives a two-dimensional algorithm; cutting k as well gives a
-//! three-dimensional one.
+//! Parallel Matrix-Matrix Multiplication (2019), sections 6 and 7, generalised to any number of dimensions. Cutting
+//! only m and n gives a two-dimensional algorithm, and k as well a three-dimensional one.
 //!
 //! ```text
 //! mk,kn->mn on 2 x 2 ranks over m and n; a row of ranks shares its left tile along k, a column its right tile.
@@ -13,12 +12,11 @@
 //!   round 1   out += left [m0, k1] right [k1, n0]           from rank 1 = (0, 1), from rank 2 = (1, 0)
 //! ```
 //!
-//! Each rank gathers its tiles of `left` and `right` along k, in rounds, from the ranks that store parts of these
-//! tiles. If k is cut, a rank computes only partial sums of its tile of `out`. In a reduce-scatter, the rank then
-//! receives the other ranks' partial sums for its own part of the tile. In total, a rank receives the fraction (s - 1)
-//! / s of each tile that s ranks share. Transfers are ordered by round, and within a round by the distance between the
-//! two ranks. While one piece is contracted, the pieces for the next two rounds are being received (fewer if memory is
-//! short).
+//! Each rank gathers its tiles of `left` and `right` along k, in rounds, from the ranks that store their parts. If k is
+//! cut, it computes partial sums of its tile of `out`, and then receives those for its own part of the tile in a
+//! reduce-scatter. In total, a rank receives the fraction (s - 1) / s of each tile that s ranks share. Transfers are
+//! ordered by round, then by the distance of the ranks. The next two pieces (fewer if memory is short) arrive while one
+//! is contracted.
 //!
 //! [`fit`] chooses the cuts, and [`price`] predicts the time. Operands in other distributions are redistributed first.
 
@@ -43,18 +41,15 @@ use crate::schedule::Builder;
 use crate::schedule::collective::{self, Collective, Group, Parts, Pattern, Sum};
 use crate::schedule::verify::{Order, Summand};
 
-/// The rounds of one rank in the grid. The ranks that share operands with this rank have the same rounds in a different
-/// order.
+/// The rounds of one rank in the grid. The ranks that share operands with it have the same rounds in a different order.
 struct Tiles<'a> {
     grid: &'a Grid,
     contraction: &'a Contraction,
     /// The dimension along which operands arrive in rounds.
     along: Option<Label>,
-    /// The cells, which are the ranges of indices of `along` that the rounds cover. Ranks with the same tile of `along`
-    /// have the same cells.
+    /// The ranges of `along` that the rounds cover, equal on ranks with the same tile of `along`.
     cells: Vec<Range<usize>>,
-    /// The ranges of `along` in the parts of `left` and `right` that each rank stores. The map contains this rank and
-    /// all ranks that share an operand with it.
+    /// The ranges of `along` that this rank and all ranks that share an operand with it store of `left` and `right`.
     held: BTreeMap<usize, [Range<usize>; 2]>,
 }
 
@@ -62,8 +57,7 @@ impl<'a> Tiles<'a> {
     fn new(grid: &'a Grid, contraction: &'a Contraction, rank: usize) -> Tiles<'a> {
         let Contraction { left, right, out, .. } = contraction;
         let summed = || left.labels.iter().filter(|label| right.labels.contains(label) && !out.labels.contains(label));
-        // Prefer a dimension along which the operands' tiles are divided, because a piece is then rarely assembled from
-        // parts of several ranks.
+        // A divided dimension is preferred, because pieces then rarely come from several ranks.
         let best = summed().max_by_key(|&&label| {
             let shares = [0, 1].into_iter().filter(|&operand| grid.shares_along(operand, label)).count();
             (shares, grid.tile(0, label, left.extent(label)).len())
@@ -78,14 +72,14 @@ impl<'a> Tiles<'a> {
         tiles
     }
 
-    /// Divides the tile of `rank` along `along` into cells. Cells end where a rank's stored part of an operand ends. If
-    /// this would give more cells than `rounds`, the cells have equal lengths instead.
+    /// Divides the tile of `rank` along `along` into cells that end where stored parts do, or into `rounds` even ones
+    /// if there would be more.
     fn cells(&self, rank: usize, along: Label, sharing: &[Vec<usize>; 2]) -> Vec<Range<usize>> {
         let tile = self.grid.tile(rank, along, self.contraction.left.extent(along));
         let mut ends = vec![tile.start, tile.end];
         for (operand, holders) in sharing.iter().enumerate().filter(|(at, _)| self.grid.shares_along(*at, along)) {
             let parts = holders.iter().map(|holder| &self.held[holder][operand]);
-            // If there are more ranks than indices, some ranks store an empty part, whose start has no meaning.
+            // With more ranks than indices, some parts are empty, without a meaningful start.
             ends.extend(parts.filter(|part| !part.is_empty()).map(|part| part.start));
         }
         ends.sort_unstable();
@@ -99,7 +93,7 @@ impl<'a> Tiles<'a> {
             let cells = (0..rounds).map(|round| tile_bounds(tile.len(), rounds, round));
             return cells.map(|cell| tile.start + cell.start..tile.start + cell.end).collect();
         }
-        // A large part is divided into several cells of about equal length.
+        // Large parts have several cells of about equal length.
         let each = |part: &Range<usize>| ((part.len() * rounds + tile.len() / 2) / tile.len()).clamp(1, part.len());
         let cells = parts.iter().flat_map(|part| {
             (0..each(part)).map(move |piece| {
@@ -110,9 +104,8 @@ impl<'a> Tiles<'a> {
         cells.collect()
     }
 
-    /// Returns the cell that a rank contracts in a round. In round 0, this is the first cell in the rank's own part of
-    /// `left`. If the tile of `left` is not divided along this dimension, it is the first cell in the rank's own part
-    /// of `right`.
+    /// Returns the cell that a rank contracts in a round. Round 0 is the first cell in the rank's part of `left`, or of
+    /// `right` if `left` is not divided along this dimension.
     fn cell(&self, rank: usize, round: usize) -> Option<&Range<usize>> {
         let first = self.along.map_or(0, |along| {
             let operand = if self.grid.shares_along(0, along) { 0 } else { 1 };
@@ -130,7 +123,7 @@ impl<'a> Tiles<'a> {
         })
     }
 
-    /// The indices of these dimensions that a rank contracts in one round, or `None` if it has no such round.
+    /// The indices of these dimensions that a rank contracts in one round, if any.
     fn region(&self, labels: &[Label], shape: &[usize], rank: usize, round: usize) -> Option<Region> {
         if round >= self.rounds_of(rank) {
             return None;
@@ -235,7 +228,7 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     let sums = Sums::new(builder, grid, contraction, group.len() > 1);
     let operands = [left, right]
         .map(|tensor| (grid.sharing(&tensor.labels, me), Pieces::new(builder, &tiles, tensor, grid.slots)));
-    // Visit the other ranks in order of distance, so that all ranks append their transfers in the same total order.
+    // All ranks thus append their transfers in the same total order.
     let mut distances: Vec<usize> = Vec::new();
     for &other in operands.iter().flat_map(|(sharing, _)| sharing).filter(|&&other| other != me) {
         distances.extend([(other + ranks - me) % ranks, (me + ranks - other) % ranks]);
@@ -265,8 +258,8 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     }
 }
 
-/// Sets each rank's block of `out` to the sum of the partial sums that the ranks of `group` have computed. If
-/// `contraction.onto` is true, adds `beta` times the existing values of `out`.
+/// Sets each block of `out` to the sum of the partial sums of `group`. If `contraction.onto`, adds `beta` times the old
+/// values.
 ///
 /// ```text
 /// a tile of 2 rows, summands a and b of it on ranks 0 and 1; out has row 0 on rank 0 and row 1 on rank 1
@@ -274,8 +267,8 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
 ///   rank 1: b0 b1        sends b0, receives a1        b1 + a1
 /// ```
 ///
-/// Each of s ranks receives the fraction (s - 1) / s of the tile, in a ring or by direct messages. Partial sums that a
-/// rank has computed in its block of `out` are not copied.
+/// Each of s ranks receives (s - 1) / s of the tile, in a ring or by direct messages. Partial sums in the rank's own
+/// block are not copied.
 fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction, grid: &Grid, group: Vec<usize>) {
     let (me, out) = (builder.rank(), &contraction.out);
     let Some(group) = Group::new(group, me) else { return };
@@ -293,8 +286,7 @@ fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction,
     collective::append(builder, (Collective::ReduceScatter, grid.algorithm), &group, &parts, grid.pieces);
 }
 
-/// Returns the order in which each rank adds up the products for its block of `out`. The verifier checks schedules
-/// against this order.
+/// Returns the order of each rank's sums for its block of `out`, against which schedules are verified.
 fn order(contraction: &Contraction, grid: &Grid, ranks: usize) -> Vec<Vec<Summand>> {
     let out = &contraction.out;
     let computed: Vec<Vec<Summand>> =

@@ -8,20 +8,18 @@ use crate::distribution::tile_bounds;
 use crate::machine::Link;
 use crate::schedule::collective::{Collective, CollectiveAlgorithm, Pattern};
 
-/// Predicted seconds for the busiest rank. The rank receives operands in rounds while it computes, so only the products
-/// of one round cannot overlap with receiving. After all products, the rank receives the other ranks' partial sums for
-/// its part of `out`.
+/// Predicted seconds for the busiest rank. Operands arrive in rounds during computing, so only the products of one
+/// round do not overlap. Then the other ranks' partial sums arrive.
 pub fn seconds(grid: &Grid, contracted: &Contracted) -> f64 {
-    // All ranks are priced as if they had the largest tiles. They then differ only in how many of the ranks with which
-    // they share tiles are on the same compute node, so a few sampled ranks suffice.
+    // All ranks are priced with the largest tiles and differ only in how many partners are on the same compute node, so
+    // a few suffice.
     let (ranks, per_node) = (grid.ranks(), contracted.cost.machine.ranks_per_node);
     let mut sampled_ranks = if per_node > 1 { vec![0, per_node - 1, per_node, ranks / 2, ranks - 1] } else { vec![0] };
     sampled_ranks.retain(|&rank| rank < ranks);
     sampled_ranks.into_iter().map(|rank| on_rank(grid, contracted, rank)).fold(0.0, f64::max)
 }
 
-/// Predicted seconds for a rank with the largest tiles, and with the links of `rank` to the ranks that share tiles with
-/// it.
+/// Predicted seconds for a rank with the largest tiles, and with the links of `rank` to its partners.
 fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     let cost = contracted.cost;
     let Cost { machine, dtype, extents } = *cost;
@@ -34,7 +32,7 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
         let others = grid.sharing(labels, rank).into_iter().filter(|&other| other != rank);
         others.map(|other| machine.link(rank, other)).collect()
     });
-    // Each other rank that shares the tile sends its part of the tile, in pieces.
+    // Each other rank sends its part of the tile, in pieces.
     let receive = |elements: f64, links: &[Link], pieces: f64| -> f64 {
         let part = elements / (links.len() + 1) as f64 * dtype.size() as f64;
         links.iter().map(|link| pieces * link.latency + part / link.bandwidth).sum()
@@ -46,12 +44,12 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     let gather = gather(0, left) + gather(1, right);
     let adds = if links[2].is_empty() { 0.0 } else { cost.stream(3.0 * out) };
     let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
-    // Even a product in a single round passes over `out` once per `DEEP_ROUND_INDICES` summed indices. Only passes
-    // beyond these are added.
+    // A single round also passes over `out` once per `DEEP_ROUND_INDICES` summed indices; only passes beyond these are
+    // added.
     let more = (rounds - (tile(&contracted.labels) / out.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
     let compute = cost.product(tile(&contracted.labels), left + right + out) + cost.extra_passes(more * out);
-    // In the first round, a rank uses its own stored part of one operand. If the other operand is shared too, the rank
-    // must first receive a piece of it, so this transfer is exposed.
+    // In the first round, a rank uses its own part of one operand, but must first receive a piece of the other if it is
+    // shared too.
     let both = !links[0].is_empty() && !links[1].is_empty();
     let exposed = if both || rounds < 2.0 { gather / rounds } else { 0.0 };
     cost.partly_overlapped([compute, compute / rounds], [gather, exposed])
@@ -59,15 +57,15 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
         + adds
 }
 
-/// Counts the words that `rank` receives. For each operand, these are the words of the rank's tile that other ranks
-/// store. For `out`, every other rank that sums the same tile sends its partial sums for the rank's part. In a ring or
-/// a tree, partial sums that the rank only forwards also count.
+/// Counts the words that `rank` receives. For operands, these are the words of its tile on other ranks. For `out`,
+/// every other rank of the same tile sends its partial sums for the rank's part. Partial sums that are only forwarded,
+/// in a ring or tree, also count.
 pub fn words_received(grid: &Grid, contraction: &Contraction, rank: usize) -> u64 {
     if rank >= grid.ranks() {
         return 0;
     }
     let Contraction { left, right, out, .. } = contraction;
-    // The rank's coordinate along each cut. The coordinate along the last cut varies fastest.
+    // The rank's coordinates, of which the last varies fastest.
     let (mut rest, mut places) = (rank, Vec::new());
     for &(label, parts) in grid.cuts.iter().rev() {
         places.push((label, parts, rest % parts));

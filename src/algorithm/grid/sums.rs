@@ -6,8 +6,8 @@
 //!   in place   rows 2 and 3 are summed in the block; rows 0 and 1, and rows 4 and 5, in two scratch buffers
 //! ```
 //!
-//! Summing in place needs less memory, but every round needs one more contraction for each scratch buffer. Invariant:
-//! the boxes in memory cover the tile, and each rank's block of `out` inside the tile is inside a single box.
+//! Summing in place needs less memory, but one more contraction per round and scratch buffer. Invariant: the boxes
+//! cover the tile, and each rank's block inside it is in a single box.
 
 use super::Grid;
 use crate::algorithm::contraction::{Contraction, Tensor, contract};
@@ -30,7 +30,7 @@ pub struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    /// Declares the buffers. `shared` is true if other ranks also compute products for this rank's tile.
+    /// Declares the buffers. `shared` is true if other ranks compute products for this tile too.
     pub fn new(builder: &mut Builder, grid: &Grid, contraction: &'a Contraction, shared: bool) -> Sums<'a> {
         let (out, me) = (&contraction.out, builder.rank());
         let in_place = !shared || grid.in_place;
@@ -66,8 +66,7 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// Returns this rank's partial sums for `part`, which is the block of `out` that some rank of the group stores at
-    /// the end.
+    /// Returns this rank's partial sums for `part`, the final block of some rank of the group.
     pub fn stored(&self, part: &Region) -> Option<View> {
         self.boxes.iter().find_map(|OutBox { bounds: stored, view, .. }| {
             let of = bounds(part);
@@ -86,13 +85,12 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// Returns the bounds of a region that is a single box. All regions in a grid are single boxes.
+/// Returns the bounds of a region, which is always a single box in a grid.
 fn bounds(region: &Region) -> Bounds {
     region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
 }
 
-/// Returns a view of the elements of an operand piece that contribute to the box `needed` of `out`. `view` is the
-/// memory of the piece.
+/// Returns a view of the elements of the piece in `view` that contribute to the box `needed` of `out`.
 fn restricted(tensor: &Tensor, piece: &Region, view: &View, out: &Tensor, needed: &Bounds) -> View {
     let piece = bounds(piece);
     let bounds = tensor.labels.iter().zip(piece).zip(&view.bounds).map(|((label, piece), here)| {

@@ -1,11 +1,11 @@
-//! Implements `slicing`, the universal algorithm. It accepts any distributions of the three tensors, including
-//! replicated tensors and blocks whose boundaries do not match.
+//! Implements `slicing`, the universal algorithm for any distributions of the three tensors, including replicas and
+//! blocks whose boundaries do not match.
 //!
 //! Source: Brock and Golin, Slicing Is All You Need: Towards a Universal One-Sided Algorithm for Distributed Matrix
-//! Multiplication (2025), sections 3 and 4 ("direct execution"). One of the three tensors is stationary. Each rank
-//! computes the products that involve its own block of this tensor. The products are divided into chunks, each of which
-//! is computed by one task. The rank receives the pieces of operands that it needs from the ranks that store them. If
-//! an operand is stationary, the rank sends its products to the owners of the blocks of `out`.
+//! Multiplication (2025), sections 3 and 4 ("direct execution"). One tensor is stationary, and each rank computes the
+//! products of its own block of it. They are divided into chunks, each computed by one task. The rank receives pieces
+//! of operands from the ranks that store them and, if an operand is stationary, sends products to the owners of the
+//! blocks of `out`.
 //!
 //! ```text
 //! mk,kn->mn with extents 4 on 2 ranks. m of left and out is cut evenly, k of right is cut at 1; out is stationary.
@@ -22,11 +22,10 @@
 //! | the order in which summands are added | `order` |
 //! | the order in which a rank's chunks are contracted | [`super::reorder`] |
 //!
-//! A rank receives each element of its pieces once, unless it stores the element itself. If `out` has r replicas, the
-//! rank also receives 2 (r - 1) / r times the size of its block of `out` ([`super::replicas`]). Transfers are ordered
-//! by chunk, and for each chunk by the distance between the two ranks. While one chunk is contracted, pieces for the
-//! next two chunks are being received (prefetching, section 4.2). Operands that are distributed as partial sums are
-//! redistributed first.
+//! A rank receives each element that it does not store once. If `out` has r replicas, it also receives 2 (r - 1) / r
+//! times its block of `out` ([`super::replicas`]). Transfers are ordered by chunk, then by the distance of the ranks.
+//! Pieces for the next two chunks arrive while one is contracted (prefetching, section 4.2). Operands with partial sums
+//! are redistributed first.
 
 mod geometry;
 mod order;
@@ -47,8 +46,7 @@ use crate::schedule::collective::CollectiveAlgorithm;
 use crate::schedule::verify::Order;
 use crate::schedule::{Accumulate, Builder, Factor, View, Work};
 
-/// The number of received pieces of an operand that are in memory at the same time. One piece is contracted while two
-/// are being received.
+/// The number of received pieces of an operand in memory: one is contracted while two arrive.
 const SLOTS: usize = 3;
 /// The algorithm of the all-reduce that sums `out` over its replicas.
 const REPLICAS: CollectiveAlgorithm = CollectiveAlgorithm::Direct;
@@ -62,13 +60,13 @@ pub enum Stationary {
     Out,
 }
 
-/// The order in which a rank contracts its chunks, and the data from which this order is computed.
+/// The order in which a rank contracts its chunks, and its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Chunks {
     /// The method by which the chunks are ordered.
     pub order: Reorder,
-    /// The number of multiply-adds that a rank computes in the time for receiving one element. The orders `ByCost` and
-    /// `Exhaustive` use it to compare receiving times with computing times.
+    /// The multiply-adds that a rank computes in the time for receiving one element, for the orders `ByCost` and
+    /// `Exhaustive`.
     pub balance: u64,
 }
 
@@ -91,9 +89,8 @@ pub struct Slicing {
     pub chunks: Chunks,
 }
 
-/// Returns one candidate for each choice of the stationary tensor, if the user prescribed an algorithm or a
-/// distribution. Otherwise returns none, because the planner then chooses all distributions, and `slicing` would
-/// transfer at least as many words as the best other algorithm.
+/// Returns one candidate for each stationary tensor, if the user prescribed an algorithm or a distribution. Otherwise
+/// there are none, because `slicing` would transfer at least as many words as the best other algorithm.
 pub fn candidates(setting: &Setting) -> Vec<Slicing> {
     if !setting.forced && !setting.fixed {
         return Vec::new();
@@ -130,8 +127,7 @@ impl Generator for Slicing {
         slicing(builder, contraction, self.stationary, self.chunks);
     }
 
-    /// Predicted seconds for computing only. Transfers depend on the distributions, so the planner predicts their time
-    /// from schedules.
+    /// Predicted seconds for computing only; the planner predicts transfers from schedules.
     fn seconds(&self, contracted: &Contracted) -> f64 {
         contracted.share(1.0 / contracted.ranks() as f64)
     }
@@ -178,8 +174,7 @@ fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Station
                 _ => {}
             }
         }
-        // Summands for other ranks are sent one round after they are computed, so that their transfers do not delay the
-        // pieces for the next chunk.
+        // Summands for other ranks are sent one round later, so that they do not delay the pieces for the next chunk.
         if round > 0 {
             products.travel(builder, round - 1, &sums.tensor);
         }
@@ -189,8 +184,8 @@ fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Station
     }
 }
 
-/// The memory in which this rank accumulates products. If `out` has no replicas, this is the rank's block of `out`.
-/// Otherwise, it is a scratch buffer, and an all-reduce over the replicas adds up these buffers at the end.
+/// The memory for this rank's products: its block of `out`, or with replicas a scratch buffer, which an all-reduce adds
+/// up at the end.
 struct Sums {
     tensor: Tensor,
     replicated: bool,
@@ -211,8 +206,8 @@ impl Sums {
         Sums { tensor, replicated, onto }
     }
 
-    /// Initializes the block with zeros, or with `beta` times the existing values, unless the first chunk writes the
-    /// complete block. Returns the mode in which the first chunk is accumulated.
+    /// Initializes the block with zeros or `beta` times the old values, unless the first chunk writes all of it.
+    /// Returns how the first chunk is accumulated.
     fn start(&self, builder: &mut Builder, geometry: &Geometry) -> Accumulate {
         let Some(own) = self.tensor.own(builder.rank(), &[]) else { return Accumulate::Add };
         let onto = self.onto && !self.replicated;

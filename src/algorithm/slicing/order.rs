@@ -1,5 +1,5 @@
-//! Computes the order in which every rank adds up the products for its block of `out`. The verifier checks schedules
-//! against this order. In round r, every rank contracts its chunk number r.
+//! Computes the order of each rank's sums for its block of `out`, against which schedules are verified. In round r,
+//! every rank contracts its chunk number r.
 
 use super::geometry::{Geometry, WorkShare};
 use super::{Chunks, REPLICAS, Stationary};
@@ -10,10 +10,9 @@ use crate::dims::Label;
 use crate::distribution::{Intervals, Region};
 use crate::schedule::verify::Summand;
 
-/// Returns, for each rank, the summands of its block of `out` in the order in which they are added. A summand contains
-/// the products of one chunk. Summands that the rank adds up itself precede those that it receives in the all-reduce
-/// over replicas. If an operand is stationary, the rank also receives summands from other ranks. It adds the summands
-/// that other ranks compute in round r - 1 after its own summand of round r.
+/// Returns, for each rank, the summands (products of one chunk) of its block of `out` in order of addition. Its own
+/// summands precede those of the all-reduce over replicas. If an operand is stationary, summands that other ranks
+/// compute in round r - 1 follow its own summand of round r.
 pub fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, ranks: usize) -> Vec<Vec<Summand>> {
     let geometry = Geometry::new(contraction, stationary, chunks, ranks);
     let summed: Vec<Label> =
@@ -30,13 +29,13 @@ pub fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, 
             }
             let out = &contraction.out;
             let arriving_summand = |maker: usize, round: usize| {
-                // Of the ranks that store replicas of a block, only one receives each summand.
+                // Only one replica of a block receives each summand.
                 computed(maker, round).filter(|summand| !geometry.overlap(out, &summand.of, rank, maker).is_empty())
             };
             let mut summands = Vec::new();
             for round in 0..=geometry.rounds() {
                 summands.extend(arriving_summand(rank, round));
-                // Summands that other ranks compute arrive one round later.
+                // Summands of other ranks arrive one round later.
                 let arriving = (1..ranks).map(|distance| (rank + ranks - distance) % ranks);
                 summands.extend(arriving.filter_map(|maker| arriving_summand(maker, round.checked_sub(1)?)));
             }

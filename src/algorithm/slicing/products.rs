@@ -1,8 +1,7 @@
-//! Computes and sends the summands of `out` if an operand is stationary. A summand contains the products of one chunk.
-//! For every block of `out` that a summand overlaps, the rank sends the overlap to one owner of the block.
+//! Computes and sends the summands (products of one chunk) of `out` if an operand is stationary. Each overlap with a
+//! block of `out` goes to one owner of the block.
 //!
-//! An owner adds its own and the received summands in order of chunks, and for each chunk in order of the distance
-//! between ranks. Results are therefore bitwise reproducible.
+//! Owners add in order of chunks, then of the distance between ranks, so results are bitwise reproducible.
 
 use super::Stationary;
 use super::geometry::Geometry;
@@ -11,10 +10,10 @@ use crate::algorithm::pieces::{Rounds, largest};
 use crate::distribution::{Bounds, Region};
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// The number of summands that are in memory at the same time. One is computed while the other is being sent.
+/// The number of summands in memory: one is computed while the other is sent.
 const SLOTS: usize = 2;
 
-/// The summands that one rank computes, and the summands that it receives and adds to its block.
+/// The summands that one rank computes, receives and adds.
 pub struct Products<'a> {
     geometry: &'a Geometry<'a>,
     rank: usize,
@@ -43,15 +42,15 @@ impl<'a> Products<'a> {
         products
     }
 
-    /// Returns the region of `out` to which a rank's chunk contributes. Returns `None` if the region is a single box in
-    /// the rank's own block, because the rank then adds the products directly to its block.
+    /// Returns the region of `out` of a rank's chunk; `None` if it is a single box of the rank's block, which is added
+    /// to directly.
     fn sent(&self, rank: usize, round: usize) -> Option<Region> {
         let out = &self.geometry.contraction.out;
         let region = self.geometry.chunks[rank].get(round)?.region(out);
         (!region.is_empty() && !self.geometry.holds(out, rank, &region)).then_some(region)
     }
 
-    /// Returns the part of `region` that `holder` adds to its block. `maker` computes the products for the region.
+    /// Returns the part of `region`, computed by `maker`, that `holder` adds to its block.
     fn part_of(&self, region: &Region, maker: usize, holder: usize) -> Option<Region> {
         let out = &self.geometry.contraction.out;
         if self.geometry.overlap(out, region, holder, maker).is_empty() {
@@ -71,8 +70,7 @@ impl<'a> Products<'a> {
             return;
         };
         if left.elements() == 0 || right.elements() == 0 {
-            // A chunk without products contributes only zeros, which need not be sent or added. The owners of the
-            // blocks do not expect a message, because they determine the same chunks.
+            // A chunk without products contributes only zeros, and the owners know this.
             return;
         }
         let Some(buffer) = self.slot(&self.computed, round) else { return };
@@ -81,8 +79,7 @@ impl<'a> Products<'a> {
         self.add(builder, &region, &self.geometry.overlap(out, &region, self.rank, self.rank), buffer, sums);
     }
 
-    /// Sends the summand that this rank computed in `round` to the owners of the blocks that it overlaps. Receives the
-    /// other ranks' summands of this round, and adds them.
+    /// Sends this rank's summand of `round` to the owners of its blocks, and adds those of other ranks.
     pub fn travel(&self, builder: &mut Builder, round: usize, sums: &Tensor) {
         let (geometry, me, ranks) = (self.geometry, self.rank, self.geometry.ranks);
         if geometry.stationary == Stationary::Out {
@@ -111,15 +108,13 @@ impl<'a> Products<'a> {
         }
     }
 
-    /// Whether a chunk contains any products.
     fn makes(&self, rank: usize, round: usize) -> bool {
         let share = &self.geometry.chunks[rank][round];
         let contraction = self.geometry.contraction;
         [&contraction.left, &contraction.right].iter().all(|tensor| !share.region(tensor).is_empty())
     }
 
-    /// Appends the tasks that add the values in these boxes of a region to this rank's block. `buffer` stores the
-    /// region densely.
+    /// Appends the tasks that add these boxes of a region, stored densely in `buffer`, to this rank's block.
     fn add(&self, builder: &mut Builder, region: &Region, boxes: &[Bounds], buffer: BufferId, sums: &Tensor) {
         for bounds in boxes {
             if let (Some(stored), Some(out)) = (region.locate(bounds), sums.view(self.rank, bounds)) {

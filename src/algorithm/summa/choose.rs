@@ -1,5 +1,5 @@
-//! Chooses the candidates for `summa` by predicted time. Candidates differ in the shape of the grid, in the width of
-//! panels (the parts of the operands for a range of k), and in whether panels are broadcast in a ring or a tree.
+//! Chooses the candidates for `summa` by predicted time. They differ in the shape of the grid, the width of panels
+//! (parts of the operands for a range of k), and the broadcast (ring or tree).
 //!
 //! ```text
 //! a row of 4 ranks, 3 panels; a transfer takes 1       ring              tree, 2 levels
@@ -7,9 +7,8 @@
 //!   each further one after another                     1                 2
 //! ```
 //!
-//! In a ring, a rank can forward the next panel immediately after the previous one. In a tree, the owner sends its
-//! panel once per level before it can send the next panel. Trees therefore suit few panels and high latency; rings suit
-//! many panels.
+//! In a ring, a rank forwards panels one directly after the other; in a tree, the owner sends its panel once per level
+//! first. Trees therefore suit few panels and high latency; rings suit many panels.
 
 use super::Summa;
 use super::panels::panel_count;
@@ -19,15 +18,15 @@ use crate::dims::{Kinds, Label};
 use crate::machine::{Link, Machine};
 use crate::schedule::collective::CollectiveAlgorithm;
 
-/// Number of grid shapes that are candidates for each choice of dimensions. The second fastest shape is included
-/// because its distributions may match the other contractions of the expression better.
+/// Number of candidate grid shapes for each choice of dimensions. The second fastest may match the other contractions
+/// better.
 const SHAPES: usize = 2;
-/// Maximum number of panels per block of k without a memory limit (`MAX_PANELS`) and with one (`MAX_LIMITED_PANELS`).
-/// More panels hide more transfer time and need less memory, but each panel costs every rank a task and two transfers.
+/// Maximum panels per block of k without a memory limit (`MAX_PANELS`) and with one (`MAX_LIMITED_PANELS`). More panels
+/// hide more transfer time and need less memory, but cost every rank a task and two transfers each.
 const MAX_PANELS: usize = 16;
 const MAX_LIMITED_PANELS: usize = 1024;
 
-/// Returns the fastest grid shapes for every combination of an m, an n and a k dimension.
+/// Returns the fastest grid shapes for every m, n and k dimension.
 pub fn candidates(setting: &Setting) -> Vec<Summa> {
     let Kinds { c, m, n, k } = setting.kinds;
     let [left, right, out] = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
@@ -48,9 +47,8 @@ fn quickest(dims: [Label; 3], contracted: &Contracted, setting: &Setting) -> Vec
     priced.into_iter().take(SHAPES).map(|(_, summa)| summa).collect()
 }
 
-/// Returns the fastest combination of panel width and broadcast algorithm on a grid of this shape, and its predicted
-/// seconds. If there is a memory limit, only combinations within the limit are considered. If no combination is within
-/// it, the narrowest panels are used.
+/// Returns the fastest panel width and broadcast on a grid of this shape, and its predicted seconds. Under a memory
+/// limit that no combination meets, the narrowest panels are used.
 fn tuned(
     [m, n, k]: [Label; 3],
     [rows, columns]: [usize; 2],
@@ -81,8 +79,7 @@ fn tuned(
     priced.min_by(|(a, _), (b, _)| a.total_cmp(b))
 }
 
-/// The numbers of elements in the rows of `left` and the columns of `right` that a rank contracts, and in its block of
-/// `out`.
+/// The elements in a rank's rows of `left`, columns of `right`, and block of `out`.
 fn shares(summa: &Summa, contracted: &Contracted) -> [f64; 3] {
     let &Summa { m, n, rows, columns, .. } = summa;
     let ([a, b, c], cost) = (contracted.elements, contracted.cost);
@@ -90,7 +87,7 @@ fn shares(summa: &Summa, contracted: &Contracted) -> [f64; 3] {
     [a * m, b * n, c * m * n]
 }
 
-/// The total number of elements in a rank's blocks, and in two panels of each operand that the rank receives.
+/// The total elements in a rank's blocks and in two received panels per operand.
 fn held(summa: &Summa, contracted: &Contracted) -> f64 {
     let &Summa { k, rows, columns, width, .. } = summa;
     let ([a, b, c], cost) = (shares(summa, contracted), contracted.cost);
@@ -104,16 +101,15 @@ pub fn seconds(summa: &Summa, contracted: &Contracted) -> f64 {
     seconds_over(slowest_links(contracted.cost.machine, [summa.rows, summa.columns]), summa, contracted)
 }
 
-/// Predicted seconds for the rank that receives each panel last. This rank starts when the first panels have arrived,
-/// and then contracts each panel while it receives the next one. `along_row` and `along_column` are the slowest links
-/// in any row and in any column of the grid.
+/// Predicted seconds for the rank that receives each panel last, and contracts each while the next arrives. `along_row`
+/// and `along_column` are the slowest links of any row and column.
 fn seconds_over([along_row, along_column]: [Link; 2], summa: &Summa, contracted: &Contracted) -> f64 {
     let &Summa { k, rows, columns, width, .. } = summa;
     let (cost, [a, b, c]) = (contracted.cost, shares(summa, contracted));
     let count = panel_count(cost.extents[k.0 as usize], [rows, columns], width) as f64;
     let multiply_adds = contracted.multiply_adds * c / contracted.elements[2].max(1.0);
-    // Even a product in a single panel passes over `out` once per `DEEP_ROUND_INDICES` summed indices. Only passes
-    // beyond these are added.
+    // A single panel also passes over `out` once per `DEEP_ROUND_INDICES` summed indices; only passes beyond these are
+    // added.
     let more = (count - (multiply_adds / c.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
     let compute = cost.product_of(count, multiply_adds, a + b + c) + cost.extra_passes(more * c);
     let size = cost.dtype.size() as f64;
@@ -127,17 +123,15 @@ fn seconds_over([along_row, along_column]: [Link; 2], summa: &Summa, contracted:
     cost.partly_overlapped([compute, compute / count], [first + others + others_too, first])
 }
 
-/// Predicts when `count` panels reach all ranks in a line (a row or column of ranks). Returns the seconds until all
-/// ranks have the first panel, and the additional seconds until all ranks have the last. Transferring one panel between
-/// two ranks takes `panel` seconds. The ranks in the line own equal numbers of panels.
+/// Predicts the seconds until all ranks in a line (row or column) have the first of `count` panels, and then until they
+/// have the last. A transfer takes `panel` seconds, and the ranks own equal numbers of panels.
 fn pass(broadcast: CollectiveAlgorithm, line: usize, panel: f64, count: f64) -> (f64, f64) {
     let others = line as f64 - 1.0;
     match broadcast {
         // A rank forwards the last panel of the previous owner before it sends its own first panel.
         CollectiveAlgorithm::Ring => (others * panel, (count - 1.0 + others) * panel),
-        // If only one rank broadcast panels at a time, each panel would take one transfer per level. If all ranks
-        // broadcast at the same time, each panel would take about half as long. Each rank has only two buffers for
-        // panels, so at most two broadcasts overlap. The estimate is therefore between these two times.
+        // One broadcast at a time would take one transfer per level, and all at the same time about half; two buffers
+        // let two broadcasts overlap, so the estimate is in between.
         CollectiveAlgorithm::Tree => {
             let levels = f64::from(line.next_power_of_two().ilog2());
             (levels * panel, (count - 1.0) * (3.0 * levels + 1.0) / 4.0 * panel)
@@ -146,10 +140,9 @@ fn pass(broadcast: CollectiveAlgorithm, line: usize, panel: f64, count: f64) -> 
     }
 }
 
-/// Returns the slowest link between neighbours in any row, and the slowest in any column. The first and last ranks of a
-/// row or column are also neighbours.
+/// Returns the slowest links between cyclic neighbours in any row and in any column.
 fn slowest_links(machine: &Machine, [rows, columns]: [usize; 2]) -> [Link; 2] {
-    // If each compute node has one rank, all links are equal.
+    // With one rank per compute node, all links are equal.
     if machine.ranks_per_node <= 1 {
         return [machine.link(0, rows * columns); 2];
     }

@@ -1,9 +1,9 @@
 //! Implements `summa` on a grid of ranks of any shape. `out` stays in place, and panels of both operands are broadcast.
 //!
 //! Source: R. A. van de Geijn and J. Watts, SUMMA: Scalable Universal Matrix Multiplication Algorithm (1997), sections
-//! 3 and 4 (pipelined broadcasts). A panel is the part of an operand for a range of k. The tensors can have any number
-//! of dimensions. One dimension of each of the kinds m, n and k is cut, and every rank has all indices of the other
-//! dimensions. Extents need not be divisible by the numbers of rows and columns.
+//! 3 and 4 (pipelined broadcasts). A panel is the part of an operand for a range of k. Of the tensors' dimensions, one
+//! of each kind m, n and k is cut; every rank has the others in full. Extents need not be divisible by the numbers of
+//! rows and columns.
 //!
 //! ```text
 //! mk,kn->mn on 2 x 3 ranks; left is m/2 k/3, right is k/2 n/3. Panels end where a block of left or of right ends.
@@ -13,25 +13,23 @@
 //!   right from      row 0    row 0     row 1     row 1            along each column of ranks
 //! ```
 //!
-//! While a panel is contracted, the next panel is being broadcast. A rank has two buffers per operand for received
-//! panels, and reads its own panels in place. Panels are broadcast in a ring or a tree ([`collective`]). In a ring,
-//! ranks forward one panel while they receive the next.
+//! The next panel arrives while one is contracted, in two buffers per operand; own panels are read in place. Panels are
+//! broadcast in a ring or a tree ([`collective`]). In a ring, ranks forward one panel while they receive the next.
 //!
-//! On an r x c grid, a rank receives `(c-1)/c * m*k/r + (r-1)/r * k*n/c` words. In [`super::grid`] with the same cuts,
-//! it receives the same number. With ring broadcasts, however, every rank exchanges messages only with its four
-//! neighbours, and no rank sends a panel twice. Products are added in ascending order of k.
+//! On an r x c grid, a rank receives `(c-1)/c * m*k/r + (r-1)/r * k*n/c` words. This is as in [`super::grid`], but with
+//! ring broadcasts every rank has only four neighbours and sends no panel twice. Products are added in ascending order
+//! of k.
 //!
-//! If there are more ranks than indices, some ranks have an empty block of `out`. These ranks send their panels but
-//! receive none. Transfers are ordered by panel, then by operand (`left` before `right`), then by round of the
-//! broadcast.
+//! Ranks with an empty block of `out` (more ranks than indices) send their panels but receive none. Transfers are
+//! ordered by panel, then by operand (`left` before `right`), then by round of the broadcast.
 //!
 //! | file | topic |
 //! |---|---|
 //! | `panels` | the panels of k, and the rows and columns that own them |
 //! | `choose` | shapes of the grid, widths of panels, and broadcasts; their predicted time |
 //!
-//! Unlike [`super::grid`], `summa` never leaves ranks idle in order to transfer fewer words. It also never divides the
-//! products for one block of `out` among several ranks.
+//! Unlike [`super::grid`], `summa` leaves no ranks idle to save words, and does not divide the products for one block
+//! of `out`.
 
 mod choose;
 mod panels;
@@ -48,9 +46,8 @@ use crate::distribution::{Axis, Bounds, Cut, Distribution, Role, tile_bounds};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
-/// The parameters of `summa` on `rows` x `columns` ranks in row-major order. The rows of ranks divide `m`, and the
-/// columns divide `n`. The columns also divide `k` of `left`, and the rows divide `k` of `right`. Panels have at most
-/// `width` indices of `k`.
+/// The parameters of `summa` on `rows` x `columns` ranks in row-major order. The rows of ranks divide `m`, and `k` of
+/// `right`; the columns divide `n`, and `k` of `left`. Panels have at most `width` indices of `k`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Summa {
     pub m: Label,
@@ -68,8 +65,7 @@ impl Summa {
         self.rows * self.columns
     }
 
-    /// Returns the distribution of a tensor. The rows of the grid divide the dimension `by_row`, and the columns divide
-    /// the dimension `by_column`.
+    /// Returns the distribution of a tensor, with `by_row` divided by the rows and `by_column` by the columns.
     fn cut(&self, labels: &[Label], [by_row, by_column]: [Label; 2]) -> Distribution {
         let axis = |label: Label, ranks: usize| {
             let dim = labels.iter().position(|&l| l == label);
@@ -81,7 +77,7 @@ impl Summa {
 }
 
 impl Generator for Summa {
-    /// If there is a single row of ranks, `m` is not cut. If there is a single column, `n` is not cut.
+    /// A single row of ranks does not cut `m`, and a single column does not cut `n`.
     fn cuts(&self) -> Vec<Label> {
         let &Summa { m, n, k, rows, columns, .. } = self;
         let cut = |ranks: usize| ranks > 1 || self.ranks() == 1;
@@ -122,8 +118,7 @@ impl Generator for Summa {
         choose::seconds(self, contracted)
     }
 
-    /// Counts the words in the rows of `left` and the columns of `right` that the rank contracts, except those that it
-    /// owns.
+    /// Counts the words of the rank's rows of `left` and columns of `right` that it does not own.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let &Summa { m, n, k, rows, columns, .. } = self;
         let Contraction { left, right, out, .. } = contraction;
@@ -149,17 +144,16 @@ struct Passing<'a> {
     tensor: &'a Tensor,
     k: Label,
     broadcast: CollectiveAlgorithm,
-    /// The ranks that broadcast panels to each other, in order. They are a row of the grid for `left`, and a column for
-    /// `right`.
+    /// The ranks that broadcast to each other, in order: a row of the grid for `left`, a column for `right`.
     line: Vec<usize>,
-    /// The number of ranks in `line` whose block of `out` is not empty. They are the first ranks in `line`.
+    /// The number of ranks with a nonempty block of `out`, which are the first in `line`.
     needing: usize,
-    /// For each panel, the position in `line` of the rank that owns the panel.
+    /// For each panel, the position of its owner in `line`.
     holders: Vec<usize>,
     panels: &'a [Panel],
-    /// Up to two buffers, which alternately receive panels that other ranks own.
+    /// Up to two buffers, which alternate.
     slots: Vec<BufferId>,
-    /// For each panel, the number of panels before it that this rank receives.
+    /// For each panel, the number of panels received before it.
     received: Vec<usize>,
 }
 
@@ -200,7 +194,7 @@ impl<'a> Passing<'a> {
         Some(corner(*self.slots.get(self.received[panel] % 2)?, &bounds))
     }
 
-    /// Broadcasts a panel to the ranks in the line whose block of `out` is not empty.
+    /// Broadcasts a panel to the ranks with a nonempty block of `out`.
     fn pass(&self, builder: &mut Builder, panel: usize) {
         let (me, holder) = (builder.rank(), self.holders[panel]);
         let beyond = (holder >= self.needing).then_some(self.line[holder]);
@@ -218,7 +212,7 @@ fn summa(builder: &mut Builder, contraction: &Contraction, summa: &Summa) {
     let Some(target) = out.own(rank, &[]).filter(|_| out.elements() > 0) else { return };
     let (row, column) = (rank / columns, rank % columns);
     let panels = panels(left.extent(k), [rows, columns], width);
-    // If an even cut has empty tiles, they come last, so the first ranks of a line have nonempty blocks.
+    // Empty tiles of an even cut come last.
     let along_row = ((0..columns).map(|other| row * columns + other).collect(), columns.min(out.extent(n)));
     let along_column = ((0..rows).map(|other| other * columns + column).collect(), rows.min(out.extent(m)));
     let [left_holders, right_holders] =

@@ -1,17 +1,17 @@
-//! Divides k into the panels of `summa`, which are consecutive ranges. Each panel is inside one block of `left` and one
-//! block of `right`.
+//! Divides k into the panels of `summa`, which are consecutive ranges. Each is inside one block of `left` and one of
+//! `right`.
 //!
 //! ```text
 //! k of 6, left cut among 3 columns, right among 2 rows, at most 2 wide:  0..2  2..3  3..4  4..6
 //! ```
 //!
-//! Invariant: panels are in ascending order and cover k. There is at least one panel; it is empty if k has no indices.
+//! Invariant: panels are ascending and cover k; there is at least one, possibly empty.
 
 use std::ops::Range;
 
 use crate::distribution::tile_bounds;
 
-/// A range of values of the summed index k, and the ranks that own this range of the operands.
+/// A range of the summed index k, and its owners.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Panel {
     pub range: Range<usize>,
@@ -21,8 +21,8 @@ pub struct Panel {
     pub column: usize,
 }
 
-/// Returns the panels of a dimension k with this extent, each with at most `width` indices. `grid` is the number of
-/// rows and of columns of ranks. Cost: O(panels + rows + columns).
+/// Returns the panels of a dimension k with this extent, each with at most `width` indices. `grid` is the numbers of
+/// rows and columns of ranks. Cost: O(panels + rows + columns).
 pub fn panels(extent: usize, grid: [usize; 2], width: usize) -> Vec<Panel> {
     let mut panels = Vec::new();
     for Panel { range: Range { start, end }, row, column } in blocks(extent, grid) {

@@ -1,7 +1,6 @@
 //! Reads the topology from hwloc.
 //!
-//! No other file uses types from hwloc. Threads are pinned without hwloc, so that this also works in builds
-//! without hwloc (`pinning`).
+//! No other file uses hwloc; pinning also works without it (`pinning`).
 
 use hwlocality::Topology as Hwloc;
 use hwlocality::cpu::cpuset::CpuSet;
@@ -11,7 +10,7 @@ use hwlocality::object::types::ObjectType;
 
 use crate::machine::{Cache, Domain, Topology};
 
-/// The part of the host that the system allows this process to use, or `None` if hwloc fails or finds no cores.
+/// What the system allows this process to use; `None` if hwloc fails or finds no cores.
 pub fn probed() -> Option<Topology> {
     Some(topology(&Hwloc::new().ok()?)).filter(|topology| topology.cores() > 0)
 }
@@ -51,9 +50,8 @@ fn topology(hwloc: &Hwloc) -> Topology {
     Topology { domains, caches: first.filter_map(cache).collect() }
 }
 
-/// If several NUMA domains have a core in common, keeps only the smallest of them, or the first one if they have the
-/// same size. Domains share cores for two reasons. A processor may have several memories, each of which is a domain;
-/// its main memory is the first. A memory without processors is reported as local to the cores of several domains.
+/// Of NUMA domains with a common core, keeps the smallest, or the first of the same size. A processor may have several
+/// memories, of which the first is the main one; a memory without processors is local to several domains.
 fn disjoint(domains: Vec<Domain>) -> Vec<Domain> {
     let mut by_size: Vec<(usize, Domain)> = domains.into_iter().enumerate().collect();
     by_size.sort_by_key(|(_, domain)| domain.cores.len());

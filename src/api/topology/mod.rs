@@ -1,10 +1,9 @@
-//! Detects the topology of this host once. The topology is read from hwloc if the build includes hwloc, otherwise from
-//! Linux's sysfs. If neither is possible, the topology is a flat list of cores.
+//! Detects the topology of this host once. The source is hwloc, if built in, or Linux's sysfs, or else a flat list of
+//! cores.
 //!
-//! The variable `EINSUM_DIST_TOPOLOGY` overrides the detected topology. Its value is a text that [`Synthetic`] parses.
-//! The variable is meant for tests, and for systems that report no topology or a wrong one. All sources identify cores
-//! and domains by the operating system's numbers. The topology does not include distances, devices, or memory without
-//! processors.
+//! `EINSUM_DIST_TOPOLOGY` overrides it with a text for [`Synthetic`], for tests and systems that report no topology or
+//! a wrong one. Cores and domains have the operating system's numbers. Distances, devices, and memory without
+//! processors are left out.
 
 #[cfg(feature = "hwloc")]
 mod hwloc;
@@ -17,8 +16,8 @@ use super::cores::cpus;
 use super::{Error, Result};
 use crate::machine::{Synthetic, Topology};
 
-/// The topology of this host, with all cores that the system allows this process to use, regardless of its affinity
-/// mask. Cost: The first call needs tens of milliseconds.
+/// The topology of this host, with all cores that the system allows, regardless of the affinity mask. Cost: tens of
+/// milliseconds in the first call.
 ///
 /// # Errors
 /// If `EINSUM_DIST_TOPOLOGY` is not a topology.

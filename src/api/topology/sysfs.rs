@@ -7,7 +7,7 @@
 //! | `sys/devices/system/cpu/cpuN/cache/` | the caches; all units are assumed to have the caches of the first unit |
 //! | `sys/devices/system/node/nodeN/` | the units of a NUMA domain, and its memory |
 //!
-//! If a file is missing, as in some containers, only the information in that file is lost.
+//! A missing file, as in some containers, loses only its own information.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub fn probed(root: &Path) -> Option<Topology> {
         let mut cores: Vec<Vec<usize>> = Vec::new();
         let mut known: BTreeMap<usize, usize> = BTreeMap::new();
         for &unit in units {
-            // A core is identified by its first unit, even if this process may not use that unit.
+            // A core is identified by its first unit, even if not allowed.
             let first =
                 of(unit, "thread_siblings_list").and_then(|list| ranges(&list).into_iter().min()).unwrap_or(unit);
             let place = *known.entry(first).or_insert(cores.len());
@@ -70,8 +70,7 @@ fn total(meminfo: &str) -> Option<u64> {
     Some(line.split_whitespace().rev().nth(1)?.parse::<u64>().ok()? * 1024)
 }
 
-/// The processing units that this process's control group allows. If the group lists no units, uses the nearest
-/// ancestor that lists units.
+/// The units that this process's control group, or its nearest ancestor with a list, allows.
 fn control_group(root: &Path) -> Option<Vec<usize>> {
     let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;

@@ -1,15 +1,13 @@
-//! Encodes where boxes (strided blocks of buffers) of one rank are in memory, so that another rank on the same node can
-//! read the boxes in place.
+//! Encodes where boxes (strided blocks of buffers) are in memory, for another rank on the node to read them in place.
 //!
 //! ```text
 //! words    process | per box: segment, file, its identity, bytes, offset, element, dimensions, extents .., strides ..
 //! ```
 //!
-//! Invariant: [`Mapped::read`] returns boxes inside the mapped memory or an error, provided that a rank of this run
-//! wrote the words. Because ranks trust each other, overflow is not checked, which forged words could cause. A segment
-//! is memory that other processes can map. Recently used segments of peers stay mapped for later transfers. Limits on
-//! the number and the total size of mapped segments bound the size of the page tables. If the description of a transfer
-//! does not fit into a slot of the queue in shared memory (`channel`), the boxes are copied through slots instead.
+//! Invariant: [`Mapped::read`] returns boxes inside the mapped memory or an error, for words of a rank of this run;
+//! overflow by forged words is not checked. Recently used segments (memory that other processes can map) of peers stay
+//! mapped, with limits on their number and size because of page tables. If a description does not fit into a slot of
+//! `channel`, the boxes are copied through slots instead.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, Result};
@@ -17,16 +15,14 @@ use std::rc::Rc;
 
 use crate::memory::{ExportedView, Mapping, Remote, RemoteReader, SegmentHandle, Strided, machine_bytes};
 
-/// Maximum number of segments that stay mapped. This is enough for all segments of a few peers. Linux allows a process
-/// about 65,530 mappings.
+/// Maximum number of mapped segments, enough for all of a few peers; Linux allows about 65,530 mappings.
 const MAX_MAPPED_SEGMENTS: usize = 1024;
-/// Limit on the number of bytes that the ranks of a node keep mapped in total, as a multiple of the node's memory. The
-/// page tables occupy 1/512 of these bytes.
+/// Limit on the bytes that a node's ranks keep mapped, as a multiple of its memory; page tables take 1/512 of them.
 const MAX_MAPPED_MULTIPLE: usize = 4;
-/// Number of words per box, in addition to its extents and strides.
+/// Words per box, besides extents and strides.
 const FIXED_WORDS: usize = 8;
 
-/// Encodes the locations of boxes in this process's memory. `process` is the id of this process.
+/// Encodes the locations of boxes in the memory of this process, with the id `process`.
 pub(super) fn write(process: u32, boxes: &[ExportedView]) -> Vec<u8> {
     let words = 1 + boxes.iter().map(|view| FIXED_WORDS + 2 * view.strided.extents.len()).sum::<usize>();
     let mut description = Vec::with_capacity(words * size_of::<u64>());
@@ -42,8 +38,7 @@ pub(super) fn write(process: u32, boxes: &[ExportedView]) -> Vec<u8> {
     description
 }
 
-/// The segments of other processes that this process has mapped, most recently used first. A segment is identified by
-/// its process and its number.
+/// The mapped segments of other processes, identified by process and number, most recently used first.
 #[derive(Debug)]
 pub(super) struct Mapped {
     mappings: VecDeque<((u32, u64), Rc<Mapping>)>,
@@ -52,7 +47,7 @@ pub(super) struct Mapped {
 }
 
 impl Mapped {
-    /// Creates an empty list. The `ranks` ranks of the node share the limit on mapped bytes equally.
+    /// Creates an empty list; the `ranks` ranks of the node share the limit on mapped bytes equally.
     pub(super) fn new(ranks: usize) -> Mapped {
         let bytes =
             machine_bytes().map_or(usize::MAX, |bytes| bytes.saturating_mul(MAX_MAPPED_MULTIPLE) / ranks.max(1));
@@ -102,8 +97,7 @@ impl Mapped {
         Ok(mapping)
     }
 
-    /// Unmaps segments that are not being read, least recently used first, until at most `segments` segments with at
-    /// most `bytes` bytes remain mapped.
+    /// Unmaps unused segments, least recently used first, until at most `segments` with `bytes` bytes remain.
     fn shrink(&mut self, segments: usize, bytes: usize) {
         let mut mapped_bytes: usize = self.mappings.iter().map(|(_, mapping)| mapping.bytes()).sum();
         for at in (0..self.mappings.len()).rev() {

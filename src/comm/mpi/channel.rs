@@ -1,5 +1,4 @@
-//! Implements a queue of slots (buffers of equal size) in shared memory, through which one rank of a node sends bytes
-//! to another rank.
+//! Implements a queue of slots (buffers of equal size) in shared memory, from one rank of a node to another.
 //!
 //! ```text
 //! filled 5, emptied 3      slots  [0] [1] [2] [3] [4] ..     the receiver reads 3, the sender fills 5
@@ -10,43 +9,38 @@
 //! segment     counts to rank 0 | to rank 1 | ..     slots to rank 0 | to rank 1 | ..
 //! ```
 //!
-//! The channels from a rank to all ranks of its node are in that rank's own segment of the window. Only the counts must
-//! be initialised, to 0. The pages of a slot are first touched when the slot is first used, so unused slots occupy no
-//! physical memory.
+//! A rank's channels to all ranks of its node are in its own segment of the window. Only the counts must be
+//! initialised, to 0. Unused slots occupy no physical memory, because their pages are untouched.
 //!
-//! Invariants: Only the sender fills slots and advances `filled`. Only the receiver empties slots and advances
-//! `emptied`. Filled slots belong to the receiver, and all other slots belong to the sender. Neither end accesses a
-//! slot of the other end. The end that hands over a slot stores the count with release ordering after its last access
-//! to the slot. The other end loads the count with acquire ordering before its first access to the slot. A slot
-//! contains either bytes or a description of boxes, from which the receiver then copies directly. Until such a slot is
-//! emptied, `copied` counts these copies to report progress. The channel does not wait; an end that cannot proceed
-//! polls again later.
+//! Invariants: only the sender fills slots and advances `filled`, and only the receiver empties them and advances
+//! `emptied`; filled slots belong to the receiver, others to the sender. An end hands over a slot by storing the count
+//! with release ordering, and the other loads it with acquire ordering before its first access. A slot has bytes, or a
+//! description of boxes, from which the receiver copies directly and counts copies in `copied`. An end that cannot
+//! proceed polls again later.
 
 use std::ptr::NonNull;
 
 use crate::memory::prefetch;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// Distance between counts in bytes. It is two cache lines, because processors fetch neighbouring lines in pairs.
+/// Distance between counts in bytes: two cache lines, because processors fetch lines in pairs.
 const COUNT_STRIDE: usize = 128;
-/// Number of bytes for the three counts of a channel (`filled`, `emptied` and `copied`).
+/// Bytes of a channel's counts (`filled`, `emptied` and `copied`).
 const COUNTS: usize = 3 * COUNT_STRIDE;
-/// Size in bytes of the header in front of the payload of a slot.
+/// Bytes of the header of a slot.
 const HEADER_BYTES: usize = 64;
 const SLOTS: usize = 8;
-/// Number of cache lines of the next slot to prefetch. These lines contain the slot's header and the description of a
-/// box with up to three dimensions.
+/// Prefetched cache lines of the next slot: its header, and a description of a box with up to three dimensions.
 const PREFETCHED_LINES: usize = 3;
 const LINE: usize = 64;
 /// Maximum and minimum payload of a slot in bytes.
 const MAX_SLOT_BYTES: usize = 256 << 10;
 const MIN_SLOT_BYTES: usize = 4 << 10;
-/// Number of pieces into which a transfer is divided, unless the pieces would be smaller than `MIN_PIECE_BYTES`. The
-/// receiver copies one piece while the sender copies the next.
+/// Number of pieces of a transfer, unless smaller than `MIN_PIECE_BYTES`. One piece is copied at each end at the same
+/// time.
 const PIECES: usize = 16;
 const MIN_PIECE_BYTES: usize = 32 << 10;
-/// Limit on the total number of bytes in all channels of a node. On nodes with many ranks, slots of minimum size may
-/// exceed this limit.
+/// Limit on the total bytes in all channels of a node, which slots of minimum size may exceed.
 const MAX_NODE_BYTES: usize = 64 << 20;
 
 /// The layout of the channels in the segments of a node's ranks.
@@ -110,8 +104,8 @@ impl Channel {
         unsafe { self.counts.add(2 * COUNT_STRIDE).cast().as_ref() }
     }
 
-    /// The header of a slot. It contains the number of bytes in the payload, the number of bytes in the whole transfer,
-    /// and whether the payload is a description. A description states where the bytes of the transfer are in memory.
+    /// The header of a slot: the bytes in the payload and in the whole transfer, and whether the payload describes
+    /// where the transfer is in memory.
     fn header(&self, number: u64) -> NonNull<[u64; 3]> {
         let at = (number as usize % SLOTS) * (HEADER_BYTES + self.slot);
         // SAFETY: the slot is inside the channel.
@@ -164,26 +158,26 @@ impl Producer {
         self.channel.slot
     }
 
-    /// Whether the receiver has emptied the slot with this number. The number was returned by [`Producer::fill`] or
+    /// Whether the receiver has emptied the slot with this number of [`Producer::fill`] or
     /// [`Producer::fill_description`].
     pub(super) fn is_emptied(&self, number: u64) -> bool {
         self.channel.emptied().load(Ordering::Acquire) > number
     }
 
-    /// Number of times that the receiver has copied a part of the boxes that slots describe.
+    /// How often the receiver has copied a part of described boxes.
     pub(super) fn copied(&self) -> u64 {
         self.channel.copied().load(Ordering::Relaxed)
     }
 
-    /// Fills a slot with the next bytes of a transfer of `total` bytes, of which `left` bytes remain. Returns the
-    /// slot's number, or `None` if all slots are full.
+    /// Fills a slot with the next bytes of a transfer of `total` bytes, of which `left` remain; returns its number, or
+    /// `None` if all are full.
     pub(super) fn fill(&mut self, total: usize, left: usize, fill: impl FnOnce(&mut [u8])) -> Option<u64> {
         let bytes = left.min((total / PIECES).max(MIN_PIECE_BYTES));
         self.put([bytes, total, 0], fill)
     }
 
-    /// Fills a slot with a description of where the bytes of a transfer are in memory. The description must fit into
-    /// one slot. Returns the slot's number, or `None` if all slots are full.
+    /// Fills a slot with a description, which must fit, of where a transfer is in memory; returns its number, or `None`
+    /// if all are full.
     pub(super) fn fill_description(&mut self, total: usize, what: &[u8]) -> Option<u64> {
         self.put([what.len(), total, 1], |slot| slot.copy_from_slice(what))
     }
@@ -210,9 +204,9 @@ impl Producer {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Filled<'a> {
     pub bytes: &'a [u8],
-    /// Number of bytes in the whole transfer.
+    /// Bytes in the whole transfer.
     pub total: usize,
-    /// Whether `bytes` is only a description of where the bytes of the transfer are in memory.
+    /// Whether `bytes` only describes where the transfer is in memory.
     pub is_description: bool,
 }
 
@@ -222,8 +216,7 @@ pub(super) struct Consumer {
     channel: Channel,
     emptied: u64,
     copied: u64,
-    /// The last value of `filled` that was loaded. The receiver loads it rarely, because each load takes the count's
-    /// cache line away from the sender's core.
+    /// The last loaded value of `filled`, whose cache line each load takes away from the sender's core.
     seen: u64,
 }
 
@@ -241,7 +234,7 @@ impl Consumer {
     }
 
     /// Passes the next filled slot, if any, to `take`, which returns whether the slot may be reused. Returns whether
-    /// there was a filled slot.
+    /// there was one.
     pub(super) fn empty<E>(&mut self, take: impl FnOnce(Filled) -> Result<bool, E>) -> Result<bool, E> {
         if self.seen <= self.emptied + 1 {
             self.seen = self.channel.filled().load(Ordering::Acquire);

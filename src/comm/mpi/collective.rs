@@ -10,8 +10,7 @@
 //! ```
 //!
 //! Invariants: Every rank makes the same calls in the same order. A waiting rank yields its core between polls, and
-//! later sleeps between polls. Byte strings may have any length, because strings that are too long for one MPI call are
-//! split. Blocks of tensors are not moved by these functions, but by the transfers of schedules.
+//! later sleeps. Byte strings of any length are split for MPI calls. Blocks of tensors are moved by schedules instead.
 
 use std::ffi::{c_int, c_void};
 use std::fmt::Display;
@@ -64,10 +63,9 @@ impl Communicator {
         self.complete("MPI_Ibarrier", |request| unsafe { ffi::MPI_Ibarrier(self.raw(), request) })
     }
 
-    /// Waits until every rank has called this function and is awake. Used before measurements. A rank that has waited
-    /// for some time sleeps between polls (`pause`), and may leave the barrier hundreds of microseconds after the last
-    /// rank has arrived. The ranks then arrive at a second barrier almost together, so they sleep only briefly there,
-    /// and not at all in a third barrier.
+    /// Waits until every rank has called this function and is awake, for measurements. A rank may leave a barrier
+    /// hundreds of microseconds late, because it sleeps between polls (`pause`); the ranks then sleep only briefly in a
+    /// second barrier, and not at all in a third.
     ///
     /// # Errors
     /// If MPI fails.
@@ -75,8 +73,7 @@ impl Communicator {
         (0..3).try_for_each(|_| self.barrier())
     }
 
-    /// Combines the values of all ranks, element by element. Every rank passes the same number of values and receives
-    /// the same result.
+    /// Combines the ranks' values, of equal number, element by element, with the same result on all.
     ///
     /// # Errors
     /// If MPI fails, or there are more values than an MPI count can represent.
@@ -95,7 +92,7 @@ impl Communicator {
         Ok(all)
     }
 
-    /// Returns the root's bytes on every rank. Bytes passed by other ranks are ignored.
+    /// Returns the root's bytes on every rank; those of others are ignored.
     ///
     /// # Errors
     /// If MPI fails.
@@ -117,7 +114,7 @@ impl Communicator {
         })
     }
 
-    /// Returns the bytes of all ranks on every rank, in rank order. Each rank may pass a different number of bytes.
+    /// Returns the bytes of all ranks, of any number each, on every rank, in rank order.
     ///
     /// # Errors
     /// If MPI fails.
@@ -133,11 +130,11 @@ impl Communicator {
             }
             _ => {}
         }
-        // The sum of all lengths is at most `MAX_CALL_BYTES`, so each length fits into an `int`.
+        // The sum of all lengths is at most `MAX_CALL_BYTES`.
         let counts: Vec<c_int> = lengths.iter().map(|&length| length as c_int).collect();
         let starts: Vec<c_int> = counts.iter().scan(0, |end, &n| Some(std::mem::replace(end, *end + n))).collect();
         let mut all = vec![0u8; counts.iter().sum::<c_int>() as usize];
-        // The address of an empty slice is 1, which Open MPI interprets as MPI_IN_PLACE.
+        // Open MPI takes the address of an empty slice, 1, for MPI_IN_PLACE.
         let from: *const c_void = if mine.is_empty() { [0u8].as_slice() } else { mine }.as_ptr().cast();
         let into = all.as_mut_ptr().cast();
         let (count, kind) = (mine.len() as c_int, byte());
@@ -153,8 +150,7 @@ impl Communicator {
         Ok(pieces.map(|(&start, &count)| all[start as usize..(start + count) as usize].to_vec()).collect())
     }
 
-    /// Agrees on whether all ranks succeeded. If so, each rank receives its own value; otherwise all ranks receive the
-    /// failures, in rank order.
+    /// Returns each rank's own value if all ranks succeeded, otherwise all failures, in rank order.
     ///
     /// # Errors
     /// If MPI fails.
@@ -163,7 +159,7 @@ impl Communicator {
         match mine {
             Ok(value) if failed == [0] => Ok(Ok(value)),
             mine => {
-                // A failure may have an empty message, so an extra first byte marks failures.
+                // An extra first byte marks failures, whose message may be empty.
                 let message = mine.err().map_or_else(String::new, |error| format!("!{error}"));
                 let failures = self.all_gather_bytes(message.as_bytes())?.into_iter().enumerate();
                 let failures = failures.filter(|(_, message)| !message.is_empty());
@@ -176,8 +172,7 @@ impl Communicator {
     /// Like [`Communicator::agree`], but reports failures as [`CommError::NoSharedMemory`].
     ///
     /// # Errors
-    /// If any rank passes an error ([`CommError::NoSharedMemory`], with the same message on all ranks), or if MPI
-    /// fails.
+    /// If any rank passes an error ([`CommError::NoSharedMemory`], the same on all ranks), or if MPI fails.
     pub(super) fn agree_on_memory<T, E: Display>(&self, mine: Result<T, E>) -> Result<T, CommError> {
         self.agree(mine)?.map_err(|failures| {
             let text = failures.first().map(|failure| format!("rank {}: {}", failure.rank, failure.message));
@@ -187,8 +182,7 @@ impl Communicator {
 
     /// Starts a collective call and waits for it.
     ///
-    /// The memory that the call uses must live until this function returns. This also suffices if the call fails,
-    /// because MPI treats a failed request as complete.
+    /// Its memory must live until this returns, even after a failure, because MPI treats a failed request as complete.
     fn complete(
         &self,
         name: &'static str,
@@ -208,7 +202,7 @@ impl Communicator {
                 return Ok(());
             }
             if let Some(timeout) = self.timeout().filter(|timeout| started.elapsed() > *timeout) {
-                // Stopping the run is the only way to inform the other ranks of the timeout.
+                // Only this informs the other ranks of the timeout.
                 self.abort(1, &format!("no answer from other ranks for {} s, in {name}", timeout.as_secs_f64()));
             }
             pause.pause(false, |time| {

@@ -1,14 +1,11 @@
-//! Owns the communicators of this library. Each is a duplicate of a user's communicator, or contains the ranks of such
-//! a duplicate that are on one node. The user's messages cannot match ours, because duplicates keep their messages
-//! separate.
+//! Owns the communicators of this library, which are duplicates of a user's, or parts of these on one node, so that no
+//! messages of the user match ours.
 //!
 //! Invariants: MPI errors on a duplicate are returned, and the user's communicator keeps its error handler. A duplicate
-//! is freed when its last owner drops it, unless requests on it are still in flight or the thread is panicking. Freeing
-//! is collective, and the other ranks might not take part after a panic. A communicator shares its timeout with all
-//! communicators derived from it. A communicator is bound to the thread that initialised MPI (`session`).
+//! is freed when its last owner drops it, unless requests are in flight or the thread is panicking, because freeing is
+//! collective. Derived communicators share its timeout, and it is bound to the thread that initialised MPI (`session`).
 //!
-//! MPI implementations support few communicators (MPICH about 2,048). A world has at most five communicators, which are
-//! created when the world starts.
+//! A world has at most five, created at its start, because MPI implementations support few (MPICH about 2,048).
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_int;
@@ -22,10 +19,10 @@ use ::mpi::raw::AsRaw;
 use super::session::{Mpi, Session};
 use crate::comm::CommError;
 
-/// Time allowed for a launcher to forward the last output of a rank.
+/// Time for a launcher to forward a rank's last output.
 const FORWARDING: Duration = Duration::from_millis(100);
 
-/// The ranks of a run. Cloning is cheap; all clones are the same communicator.
+/// The ranks of a run. Clones are the same communicator.
 #[derive(Debug, Clone)]
 pub struct Communicator(Rc<Duplicate>);
 
@@ -35,17 +32,17 @@ struct Duplicate {
     raw: ffi::MPI_Comm,
     rank: usize,
     size: usize,
-    /// Whether MPI may still use the communicator, in which case it is never freed.
+    /// Whether MPI may still use it, so that it is never freed.
     kept: Cell<bool>,
     end: Rc<End>,
 }
 
-/// When and how a rank stops the run. A communicator shares these settings with all communicators derived from it.
+/// When and how a rank stops the run, shared with derived communicators.
 #[derive(Debug, Default)]
 struct End {
     /// The rank printed in the error message.
     rank: Cell<usize>,
-    /// Maximum time to wait for other ranks in a collective call; `None` if there is no limit.
+    /// Maximum wait for other ranks in a collective call; `None` without a limit.
     timeout: Cell<Option<Duration>>,
     before_abort: OnceCell<BeforeAbort>,
 }
@@ -99,8 +96,7 @@ impl Communicator {
         Ok(ours)
     }
 
-    /// Returns a new communicator with the same ranks, so that messages with different purposes cannot match.
-    /// Collective.
+    /// Returns a new communicator with the same ranks, whose messages cannot match. Collective.
     pub(super) fn another(&self) -> Result<Communicator, CommError> {
         // SAFETY: our own duplicate is live until dropped.
         unsafe { duplicate(self.0.session.clone(), self.0.raw, self.0.end.clone()) }
@@ -156,19 +152,18 @@ impl Communicator {
         &self.0.session
     }
 
-    /// Returns the name of the MPI library, or the first line of its version text if the library is unknown.
+    /// Returns the name of the MPI library, or the first line of its version text if unknown.
     pub fn library(&self) -> String {
         self.session().library()
     }
 
-    /// Prevents the communicator from being freed, because it has requests in flight that no call will complete. MPI
-    /// can still be finalised.
+    /// Prevents freeing, because no call will complete requests in flight; MPI can still be finalised.
     pub(super) fn keep(&self) {
         self.0.kept.set(true);
     }
 
-    /// Sets how long a collective call waits for other ranks before it stops the run; `None` waits forever. This
-    /// timeout also applies to all communicators that were or will be derived from this one.
+    /// Sets how long a collective call waits for other ranks before it stops the run; `None` is forever. This applies
+    /// to all related communicators.
     pub fn give_up_after(&self, timeout: Option<Duration>) {
         self.0.end.timeout.set(timeout);
     }
@@ -177,29 +172,27 @@ impl Communicator {
         self.0.end.timeout.get()
     }
 
-    /// Sets the action that [`Communicator::abort`] runs first. A collective call that times out also aborts, and so
-    /// runs it. Only the first call of this function has an effect.
+    /// Sets the action that [`Communicator::abort`], also after a timeout, runs first; only the first call has an
+    /// effect.
     pub fn before_abort(&self, act: impl Fn() + 'static) {
         let _ = self.0.end.before_abort.set(BeforeAbort(Box::new(act)));
     }
 
-    /// Prints the reason on standard error, then terminates every rank of the run with exit code `code`. Only the
-    /// thread that owns MPI may call this function.
+    /// Prints the reason on standard error, and terminates every rank with exit code `code`; only for the thread that
+    /// owns MPI.
     ///
-    /// Aborts the world communicator, and therefore all ranks. The MPI standard does not require that aborting any
-    /// other communicator terminates all ranks, although MPI implementations do so. On any other communicator, MPICH's
-    /// `MPI_Abort` waits until the other ranks call MPI.
+    /// It aborts the world communicator: the standard does not require that others terminate all ranks, and MPICH's
+    /// `MPI_Abort` would wait there until the other ranks call MPI.
     pub fn abort(&self, code: i32, message: &str) -> ! {
         if let Some(BeforeAbort(act)) = self.0.end.before_abort.get() {
             act();
         }
         let host = ::mpi::environment::processor_name().unwrap_or_default();
-        // The message is written with one system call, so that lines from several ranks do not mix.
+        // One system call keeps lines from several ranks apart.
         let rank = self.0.end.rank.get();
         let line = format!("einsum-dist: rank {rank} on {host}: {message}\n");
         let _ = std::io::stderr().write_all(line.as_bytes());
-        // When MPICH's launcher receives the abort, it drops output that it has not forwarded yet, so the rank waits
-        // first.
+        // MPICH's launcher drops output that it has not forwarded when it receives the abort.
         std::thread::sleep(FORWARDING);
         let returned = self.session().call("MPI_Abort", || {
             // SAFETY: MPI is not finalised while a communicator lives.
@@ -220,7 +213,7 @@ unsafe fn duplicate(session: Rc<Session>, from: ffi::MPI_Comm, end: Rc<End>) -> 
     adopt(session, raw, end)
 }
 
-/// Takes ownership of a communicator that has just been created.
+/// Takes ownership of a new communicator.
 fn adopt(session: Rc<Session>, raw: ffi::MPI_Comm, end: Rc<End>) -> Result<Communicator, CommError> {
     // SAFETY: reads a constant of the MPI library.
     let errors_return = unsafe { ffi::RSMPI_ERRORS_RETURN };
@@ -243,7 +236,7 @@ impl Drop for Duplicate {
         if self.kept.get() || std::thread::panicking() || ::mpi::environment::is_finalized() {
             return;
         }
-        // A communicator that cannot be freed leaks, because a caller of `drop` could not handle the error.
+        // A caller of `drop` could not handle the error.
         // SAFETY: the handle is ours alone and live, and nothing uses it afterwards.
         let _ = self.session.call("MPI_Comm_free", || unsafe { ffi::MPI_Comm_free(&raw mut self.raw) });
     }

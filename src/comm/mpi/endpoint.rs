@@ -1,14 +1,12 @@
-//! One rank's endpoint for all transfers of an MPI program. It selects the route to each peer.
+//! One rank's endpoint for all transfers of an MPI program, which selects the route to each peer.
 //!
 //! ```text
 //! nodes 0 1 | 2 3      routes near shared, far message:   rank 0 -> 1 shared memory,   rank 0 -> 2 and 3 messages
 //! ```
 //!
-//! Invariants: Two ranks use the same route for all transfers between them, so these transfers keep their order. While
-//! MPI has no request in flight, the communication thread sleeps until a peer on its node or a worker wakes it. While
-//! MPI has requests in flight, the thread must poll, with short pauses (`pause`). A thread with a core of its own also
-//! polls while transfers through shared memory are in flight. Routes do not change after the first transfer, because
-//! transfers on different routes could overtake each other.
+//! Invariants: two ranks use one route for all their transfers, which keeps their order. Without MPI requests in
+//! flight, the communication thread sleeps until a peer on its node or a worker wakes it; otherwise it must poll, with
+//! short pauses (`pause`). With a core of its own, it also polls during transfers through shared memory.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,7 +22,7 @@ use super::{Communicator, Route, Routes};
 use crate::comm::{CommError, Completion, Waker};
 use crate::memory::{Footprint, ReadLease, WriteLease};
 
-/// One rank's endpoint. Bound to the thread that owns MPI.
+/// One rank's endpoint, bound to the thread that owns MPI.
 #[derive(Debug)]
 pub struct Endpoint {
     routes: Routes,
@@ -39,8 +37,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// Creates an endpoint whose transfers cannot match those of other endpoints. Collective over `communicator`.
     ///
-    /// Packing buffers count towards `footprint`. Windows do not, because they have a fixed size and exist once per
-    /// world.
+    /// Packing buffers count towards `footprint`, but not windows, which have a fixed size and exist once per world.
     ///
     /// # Errors
     /// If MPI fails, or some rank cannot share memory.
@@ -74,7 +71,7 @@ impl Endpoint {
             other => Err(other.to_string()),
         });
         if let Err(error) = communicator.agree_on_memory(outcome) {
-            // Either all ranks that share this memory have created it or none has, so the collective close cannot hang.
+            // All ranks or none have created this memory, so the collective close cannot hang.
             if let (CommError::NoSharedMemory(_), Ok(Some(shared))) = (&error, shared) {
                 shared.close()?;
             }
@@ -89,8 +86,8 @@ impl Endpoint {
         Ok(Endpoint { routes, node, messages, shared, rma, waker, pause })
     }
 
-    /// Frees the memory that the ranks share. Dropping an endpoint does not free this memory. Collective; waits for all
-    /// ranks. If any rank has transfers in flight, no rank frees anything.
+    /// Frees the memory that the ranks share, unlike dropping it. Collective; waits for all ranks. If any rank has
+    /// transfers in flight, nothing is freed.
     ///
     /// # Errors
     /// If MPI fails.
@@ -111,8 +108,7 @@ impl Endpoint {
         self.routes
     }
 
-    /// Returns the transport's name for reports. It contains the names of both routes if there are several nodes and
-    /// some node has several ranks.
+    /// Returns the transport's name for reports, with both routes if both occur.
     pub fn name(&self) -> String {
         let Routes { near, far } = self.routes;
         match (self.node.any_shared(), self.node.is_whole()) {
@@ -127,14 +123,13 @@ impl Endpoint {
         self.node.any_shared()
     }
 
-    /// Returns the partners for measuring routes: a rank on this node and a rank on another node. Each of these ranks
-    /// also has this rank as its partner.
+    /// Returns the mutual partners for measuring routes, one on this node and one on another.
     pub(super) fn neighbours(&self) -> [Option<usize>; 2] {
         self.node.neighbours()
     }
 
-    /// Tells the endpoint whether the thread has a core of its own. If so, the thread does not sleep while any transfer
-    /// is in flight.
+    /// Tells the endpoint whether the thread has a core of its own, and should not sleep while any transfer is in
+    /// flight.
     pub fn spin(&mut self, spin: bool) {
         self.pause = Pause::new(spin);
     }
@@ -186,7 +181,7 @@ impl Endpoint {
             Some(shared) => shared.sleep(longest, waker),
             None => waker.sleep(longest),
         };
-        // MPI does not wake the thread when a request can progress, so the thread must poll.
+        // MPI does not wake the thread when a request can progress.
         let looks = !self.messages.is_empty() || self.rma.as_ref().is_some_and(|rma| !rma.is_empty());
         if in_flight && (looks || !computing || self.pause.spins()) {
             self.pause.pause(computing, |pause| {
@@ -210,8 +205,7 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        // Other holders of the waker must not ring the bell after this point, because the bell's memory is about to be
-        // freed.
+        // The bell's memory is about to be freed.
         self.waker.rings(None);
     }
 }
@@ -221,10 +215,9 @@ impl Drop for Endpoint {
 pub struct EndpointOptions {
     /// Maximum number of bytes in one message; at most 1 GiB.
     pub chunk: usize,
-    /// Whether the calling thread has a core of its own. If so, the thread does not sleep while any transfer is in
-    /// flight.
+    /// Whether the calling thread has a core of its own, and does not sleep while any transfer is in flight.
     pub spin: bool,
-    /// The color of this rank. Ranks on one node with different colors are treated as ranks on different nodes.
+    /// This rank's color; different colors on one node count as different nodes.
     pub color: Option<usize>,
 }
 

@@ -1,8 +1,8 @@
 //! Moves bytes between two ranks as MPI messages.
 //!
-//! A transfer consists of the row-major bytes of its boxes (strided blocks of buffers), in sequence, cut into pieces of
-//! at most `MAX_MESSAGE_BYTES` bytes. The two ends map these bytes to their memory independently of each other. A
-//! single dense box is sent or received in place, and all other boxes are copied through a buffer.
+//! A transfer is the row-major bytes of its boxes (strided blocks of buffers), in sequence, in pieces of at most
+//! `MAX_MESSAGE_BYTES` bytes. Each end maps these independently to its memory; a single dense box is used in place,
+//! others through a buffer.
 //!
 //! ```text
 //! chunk 32     rank 0: one dense box, 80 bytes          rank 1: two strided boxes of 40 bytes
@@ -10,15 +10,13 @@
 //!   tag         2s       2s       2s + 1      transfer s of this pair; the odd tag is its last piece
 //! ```
 //!
-//! MPI delivers the pieces between two ranks in the order in which they were sent, and the receiver accepts any tag. If
-//! the two ends disagree about the size of a transfer, the receiver detects a wrong size or tag. It returns an error
-//! instead of waiting forever. If the ends post two transfers of equal size in different orders, this module does not
-//! detect the error.
+//! MPI delivers the pieces between two ranks in order, and the receiver accepts any tag. A wrong size or tag is an
+//! error at the receiver, which would otherwise wait forever. Transfers of equal size in different orders are not
+//! detected.
 //!
-//! Invariants: A lease (the right to access a box) lasts until its transfer is complete, or until its box has been
-//! copied to a buffer for sending. After a failure, an endpoint may be dropped with transfers in flight. It then leaks
-//! their leases, their buffers and its communicator, because MPI may still use them and cancelling is not reliable. A
-//! transfer is packed completely before its first piece is sent, so packing and sending are not pipelined.
+//! Invariants: a lease (right to access a box) lasts until its transfer is complete, or its box is packed. An endpoint
+//! dropped with transfers in flight, after a failure, leaks their leases and buffers and its communicator, because MPI
+//! may still use them and cancelling is not reliable. A transfer is packed completely before its first piece is sent.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -34,19 +32,19 @@ use crate::memory::{Aligned, Footprint, ReadLease, WriteLease};
 /// Maximum number of bytes in one message, because MPI counts are `int`.
 pub(super) const MAX_MESSAGE_BYTES: usize = 1 << 30;
 
-/// Number of transfers between two ranks before the tags repeat. MPI guarantees tags up to 32767.
+/// Transfers between two ranks before tags repeat; MPI guarantees tags up to 32767.
 const TAG_PERIOD: u64 = 1 << 14;
 
-/// One rank's end of transfers that use messages. Bound to the thread that owns MPI.
+/// One rank's end of transfers that use messages, bound to the thread that owns MPI.
 #[derive(Debug)]
 pub(super) struct Messages {
     communicator: Communicator,
     chunk: usize,
     requests: Requests,
-    /// Transfers in flight, keyed by transfer number. Each piece stores the number of its transfer.
+    /// Transfers in flight by number, which each piece stores.
     transfers: HashMap<u64, Transfer>,
     posted: u64,
-    /// Number of sends that have been posted to each rank; `received` is the number of receives posted from each rank.
+    /// Numbers of sends posted to each rank; `received` counts receives.
     sent: Vec<u64>,
     received: Vec<u64>,
     pool: Pool,
@@ -71,14 +69,13 @@ enum Memory {
     Written { _into: Vec<WriteLease> },
     /// A copy of the boxes, which is being sent.
     Packed(Aligned),
-    /// A buffer into which a transfer is being received, and the boxes into which it will be unpacked.
+    /// A buffer that is being received, and the boxes into which it will be unpacked.
     Unpacked { buffer: Aligned, into: Vec<WriteLease> },
 }
 
 impl Messages {
-    /// Creates an endpoint whose messages cannot match those of other endpoints. A message has at most `chunk` bytes;
-    /// `chunk` is at most 1 GiB and the same on every rank. Collective over the communicator. Buffers count towards
-    /// `footprint`.
+    /// Creates an endpoint whose messages cannot match those of other endpoints. A message has at most `chunk` bytes,
+    /// up to 1 GiB and the same on every rank. Collective over the communicator. Buffers count towards `footprint`.
     ///
     /// # Errors
     /// If MPI fails.
@@ -163,10 +160,10 @@ impl Messages {
         Ok(())
     }
 
-    /// Lets MPI make progress. Returns whether any message has completed.
+    /// Lets MPI make progress; returns whether any message has completed.
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let finished = self.requests.take_finished(&self.communicator)?;
-        // Process all finished pieces, so that complete transfers are released even if another transfer has failed.
+        // Processes all finished pieces, even if a transfer has failed.
         finished.iter().map(|end| self.finish(end, done)).fold(Ok(()), Result::and)?;
         Ok(!finished.is_empty())
     }
@@ -181,7 +178,7 @@ impl Messages {
         self.posted
     }
 
-    /// Records a completed piece. Completes the piece's transfer if no other piece of the transfer is open.
+    /// Records a completed piece, and completes the transfer if it was the last open one.
     fn finish(&mut self, end: &Finished, done: &mut Vec<Completion>) -> Result<(), CommError> {
         let Entry::Occupied(mut entry) = self.transfers.entry(end.piece.transfer) else { return Ok(()) };
         check(end, entry.get(), self.communicator.rank())?;
@@ -203,7 +200,7 @@ impl Messages {
                 self.pool.give_back(buffer);
             }
         }
-        // `check` has verified that every piece moved all of its bytes.
+        // `check` has verified all pieces.
         done.push(Completion { ticket, bytes: bytes as u64 });
         Ok(())
     }
@@ -218,14 +215,14 @@ impl Drop for Messages {
     }
 }
 
-/// Yields the offset and the size of each piece of a transfer in bytes, and whether it is the last piece. An empty
-/// transfer has one empty piece.
+/// Yields the offset and size of each piece of a transfer, and whether it is the last; an empty transfer has one empty
+/// piece.
 fn pieces(bytes: usize, chunk: usize) -> impl Iterator<Item = (usize, usize, bool)> {
     let count = bytes.div_ceil(chunk).max(1);
     (0..count).map(move |at| (at * chunk, chunk.min(bytes - at * chunk), at + 1 == count))
 }
 
-/// Returns the sequence number of a new transfer, and increments the count of posted transfers.
+/// Returns a new transfer's sequence number, and increments the count.
 fn next(posted: &mut u64) -> u64 {
     *posted += 1;
     *posted - 1

@@ -9,11 +9,10 @@
 //!             either             ---> rma        Rget from a window, if it is requested or found to be faster (probe)
 //! ```
 //!
-//! All types here belong to the thread that called [`Mpi::init`]. None of them is `Send`, except the types that wake
-//! that thread.
+//! All types belong to the thread that called [`Mpi::init`] and are not `Send`, except those that wake it.
 //!
-//! Invariants: every return code is checked. If blocks are sent as messages, there are no other point-to-point
-//! messages, so a tool that counts point-to-point messages measures only the traffic of blocks.
+//! Invariants: every return code is checked. Blocks as messages are the only point-to-point messages, so tools that
+//! count these measure blocks.
 
 mod box_descriptions;
 mod channel;

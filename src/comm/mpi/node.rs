@@ -18,15 +18,14 @@ pub(super) struct Node {
     pub here: usize,
     /// For each world rank, its number on this node; `None` for ranks on other nodes.
     pub members: Vec<Option<usize>>,
-    /// For each world rank, its node. Nodes are numbered in the order of their first ranks.
+    /// For each world rank, its node, numbered in the order of first ranks.
     nodes: Vec<usize>,
     /// The node of this rank.
     node: usize,
 }
 
 impl Node {
-    /// Determines the nodes of all ranks. Collective. If `color` is set, ranks with different colors are treated as
-    /// ranks on different nodes.
+    /// Determines the nodes of all ranks. Collective. If `color` is set, different colors count as different nodes.
     ///
     /// # Errors
     /// If MPI fails.
@@ -73,8 +72,7 @@ impl Node {
         self.nodes.iter().max().is_some_and(|last| last + 1 < self.nodes.len())
     }
 
-    /// Returns this rank's partners for measuring routes, one on its own node and one on another node. Each of these
-    /// ranks also has this rank as its partner.
+    /// Returns this rank's mutual partners for measuring routes, one on its own node and one on another.
     pub(super) fn neighbours(&self) -> [Option<usize>; 2] {
         let me = self.communicator.rank();
         let near = self.members.iter().position(|number| *number == Some(me ^ 1));

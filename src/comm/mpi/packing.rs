@@ -1,8 +1,7 @@
-//! Keeps buffers for packing boxes (blocks of tensors) that are not dense, and reuses them for later transfers.
+//! Keeps buffers for packing boxes that are not dense, for later transfers.
 //!
-//! Invariant: The number of buffers never exceeds the maximum number of transfers that used buffers at the same time. A
-//! run that is repeated therefore allocates no buffers after its first execution. A buffer may be larger than its
-//! transfer.
+//! Invariant: there are never more buffers than transfers that used them at the same time, so repeated runs allocate
+//! none. A buffer may be larger than its transfer.
 
 use std::sync::Arc;
 
@@ -27,15 +26,13 @@ impl Pool {
         self.peak
     }
 
-    /// Returns the smallest idle buffer with at least `bytes` bytes, or a new buffer. The content of the buffer is
-    /// arbitrary.
+    /// Returns the smallest idle buffer with at least `bytes` bytes of any content, or a new one.
     pub(super) fn take(&mut self, bytes: usize) -> Result<Aligned, OutOfMemory> {
         let by_size = |&at: &usize| self.idle[at].len();
         if let Some(at) = (0..self.idle.len()).filter(|&at| self.idle[at].len() >= bytes).min_by_key(by_size) {
             return Ok(self.idle.swap_remove(at));
         }
-        // All idle buffers are too small. The new buffer replaces the largest idle buffer; otherwise the number of
-        // buffers would grow with every new size.
+        // All are too small; the largest is replaced, so that their number does not grow with every new size.
         if let Some(at) = (0..self.idle.len()).max_by_key(by_size) {
             self.live -= self.idle.swap_remove(at).len();
         }

@@ -1,12 +1,12 @@
-//! Measures which transport is fastest on this machine, by exchanging a few blocks over every available transport.
+//! Measures which transport is fastest here, by exchanging a few blocks over each.
 //!
-//! Invariants: all ranks select the same routes, based on the slowest rank. A route that fails on any rank is neither
-//! selected nor tried again.
+//! Invariants: all ranks select the same routes, by the slowest rank; a route that fails on any rank is not tried
+//! again.
 //!
-//! Cost: about 25 milliseconds for two ranks with cores of their own, or half a second with more ranks than cores. With
-//! several nodes, the time to transfer [`BLOCKS`] over a network link is added. The cost doubles unless the first
-//! measurement selects `shared` within nodes and messages between nodes. Only a few block sizes are measured, because
-//! the planner makes the decisions that depend on the block size.
+//! Cost: about 25 milliseconds for two ranks with cores of their own, or half a second with more ranks than cores.
+//! Several nodes add the time to transfer [`BLOCKS`] over a network link. It doubles unless the first measurement
+//! selects `shared` within nodes and messages between them. A few block sizes suffice, because the planner makes the
+//! decisions that depend on them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,15 +17,13 @@ use crate::comm::{CommError, Endpoint as AnyEndpoint};
 use crate::dtype::Dtype;
 use crate::memory::{Aligned, Slot, Store};
 
-/// Block sizes in bytes, and the number of exchanges for each size.
+/// Block sizes in bytes, and exchanges for each.
 const BLOCKS: [(usize, usize); 3] = [(4 << 10, 8), (256 << 10, 6), (2 << 20, 4)];
-/// Routes in order of preference. A route is selected over the routes before it only if it is clearly faster in two
-/// measurements.
+/// Routes in order of preference; a later one must be clearly faster in two measurements.
 const CANDIDATES: [Route; 3] = [Route::Shared, Route::Message, Route::Rma];
 /// Time limit for the exchange of one block.
 const BLOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// A candidate replaces the best candidate before it only if its time is below this fraction of the best time. A
-/// smaller difference may be due to other load on the machine during one of the two measurements.
+/// A candidate replaces the best before it only below this fraction of its time, because of other load.
 const MAX_TIME_RATIO: f64 = 0.8;
 
 impl Routes {
@@ -39,13 +37,13 @@ impl Routes {
         if first == Routes::of(CANDIDATES[0]) {
             return Ok(first);
         }
-        // Other load may have disturbed one of the two measurements, so of the two selected routes, the one that is
-        // earlier in `CANDIDATES` is used.
+        // Of two selected routes, the earlier in `CANDIDATES` is used, because other load may have disturbed a
+        // measurement.
         let second = Self::measured(communicator, &mut usable)?;
         Ok(Routes { near: either(&usable, first.near, second.near), far: either(&usable, first.far, second.far) })
     }
 
-    /// Measures the usable routes, and removes the routes that fail from the list.
+    /// Measures the usable routes, and removes those that fail.
     fn measured(communicator: &Communicator, usable: &mut Vec<Route>) -> Result<Routes, CommError> {
         let mut routes = Routes::of(Route::Message);
         let mut best = [f64::INFINITY; 2];
@@ -76,13 +74,13 @@ impl Routes {
     }
 }
 
-/// Returns whichever of the two routes occurs first in `usable`, or `second` if the list contains neither.
+/// Returns the route that is first in `usable`, or `second` if neither is in it.
 fn either(usable: &[Route], first: Route, second: Route) -> Route {
     usable.iter().copied().find(|route| [first, second].contains(route)).unwrap_or(second)
 }
 
-/// Returns the number of seconds to exchange one block of each size with `peer`, which makes the same call. Returns 0
-/// if `peer` is `None`, and infinity if any exchange fails.
+/// Returns the seconds to exchange one block of each size with `peer`, which calls this too; 0 without a peer, and
+/// infinity after a failure.
 ///
 /// # Errors
 /// If a barrier across all ranks fails.
@@ -96,7 +94,7 @@ fn exchange(communicator: &Communicator, endpoint: &mut AnyEndpoint, peer: Optio
         for _ in 0..times {
             communicator.line_up()?;
             let started = Instant::now();
-            // After a failure, this rank only takes part in the barriers, so that the other ranks do not wait forever.
+            // After a failure, this rank only takes part in the barriers.
             if let Some(peer) = peer.filter(|_| f64::is_finite(all))
                 && swap(endpoint, peer, &store, bytes / 4).is_none()
             {
@@ -109,7 +107,7 @@ fn exchange(communicator: &Communicator, endpoint: &mut AnyEndpoint, peer: Optio
     Ok(if peer.is_some() { all } else { 0.0 })
 }
 
-/// Sends buffer 0 of the store, and receives into buffer 1. Returns `None` on failure.
+/// Sends buffer 0 of the store, and receives into buffer 1; `None` on failure.
 fn swap(endpoint: &mut AnyEndpoint, peer: usize, store: &Arc<Store>, elements: usize) -> Option<()> {
     let (started, mut done) = (Instant::now(), Vec::new());
     let whole = [0..1, 0..elements];

@@ -1,9 +1,8 @@
-//! Stores the MPI requests in flight, which are messages and one-sided gets. Each request moves one piece of a
-//! transfer. Requests are posted without waiting, and a single MPI call tests all of them.
+//! Stores the MPI requests in flight (messages and one-sided gets), each for one piece of a transfer, posted without
+//! waiting and tested by a single MPI call.
 //!
-//! Invariants: `handles` and `pieces` have the same order, and every handle in the list is active. Memory is passed by
-//! address, so posting is `unsafe`. The caller must keep the memory in place until the piece is finished, or forever if
-//! the piece never finishes.
+//! Invariants: `handles` and `pieces` have the same order, and all handles are active. Posting is `unsafe`, because the
+//! caller must keep the memory in place until the piece is finished, possibly forever.
 
 use std::ffi::c_int;
 
@@ -18,7 +17,7 @@ use crate::comm::CommError;
 /// The part of a transfer that one message or get moves.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece {
-    /// The number that the endpoint assigned to the transfer.
+    /// The endpoint's number of the transfer.
     pub transfer: u64,
     /// Offset of the piece in the bytes of its transfer or, for a get, in the peer's window.
     pub offset: usize,
@@ -40,7 +39,7 @@ pub(super) struct Finished {
 #[derive(Debug)]
 pub(super) enum Outcome {
     Arrived,
-    /// The message is longer than the piece that was expected. MPICH does not report the message's length.
+    /// The message is longer than the expected piece; MPICH does not report its length.
     Truncated,
     Failed(String),
 }
@@ -49,17 +48,17 @@ pub(super) enum Outcome {
 pub(super) struct Requests {
     handles: Vec<ffi::MPI_Request>,
     pieces: Vec<(Piece, Direction)>,
-    /// Outputs of the last call of `MPI_Testsome`, kept to avoid an allocation in each call.
+    /// Outputs of `MPI_Testsome`, kept to avoid allocations.
     indices: Vec<c_int>,
     statuses: Vec<ffi::MPI_Status>,
 }
 
-/// The direction of a request, which determines the information in its status.
+/// The direction of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
-    /// A send or a get, whose status contains no information.
+    /// A send or a get, without information in its status.
     Out,
-    /// A receive, whose status contains the tag and the length of the message.
+    /// A receive, whose status has the message's tag and length.
     In,
 }
 
@@ -143,7 +142,7 @@ impl Requests {
         Ok(())
     }
 
-    /// Lets MPI make progress. Removes and returns the completed requests.
+    /// Lets MPI make progress, and removes and returns the completed requests.
     pub(super) fn take_finished(&mut self, communicator: &Communicator) -> Result<Vec<Finished>, CommError> {
         if self.is_empty() {
             return Ok(Vec::new());
@@ -161,7 +160,7 @@ impl Requests {
             in_status = code == ffi::MPI_ERR_IN_STATUS as c_int;
             if in_status { 0 } else { code }
         })?;
-        // If no request is active, `ended` is MPI_UNDEFINED, which is negative.
+        // Without active requests, `ended` is MPI_UNDEFINED, which is negative.
         let ended = usize::try_from(ended).unwrap_or(0);
         let end = |(&at, status): (&c_int, &ffi::MPI_Status)| {
             let (piece, direction) = self.pieces[at as usize];

@@ -1,19 +1,17 @@
-//! Moves bytes by one-sided calls. The receiver reads from memory that the sender exposes.
+//! Moves bytes by one-sided calls, in which the receiver reads memory that the sender exposes.
 //!
 //! ```text
 //! rank 0   box of 2.5 MiB --copy--> slots 3 7 8 of its window    "slot 3, 1 MiB of 2.5" ..         "slot 3 is free" ..
 //! rank 1                                                          \--Rget--> its boxes ----------/
 //! ```
 //!
-//! An endpoint has one window, with a fixed number of slots (buffers of equal size) for each rank. The window stays in
-//! one epoch for as long as the endpoint lives. Notes (messages of [`NOTE_LEN`] numbers) announce that a slot has been
-//! filled, or that it is free again. One-sided calls only read.
+//! An endpoint has one window, in one epoch for its life, with a fixed number of slots (buffers of equal size) per
+//! rank. Notes (messages of [`NOTE_LEN`] numbers) announce filled and free slots.
 //!
-//! Invariants: The transfers from one rank to another are announced in the order in which they were posted. The oldest
-//! posted transfer receives free slots first. Other transfers may wait for this transfer, so it must not wait for their
-//! slots. A slot is written again only after its receiver has reported that it is free. An endpoint that is dropped
-//! with transfers in flight leaks the memory that MPI may still use. There are no windows over the user's tensors,
-//! because attaching and detaching them costs more than a copy.
+//! Invariants: transfers between two ranks are announced in posting order. The oldest receives free slots first,
+//! because others may wait for it. A slot is written again only after its receiver has reported it free. Dropped with
+//! transfers in flight, an endpoint leaks the memory that MPI may still use. Tensors have no windows, because attaching
+//! and detaching costs more than a copy.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -28,17 +26,15 @@ use crate::comm::{CommError, Completion};
 use crate::memory::{Aligned, Footprint, Incoming, Outgoing, ReadLease, StoreKind, WriteLease};
 
 const SLOTS: usize = 16;
-/// Maximum number of slots that one transfer may occupy.
+/// Maximum number of slots of one transfer.
 const MAX_SLOTS_PER_TRANSFER: usize = SLOTS / 4;
 /// Maximum and minimum size of a slot in bytes.
 const MAX_SLOT_BYTES: usize = 1 << 20;
 const MIN_SLOT_BYTES: usize = 64 << 10;
-/// Limit on the total number of bytes in all slots of a node. On nodes with many ranks, slots of minimum size may
-/// exceed this limit.
+/// Limit on the total bytes in all slots of a node, which slots of minimum size may exceed.
 const MAX_NODE_BYTES: usize = 128 << 20;
 
-/// Length of a note. A note contains its kind, the slot, the number of bytes in the slot, and the number of bytes in
-/// the whole transfer.
+/// Length of a note: its kind, the slot, and the bytes in the slot and in the whole transfer.
 const NOTE_LEN: usize = 4;
 type Note = [u64; NOTE_LEN];
 const FILLED: u64 = 1;
@@ -89,15 +85,14 @@ struct Send {
 #[derive(Debug, Default)]
 struct Peer {
     recvs: VecDeque<Recv>,
-    /// Announced pieces, in order, for which this rank has not started a get.
+    /// Announced pieces, in order, without a get yet.
     announcements: VecDeque<Note>,
-    /// Number of pieces of posted transfers that the peer has not announced. Negative if the peer has announced pieces
-    /// of transfers that are not posted yet.
+    /// Pieces of posted transfers that the peer has not announced, or negative for pieces announced before posting.
     awaited: isize,
-    /// Number of slots of this rank that the peer has not freed yet.
+    /// Slots of this rank that the peer has not freed yet.
     unread_slots: usize,
     awaits_note: bool,
-    /// Gets in flight, in the order in which they were started.
+    /// Gets in flight, in order.
     gets: VecDeque<Get>,
 }
 
@@ -114,21 +109,21 @@ struct Get {
 struct Recv {
     ticket: usize,
     total: usize,
-    /// Number of bytes requested so far, whether or not they have arrived.
+    /// Bytes requested so far, arrived or not.
     requested: usize,
     into: Incoming,
 }
 
 impl Rma {
-    /// Number of bytes that a rank exposes if nodes have up to `max_ranks` ranks.
+    /// Bytes that a rank exposes if nodes have up to `max_ranks` ranks.
     pub(super) fn bytes(max_ranks: usize) -> usize {
         SLOTS * slot(max_ranks)
     }
 
-    /// Creates an endpoint. `max_ranks` is the maximum number of ranks on a node. Collective.
+    /// Creates an endpoint, for nodes of up to `max_ranks` ranks. Collective.
     ///
     /// # Errors
-    /// If MPI fails on any rank, most often because shared memory is insufficient.
+    /// If MPI fails on any rank, mostly for lack of shared memory.
     pub(super) fn new(
         communicator: &Communicator,
         max_ranks: usize,
@@ -160,7 +155,7 @@ impl Rma {
         self.window.take().map_or(Ok(()), Window::close)
     }
 
-    /// Waits until the last notes, which report free slots to peers, have been sent.
+    /// Waits until the last notes of free slots have been sent.
     fn drain(&mut self) {
         while self.is_idle() && !self.requests.is_empty() && self.poll(&mut Vec::new()).is_ok() {}
     }
@@ -198,15 +193,14 @@ impl Rma {
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut any = self.progress(done)?;
         if any && self.is_idle() {
-            // The caller stops polling after the last transfer of a run. The last note of that transfer can usually be
-            // sent immediately, so this call makes progress once more.
+            // The caller stops polling after the last transfer, whose last note can usually be sent immediately.
             any |= self.progress(done)?;
         }
         self.fill_slots()?;
         Ok(any)
     }
 
-    /// Processes completed requests. Returns whether there were any.
+    /// Processes completed requests; returns whether there were any.
     fn progress(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let finished = self.requests.take_finished(&self.communicator)?;
         let any = !finished.is_empty();
@@ -283,7 +277,7 @@ impl Rma {
         self.post_note_recv(peer)
     }
 
-    /// Starts gets for the pieces that a peer has announced and for which transfers have been posted.
+    /// Starts gets for announced pieces of posted transfers.
     fn get(&mut self, peer: usize) -> Result<(), CommError> {
         let Some(window) = &self.window else { return Ok(()) };
         let theirs = &mut self.peers[peer];
@@ -337,7 +331,7 @@ impl Rma {
         Ok(())
     }
 
-    /// Posts a receive for the next note from a peer, if a note is expected.
+    /// Posts a receive for the next note expected from a peer.
     fn post_note_recv(&mut self, peer: usize) -> Result<(), CommError> {
         let theirs = &mut self.peers[peer];
         if theirs.awaits_note || (theirs.awaited <= 0 && theirs.unread_slots == 0) {
@@ -355,13 +349,13 @@ impl Rma {
 }
 
 impl Recv {
-    /// Whether all bytes have been requested. An empty transfer has one empty piece.
+    /// Whether all bytes have been requested, at least one empty piece.
     fn is_requested(&self) -> bool {
         self.requested >= self.total.max(1)
     }
 }
 
-/// Size of a slot in bytes if nodes have up to `max_ranks` ranks; the same on all ranks.
+/// Bytes of a slot if nodes have up to `max_ranks` ranks; the same on all ranks.
 fn slot(max_ranks: usize) -> usize {
     let slot = (MAX_NODE_BYTES / (SLOTS * max_ranks.max(1))).clamp(MIN_SLOT_BYTES, MAX_SLOT_BYTES);
     slot - slot % MIN_SLOT_BYTES

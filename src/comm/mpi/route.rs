@@ -33,7 +33,7 @@ impl Route {
 }
 
 impl Routes {
-    /// Uses `route` within nodes and between nodes. If `route` is [`Route::Shared`], messages are used between nodes.
+    /// Uses `route` within and between nodes, but messages between nodes instead of [`Route::Shared`].
     pub fn of(route: Route) -> Routes {
         Routes { near: route, far: if route == Route::Shared { Route::Message } else { route } }
     }

@@ -1,15 +1,12 @@
-//! Owns MPI in this process. MPI is started once, used from one thread, and finalised only after success.
+//! Owns MPI in this process: started once, used from one thread, finalised only after success.
 //!
-//! Invariants: every MPI call is made through [`Session::call`], except calls that query the state of MPI, a host name
-//! or the text of an error. `Session::call` checks the return code. In debug builds, it also checks that the caller is
-//! the thread that started the session (`MPI_THREAD_FUNNELED` allows no other). If the user's program initialised MPI,
-//! MPI is never finalised here, and the world communicator keeps its error handler. If MPI was initialised here, the
-//! world communicator returns its errors instead of terminating the program. This is needed because MPICH reports
-//! failed requests on any communicator as errors of the world communicator.
+//! Invariants: every MPI call goes through [`Session::call`], which checks the return code and, in debug builds, the
+//! thread (`MPI_THREAD_FUNNELED`), except queries of MPI's state, a host name or an error's text. If the user's program
+//! initialised MPI, it is never finalised here, and the world communicator keeps its error handler. Otherwise the world
+//! communicator returns its errors, because MPICH reports failed requests on any communicator there.
 //!
-//! MPI is deliberately not finalised on drop. A rank that fails alone, by a panic or an early return, would wait in
-//! `MPI_Finalize` for ranks that are waiting for it. If the rank exits without finalising, the launcher detects this
-//! and kills the other ranks.
+//! MPI is deliberately not finalised on drop: a rank that fails alone would wait in `MPI_Finalize` for ranks that wait
+//! for it, whereas the launcher kills the others if it just exits.
 
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -21,7 +18,7 @@ use ::mpi::ffi;
 use crate::comm::CommError;
 use crate::comm::launcher::{Launcher, LauncherKind, launchers};
 
-/// An initialised MPI library. Bound to the thread that called [`Mpi::init`].
+/// An initialised MPI library, bound to the thread that called [`Mpi::init`].
 #[derive(Debug)]
 pub struct Mpi {
     session: Rc<Session>,
@@ -30,12 +27,12 @@ pub struct Mpi {
 #[derive(Debug)]
 pub(super) struct Session {
     thread: ThreadId,
-    /// Whether this session initialised MPI and must therefore finalise MPI.
+    /// Whether this session initialised MPI and must finalise it.
     ours: bool,
 }
 
 impl Mpi {
-    /// Initialises MPI for use from the calling thread, or uses MPI as the user's program has initialised it.
+    /// Initialises MPI for the calling thread, or uses the user's initialisation.
     ///
     /// # Errors
     /// If no launcher started this process, or a launcher of a different MPI library did. If MPI supports less than
@@ -57,7 +54,7 @@ impl Mpi {
         if ours {
             session.return_errors()?;
             if let Err(error) = session.require_world(&launchers) {
-                // Every rank detects the same error, so all ranks finalise MPI.
+                // Every rank detects the same error.
                 session.finalise()?;
                 return Err(error);
             }
@@ -87,7 +84,7 @@ impl Mpi {
 }
 
 impl Session {
-    /// Makes one MPI call, from the thread that owns MPI, and checks its return code.
+    /// Makes one MPI call from the thread that owns MPI, and checks its return code.
     pub(super) fn call(&self, name: &'static str, call: impl FnOnce() -> c_int) -> Result<(), CommError> {
         debug_assert!(
             self.thread == std::thread::current().id(),
@@ -131,8 +128,7 @@ impl Session {
         })
     }
 
-    /// Refuses to run under the mpirun of a different MPI library, because every process would be a separate run with
-    /// one rank.
+    /// Refuses the mpirun of a different MPI library, under which every process would be its own run.
     fn require_world(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let mut world = 0;
         // SAFETY: MPI is initialised, the world is a valid communicator, and `world` outlives the call.
@@ -144,9 +140,9 @@ impl Session {
         }
     }
 
-    /// Refuses to run Open MPI under MPICH's own launcher (Hydra). Called before Open MPI is initialised. Each process
-    /// would be a separate run, and starting several such runs at the same time sometimes fails inside Open MPI. Other
-    /// launchers that use the same protocol may support Open MPI.
+    /// Refuses Open MPI under MPICH's own launcher (Hydra) before initialisation: each process would be its own run,
+    /// and several at the same time sometimes fail inside Open MPI. Other launchers of this protocol may support Open
+    /// MPI.
     fn refuse_hydra(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let hydra = std::env::var_os("HYDI_CONTROL_FD").is_some();
         match launchers {
@@ -170,16 +166,15 @@ impl Session {
     }
 }
 
-/// The family of MPI libraries for which this program is compiled: `Open MPI`, whose handles are pointers, or `MPICH`
-/// (also Intel MPI and MVAPICH), whose handles are integers.
+/// The MPI family of this build: `Open MPI` (handles are pointers), or `MPICH` (also Intel MPI and MVAPICH; handles are
+/// integers).
 pub fn family() -> &'static str {
     if size_of::<ffi::MPI_Comm>() == size_of::<usize>() { "Open MPI" } else { "MPICH" }
 }
 
 /// The text with which the MPI library describes itself. May be called before MPI is initialised.
 pub fn library_version() -> String {
-    // The longest text of any MPI library: if the process has loaded another library than that of the build, the call
-    // may reach the other one.
+    // The longest text of any MPI library, because another one than that of the build may answer.
     const MAX_BYTES: usize = 8192;
     const { assert!(MAX_BYTES >= ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize) };
     let mut text = [0u8; MAX_BYTES];

@@ -5,21 +5,18 @@
 //! rank 1                                  \----copy----> boxes of any shape         while rank 0 fills the next slot
 //! ```
 //!
-//! The first slot of a transfer contains the transfer's size, so the receiver can detect that it expects a different
-//! size. Each end copies between its own boxes (strided blocks of buffers) and the slots, independently of the shapes
-//! of the boxes at the other end. No other buffers are used. The sender's core and the receiver's core copy at the same
-//! time. Slots are filled with streaming stores, because the two cores may share no cache (`StoreKind`).
+//! The first slot of a transfer has its size, which the receiver checks. Each end copies only between its own boxes
+//! (strided blocks of buffers) and the slots, whatever their shapes. Both cores copy at the same time, with streaming
+//! stores, because they may share no cache (`StoreKind`).
 //!
-//! A segment is a large allocation that other processes can map. If all boxes of a transfer are in segments and the
-//! processes can read each other's segments, the transfer uses a single slot. This slot describes where the boxes are
-//! in memory. The receiver copies directly from these boxes, so there is only one copy. The receiver marks the slot as
-//! emptied after this copy. Until then, the count `copied` reports the receiver's progress to the sender.
+//! If all boxes of a transfer are in segments (large allocations that other processes can map) that the processes can
+//! read, a single slot describes where they are, and the receiver copies directly. It empties the slot afterwards, and
+//! reports progress in the count `copied`.
 //!
-//! Invariants: The transfers from one rank to another occupy their channel one after the other. The lease (access
-//! right) of a box that is copied through slots ends when its bytes have been copied. The leases of boxes that a slot
-//! describes all end together, when the last of these boxes has been copied. After a failure, an end may be dropped
-//! with transfers in flight. It then leaks the leases of boxes that it has described to other ranks. A slot is not read
-//! while it is being filled.
+//! Invariants: transfers between two ranks use their channel one after the other. The lease (access right) of a box
+//! ends when its bytes have been copied, or with that of all boxes of its description. Dropped with transfers in
+//! flight, after a failure, an end leaks the leases of boxes that it has described. A slot is not read while it is
+//! being filled.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind};
@@ -37,26 +34,24 @@ use crate::memory::{
     Aligned, ExportedView, Incoming, Outgoing, ReadLease, RemoteReader, StoreKind, WantedSegments, WriteLease,
 };
 
-/// Number of slots that are copied for a peer in each direction before the next peer is served.
+/// Number of slots copied per peer and direction before the next peer is served.
 const SLOTS_PER_TURN: usize = 2;
-/// Maximum number of bytes that are copied at a time from the sender's boxes.
+/// Maximum bytes copied at a time from the sender's boxes.
 const COPY_BYTES: usize = 512 << 10;
-/// Transfers with fewer bytes than this are copied through slots, because describing where their boxes are costs as
-/// much as copying the boxes.
+/// Smaller transfers are copied through slots, which costs as much as describing their boxes.
 const MIN_LENT_BYTES: usize = 16 << 10;
-/// Size in bytes of the sample that ranks try to read from each other.
+/// Bytes of the sample that ranks try to read from each other.
 const SAMPLE_BYTES: usize = 64 << 10;
-/// If a transfer has more bytes than this, its first bytes have left the cache before its last byte arrives.
+/// The first bytes of larger transfers have left the cache before the last arrives.
 const MAX_CACHED_BYTES: usize = 8 << 20;
-/// Maximum number of turns for each peer in one poll. A turn copies up to `SLOTS_PER_TURN` slots in each direction.
+/// Maximum turns (up to `SLOTS_PER_TURN` slots in each direction) per peer and poll.
 const TURNS_PER_POLL: usize = 4;
 
 /// One rank's end of the channels on its node.
 #[derive(Debug)]
 pub(super) struct Shared {
     rank: usize,
-    /// The id of this process. It is stored because the system call that returns it costs as much as writing the rest
-    /// of a description.
+    /// The id of this process, stored because the system call costs as much as the rest of a description.
     process: u32,
     peers: Vec<Peer>,
     /// The peers that have transfers in flight.
@@ -77,12 +72,12 @@ struct Peer {
     consumer: Consumer,
     bell: Bell,
     sends: VecDeque<Send>,
-    /// Sends whose boxes the peer reads in place, with the numbers of the slots that describe them.
+    /// Sends that the peer reads in place, with the numbers of their slots.
     lent_sends: VecDeque<(u64, Send)>,
-    /// The peer's progress count for `lent_sends`, as last read.
+    /// The last read progress count for `lent_sends`.
     copied: u64,
     recvs: VecDeque<Recv>,
-    /// Whether this rank has filled or emptied slots, or completed lent sends, since it last rang the peer's bell.
+    /// Whether this rank has filled or emptied slots, or completed lent sends, since the last ring.
     moved: bool,
 }
 
@@ -101,12 +96,12 @@ struct Recv {
     total: usize,
     into: Incoming,
     begun: bool,
-    /// Reads the peer's boxes in place; `None` unless a copy of these boxes is in progress.
+    /// Reads the peer's boxes in place, if a copy is in progress.
     reader: Option<RemoteReader>,
 }
 
 impl Shared {
-    /// Number of bytes of shared memory per rank, on a node with `ranks` ranks.
+    /// Bytes of shared memory per rank on a node with `ranks` ranks.
     pub(super) fn bytes(ranks: usize) -> usize {
         Bell::BYTES + Layout::of(ranks).segment_bytes()
     }
@@ -114,7 +109,7 @@ impl Shared {
     /// Creates this rank's end of the channels on its node. Collective over the node; `rank` is the world rank.
     ///
     /// # Errors
-    /// If MPI fails on any rank of the node, most often because shared memory is insufficient.
+    /// If MPI fails on any rank of the node, mostly for lack of shared memory.
     pub(super) fn new(node: &Node, rank: usize) -> Result<Shared, CommError> {
         let communicator = &node.communicator;
         let window = Window::shared(communicator, Self::bytes(communicator.size()))?;
@@ -187,8 +182,8 @@ impl Shared {
         }
     }
 
-    /// Copies as much as possible without waiting, with up to `TURNS_PER_POLL` turns for each peer. Returns whether any
-    /// transfer has progressed.
+    /// Copies as much as possible without waiting, up to `TURNS_PER_POLL` turns per peer; returns whether any transfer
+    /// has progressed.
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut any = false;
         for _ in 0..TURNS_PER_POLL {
@@ -202,7 +197,7 @@ impl Shared {
             }
         }
         for &peer in &self.active {
-            // Ring once for all changes, because waking a thread costs as much as copying hundreds of kilobytes.
+            // Waking a thread costs as much as copying hundreds of kilobytes, so it rings once.
             if std::mem::take(&mut self.peers[peer].moved) {
                 self.peers[peer].bell.ring();
             }
@@ -219,7 +214,7 @@ impl Shared {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // The peer may still read the lent boxes, so their leases are leaked instead of released.
+        // The peer may still read the lent boxes, so their leases leak.
         std::mem::forget(std::mem::take(&mut self.lent_sends));
     }
 }
@@ -235,8 +230,8 @@ impl Peer {
             || self.lent_sends.front().is_some_and(|(slot, _)| self.producer.is_emptied(*slot))
     }
 
-    /// Copies up to `SLOTS_PER_TURN` slots in each direction, and completes lent transfers, whose boxes the peer has
-    /// read in place. Returns whether any transfer has progressed.
+    /// Copies up to `SLOTS_PER_TURN` slots in each direction, and completes lent transfers; returns whether any has
+    /// progressed.
     fn turn(&mut self, rank: usize, mapped: &mut Mapped, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut moved = false;
         for _ in 0..SLOTS_PER_TURN {
@@ -248,7 +243,7 @@ impl Peer {
         Ok(moved | self.peer_advances())
     }
 
-    /// Whether the peer has copied more of the boxes that are lent to it since the last call.
+    /// Whether the peer has copied more of the lent boxes since the last call.
     fn peer_advances(&mut self) -> bool {
         let copied = self.producer.copied();
         std::mem::replace(&mut self.copied, copied) != copied
@@ -356,18 +351,16 @@ fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
     here.map(peer).collect()
 }
 
-/// Checks whether all ranks of a node can read each other's segments. If so, large buffers are allocated as segments
-/// from now on. Collective.
+/// Checks whether all ranks of a node can read each other's segments. If so, large buffers become segments. Collective.
 fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     if node.size() < 2 {
         return Ok(None);
     }
     let wanted = WantedSegments::default();
-    // A rank that cannot allocate the sample sends an empty description, which no rank can read.
+    // Without a sample, a rank sends an empty description, which none can read.
     let mut sample = Aligned::zeroed(SAMPLE_BYTES, &Default::default()).ok();
     let process = std::process::id();
-    // The token identifies this process. A process with the same id in another namespace is very unlikely to have the
-    // same token.
+    // The token identifies this process even if another namespace has its id.
     let address = sample.as_ref().map_or(0, |sample| sample.as_ptr() as u64);
     let token = [u64::from(process), address, node.rank() as u64].map(u64::to_ne_bytes).concat();
     if let Some(sample) = &mut sample {
@@ -391,7 +384,7 @@ fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     };
     let failed = u64::from(!all.iter().all(read));
     let well = node.all_reduce(Reduce::Max, &[failed])? == [0];
-    // The sample must live until all ranks have read it, which the reduction above ensures.
+    // The reduction above ensures that all ranks have read it.
     drop(sample);
     Ok(well.then_some(wanted))
 }

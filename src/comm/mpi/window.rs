@@ -1,10 +1,9 @@
-//! Allocates MPI windows. Other ranks access the memory in a window by loads and stores on the same node, or by
-//! one-sided calls from any node.
+//! Allocates MPI windows. Other ranks access a window by loads and stores on the same node, or by one-sided calls.
 //!
 //! Invariants: A window exists on all ranks or on none. From allocation until `close`, every rank has one access epoch
-//! open to all ranks. The initial content of a window is arbitrary. A window that is dropped stays allocated forever,
-//! because other ranks may still use it. Freeing it would wait for all ranks, and a rank that fails alone must not
-//! wait. There are no windows over tensors, because tensors are allocated and freed too often.
+//! open to all ranks. The initial content of a window is arbitrary. A dropped window stays allocated forever, because
+//! freeing it would wait for all ranks, even after a failure of one. Tensors have no windows, because they are
+//! allocated and freed too often.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
@@ -23,22 +22,21 @@ pub(super) struct Window {
     bytes: usize,
 }
 
-/// The directory in which Open MPI and MPICH place memory that the ranks of a node share. Both libraries may allocate
-/// more than is available there, in which case SIGBUS kills the program when it touches the excess.
+/// The directory of Open MPI's and MPICH's shared memory, which both may exceed; SIGBUS then kills the program.
 #[cfg(target_os = "linux")]
 const SHM_DIRECTORY: &str = "/dev/shm";
-/// Number of bytes per rank that are left free in this directory for MPI itself.
+/// Bytes per rank left free there for MPI itself.
 #[cfg(target_os = "linux")]
 const SPARE_BYTES: u64 = 1 << 20;
 
-/// Checks that this node has room for windows with `bytes` bytes for each of its ranks; otherwise returns the reason.
-/// If the free space cannot be determined, the check passes. The system reports memory as free until it is touched. Two
-/// runs that start at the same time with little free space can therefore still be killed by SIGBUS.
+/// Checks that this node has room for windows of `bytes` bytes per rank, or returns the reason; passes if the free
+/// space is unknown. Memory is free until touched, so two runs that start at the same time can still be killed by
+/// SIGBUS.
 #[cfg(target_os = "linux")]
 pub(super) fn check_space(ranks: usize, bytes: usize) -> Result<(), String> {
     let Some(place) = rustix::fs::statvfs(SHM_DIRECTORY).ok().filter(|place| place.f_blocks > 0) else { return Ok(()) };
     let (free, needed) = (place.f_bavail * place.f_frsize, ranks as u64 * (bytes as u64 + SPARE_BYTES));
-    // The window of a single rank is private memory.
+    // A single rank's window is private memory.
     match bytes == 0 || ranks < 2 || needed <= free {
         true => Ok(()),
         false => Err(format!("{ranks} ranks need {needed} bytes in {SHM_DIRECTORY}, which has {free}")),
@@ -110,8 +108,7 @@ impl Window {
         self.own
     }
 
-    /// Returns the address at which this process maps the segment of a rank of the node. The window must be a shared
-    /// window.
+    /// Returns the address of the segment of a rank of the node, in a shared window.
     ///
     /// # Errors
     /// If MPI fails.
@@ -131,8 +128,7 @@ impl Window {
         })
     }
 
-    /// Makes this rank's stores to its segment visible to other ranks' one-sided calls, and other ranks' stores visible
-    /// to this rank.
+    /// Makes stores to this rank's segment visible to one-sided calls, and other ranks' stores visible to this rank.
     ///
     /// # Errors
     /// If MPI fails.
@@ -145,7 +141,7 @@ impl Window {
         self.raw
     }
 
-    /// Frees the window. Collective. Waits for all ranks, none of which may use the window any more.
+    /// Frees the window, which no rank may use any more. Collective; waits for all ranks.
     ///
     /// # Errors
     /// If MPI fails.

@@ -1,10 +1,9 @@
 //! Moves blocks between an `.npy` file and dense C-order memory.
 //!
-//! Only the bytes in the block are accessed, with one exception. A block consists of contiguous runs of bytes in the
-//! file. Gaps of at most a page between these runs are read too. The system reads the page anyway, and a separate
-//! system call for each run would cost more. If this process is the only writer, it writes such gaps back unchanged;
-//! otherwise nothing outside the block is written. In addition to the caller's block, at most [`BUFFER`] bytes of
-//! memory are used. A walk (module `walk`) repeats a run along axes; the positions along an axis are its places.
+//! Only the block's bytes are accessed, in contiguous runs, except for reading gaps of at most a page, which the system
+//! reads anyway, to save system calls. A process that is the only writer writes such gaps back; otherwise nothing
+//! outside the block is written. Besides the caller's block, at most [`BUFFER`] bytes of memory are used. A walk
+//! (module `walk`) repeats a run along axes; the positions along an axis are its places.
 
 use super::walk::{Axis, Walk, visit};
 use super::{NpyError, NpyHeader};
@@ -15,15 +14,13 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Maximum size in bytes of the buffer in which elements of a file in Fortran order are rearranged. The buffer fits
-/// into a core's private cache.
+/// Maximum bytes of the buffer in which Fortran order is rearranged, within a core's private cache.
 const BUFFER: u64 = 256 << 10;
 
-/// Maximum size in bytes of a gap between runs that is accessed together with the runs, because this costs less than
-/// another system call.
+/// Maximum bytes of a gap that is accessed with the runs around it to save a system call.
 const MAX_READ_GAP: u64 = 4096;
 
-/// Minimum size in bytes of a run that is read or written with its own system call, without a copy through the buffer.
+/// Minimum bytes of a run that is accessed with its own system call, without the buffer.
 const MIN_LONG_RUN: usize = 32 << 10;
 
 /// Reads a block into dense C-order memory of exactly the block's size.
@@ -59,8 +56,7 @@ pub fn write_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], fro
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
     Several,
-    /// This process is the only writer. Short gaps are read and written back if a separate call for each run would cost
-    /// more. The file must be open for reading and writing.
+    /// This process is the only writer, and may read short gaps and write them back; the file must be open for both.
     One,
 }
 
@@ -90,13 +86,13 @@ pub(super) fn write_to(
     })
 }
 
-/// Checks that the caller's block is inside the array and has `bytes` bytes. Returns the walk over the block's runs in
-/// the file, or `None` if the block is empty.
+/// Checks that the caller's block is inside the array and has `bytes` bytes; returns the walk over its runs, or `None`
+/// if it is empty.
 fn plan(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], bytes: usize) -> Result<Option<Walk>, NpyError> {
     header.file_bytes().ok_or_else(|| header.too_large(path))?;
     let inside = ranges.len() == header.shape.len()
         && ranges.iter().zip(&header.shape).all(|(range, &extent)| range.start <= range.end && range.end <= extent);
-    // The product of nonempty ranges cannot overflow, because it is at most the product of the extents.
+    // The product of nonempty ranges is at most that of the extents.
     let empty = ranges.iter().any(Range::is_empty);
     let want =
         if empty || !inside { 0 } else { ranges.iter().map(Range::len).product::<usize>() * header.dtype.size() };
@@ -112,9 +108,8 @@ fn plan(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], bytes: usize) 
     Ok((!empty).then(|| Walk::new(header, ranges)))
 }
 
-/// Cuts the walk into slabs (groups of runs that are accessed together) and calls `each(file offset, memory offset,
-/// axes)` for each slab. A slab contains all places of the `inner` fastest axes, and at most `places` places of the
-/// next axis.
+/// Cuts the walk into slabs (runs accessed together: all places of the `inner` fastest axes, and at most `places` of
+/// the next), and calls `each(file offset, memory offset, axes)`.
 fn slabs(
     walk: &Walk,
     inner: usize,
@@ -137,8 +132,8 @@ fn span(walk: &Walk, axes: &[Axis]) -> usize {
     axes.iter().fold(walk.run, |span, axis| span + axis.file as usize * (axis.places - 1))
 }
 
-/// Calls `each(offset in the buffer, offset in memory, number of bytes)` for every run in a slab. Runs are visited in
-/// memory order, because the buffer is in cache but the block may not be.
+/// Calls `each(offset in the buffer, offset in memory, number of bytes)` for every run of a slab, in memory order,
+/// because only the buffer is surely in cache.
 fn copy(run: usize, axes: &[Axis], mut each: impl FnMut(usize, usize, usize)) {
     let mut axes = axes.to_vec();
     axes.sort_by_key(|axis| axis.memory);
@@ -149,7 +144,7 @@ fn copy(run: usize, axes: &[Axis], mut each: impl FnMut(usize, usize, usize)) {
     let done: Result<(), Infallible> = visit(outer, 0, 0, &mut |buffer, memory| {
         for place in 0..first.places {
             let (buffer, memory) = (buffer as usize + first.file as usize * place, memory + first.memory * place);
-            // If the number of bytes is a constant, the copy compiles to a move instruction instead of a call.
+            // Copies of constant length compile to a move instruction.
             match run {
                 4 => each(buffer, memory, 4),
                 8 => each(buffer, memory, 8),

@@ -1,9 +1,8 @@
 //! Parses element types as NumPy spells them, such as `<f8`, `=f8`, `f8`, `d` and `float64`.
 //!
-//! Guarantee: For every spelling that is accepted here, NumPy 2's `dtype()` returns the same type. The type can be a
-//! supported type, a numeric type that NumPy can convert to a supported type, or a non-numeric type. Types with fields
-//! or subarrays are not parsed, and neither are unusual spellings such as `1f8`, `(1,)f8` and `f+8`. Their result is
-//! `None`, like that of spellings that NumPy rejects.
+//! Guarantee: For every spelling that is accepted here, NumPy 2's `dtype()` returns the same type. This can be a
+//! supported type, a numeric type that converts to one, or a non-numeric type. Fields, subarrays, and unusual spellings
+//! such as `1f8`, `(1,)f8` and `f+8` give `None`, like spellings that NumPy rejects.
 
 use crate::dtype::Dtype;
 
@@ -116,7 +115,7 @@ fn letter_and_size(text: &str) -> Option<(char, u64)> {
 
 /// Parses the name of a type, such as `float64`.
 fn word(text: &str) -> Option<(char, u64)> {
-    // Names of Python types. NumPy's own types with these names end in an underscore.
+    // NumPy's own types with these names end in an underscore.
     const PYTHON_TYPES: [&str; 5] = ["bool", "int", "str", "bytes", "object"];
     let text = text.strip_suffix('_').filter(|name| PYTHON_TYPES.contains(name)).unwrap_or(text);
     Some(match text {

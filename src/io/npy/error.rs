@@ -45,8 +45,7 @@ pub enum NpyError {
     #[error("{}: has a damaged .npy header: {problem}", display_path(path))]
     Header { path: PathBuf, problem: String },
 
-    /// The elements are numbers of an unsupported type. The message shows how to convert them with NumPy and save them
-    /// in another file.
+    /// The elements are numbers of an unsupported type. The message shows the conversion with NumPy.
     #[error("{}: holds {found}; convert it: np.save({}, np.load({}).astype(np.{to})){}",
         display_path(path), python(saved), python(path), noted(*loss))]
     Convert { path: PathBuf, found: Box<str>, to: Dtype, saved: Box<Path>, loss: Option<&'static str> },

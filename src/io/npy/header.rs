@@ -1,7 +1,7 @@
 //! Reads the header of an `.npy` file as NumPy does, checks it against the file's length, and writes headers.
 //!
-//! Guarantees: Sizes in a header are checked before memory is allocated for them. A message that suggests a conversion
-//! never suggests overwriting an existing file.
+//! Guarantees: sizes in a header are checked before memory is allocated, and no message suggests overwriting an
+//! existing file.
 
 use super::NpyError;
 use super::descr::Elements;
@@ -13,8 +13,8 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Maximum size in bytes of the text of a header. This bounds the amount of memory that a damaged length field in a
-/// file can request. Headers of numeric arrays are shorter. By default, NumPy reads at most 10,000 characters.
+/// Maximum bytes of a header's text, against damaged length fields; those of numeric arrays are shorter, and NumPy
+/// reads at most 10,000 characters by default.
 const MAX_TEXT: usize = 1 << 16;
 
 /// The content of an `.npy` file's header.
@@ -45,15 +45,13 @@ impl NpyHeader {
     }
 }
 
-/// Reads the header, and checks that the element type is in [`Dtype`] and that the file is at least as long as its
-/// shape requires.
+/// Reads the header, and checks the element type and the file's length.
 ///
 /// # Errors
 /// If `path` is not a regular file, or if NumPy would not read the file as an array of a type in [`Dtype`].
 pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     let found = fs::metadata(path).map_err(NpyError::io(path, "open"))?;
-    // Directories and special files are rejected before they are opened. A directory can be opened but not read, and
-    // opening a pipe would block until the pipe has a writer.
+    // A directory can be opened but not read, and opening a pipe would block.
     if found.is_dir() {
         return Err(FileError::IsDirectory { path: path.to_path_buf() }.into());
     }
@@ -63,8 +61,8 @@ pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     read_header_from(path, File::open(path).map_err(NpyError::io(path, "open"))?, found.len())
 }
 
-/// Reads the header from the first bytes of a file of `length` bytes. `path` is used only in messages. Cost: O(length
-/// of the header), which is bounded.
+/// Reads the header from the first bytes of a file of `length` bytes; `path` is for messages. Cost: O(length of the
+/// header), which is bounded.
 ///
 /// # Errors
 /// The same as for [`read_header`].
@@ -85,8 +83,7 @@ pub fn read_header_from(path: &Path, file: impl Read, length: u64) -> Result<Npy
     Ok(header)
 }
 
-/// Creates or truncates the file, writes the header of a C-order array, and extends the file to its final length.
-/// Elements are zero until they are written.
+/// Creates or truncates the file, with the header of a C-order array and zeros up to its final length.
 pub fn create(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<NpyHeader, NpyError> {
     let (text, header) = compose(path, dtype, shape)?;
     let file = File::create(path).map_err(NpyError::io(path, "create"))?;
@@ -164,7 +161,7 @@ fn read_text(path: &Path, mut file: impl Read, length: u64) -> Result<(String, u
     Ok((text, total as u64))
 }
 
-/// The entries of the dictionary in a header. The element type has not been checked yet.
+/// The entries of a header's dictionary, with an unchecked element type.
 struct Dictionary {
     descr: Literal,
     fortran: bool,
@@ -202,8 +199,8 @@ impl Dictionary {
 
 const NO_SHAPE: &str = "its shape is not a tuple of extents";
 
-/// Total size of the elements in bytes, or `None` on overflow. As in NumPy, the product of the nonzero extents must not
-/// overflow even if another extent is 0, because strides must be representable too.
+/// Total size of the elements in bytes, or `None` on overflow. As in NumPy, nonzero extents must not overflow even
+/// beside an extent of 0, because strides must be representable too.
 fn data_bytes(shape: &[u64], size: u64) -> Option<u64> {
     let bytes = shape.iter().filter(|&&n| n > 0).try_fold(size, |product, &n| product.checked_mul(n))?;
     Some(if shape.contains(&0) { 0 } else { bytes })
@@ -255,8 +252,7 @@ fn structured(path: &Path, fields: &[Literal]) -> NpyError {
     }
 }
 
-/// Returns an unused path in the directory of `path`. An error message suggests this path as the output of a NumPy
-/// command.
+/// Returns an unused path in the directory of `path`, for a NumPy command in a message.
 fn unused(path: &Path, what: &str) -> PathBuf {
     let mut stem = path.file_stem().unwrap_or_default().to_owned();
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };

@@ -1,17 +1,15 @@
 //! Parses the kinds of Python literals that occur in headers of `.npy` files.
 //!
-//! NumPy parses a header with `ast.literal_eval`, after removing the suffix `L` from Python 2 integers. This module
-//! therefore parses strings, integers, `True`, `False`, `None`, tuples, lists and dictionaries. Strings may have the
-//! prefix `u`, and adjacent strings are joined. White space, line ends and comments may separate tokens. Parsing costs
-//! O(length of the text), and nesting deeper than [`MAX_DEPTH`] is an error. Therefore no text takes excessive time or
-//! overflows the stack. The parser in npyz is not used, because it reads nested brackets twice per level, which takes
-//! exponential time. Floats, bytes, sets, raw strings, octal escapes and continued lines are not parsed, because no
-//! header contains them.
+//! NumPy uses `ast.literal_eval` without the suffix `L` of Python 2, so this module parses strings, integers, `True`,
+//! `False`, `None`, tuples, lists and dictionaries. Strings may have the prefix `u` and are joined if adjacent; white
+//! space, line ends and comments separate tokens. Cost: O(length of the text), with an error for nesting deeper than
+//! [`MAX_DEPTH`], so no text overflows the stack. The parser in npyz is not used, because it takes exponential time for
+//! nested brackets. Other literals occur in no header.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Maximum nesting depth. No valid header reaches it.
+/// Maximum nesting depth, beyond any valid header.
 const MAX_DEPTH: usize = 32;
 
 /// A Python value.
@@ -47,7 +45,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Skips white space, line ends and comments. Returns the first character of the next token.
+    /// Skips white space, line ends and comments, and returns the next character.
     fn next_token(&mut self) -> Option<char> {
         loop {
             match self.rest.peek()? {
@@ -82,7 +80,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the items between brackets. Also returns whether there is at least one comma.
+    /// Reads the items between brackets, and whether there is a comma.
     fn items(&mut self, close: char, depth: usize) -> Result<(Vec<Literal>, bool), String> {
         self.rest.next();
         let (mut items, mut commas) = (Vec::new(), false);
@@ -114,8 +112,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips a comma and returns true, or returns false if the closing bracket `close` follows. Any other character is
-    /// an error.
+    /// Skips a comma and returns true, or returns false before the bracket `close`; others are an error.
     fn comma_or(&mut self, close: char) -> Result<bool, String> {
         match self.next_token() {
             Some(',') => {
@@ -166,7 +163,7 @@ impl Reader<'_> {
             let digit = self.rest.next().and_then(|c| c.to_digit(16)).ok_or("an escape sequence is not complete")?;
             code = (code << 4) | digit;
         }
-        // A lone surrogate is a character in Python but not in Rust, so it is replaced.
+        // Rust has no lone surrogates, unlike Python.
         Ok(char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 

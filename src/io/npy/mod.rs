@@ -1,10 +1,9 @@
 //! Reads and writes NumPy's `.npy` files block by block.
 //!
-//! A file is read with [`read_header`] and [`read_block`], and written as a [`PendingFile`] that is renamed to its
-//! final name only when it is complete. A file whose header is accepted is long enough for its shape, and every offset
-//! is computed with 64 bits. Element types are not converted, but the error message gives the NumPy command for the
-//! conversion. `.npz` archives are not supported. Files are not memory-mapped, because SIGBUS would kill the process if
-//! another process truncated a mapped file.
+//! A file is read with [`read_header`] and [`read_block`], and written as a [`PendingFile`], which is renamed when
+//! complete. A file with an accepted header is long enough for its shape, and offsets have 64 bits. Element types are
+//! not converted, but the error has the NumPy command for it. `.npz` archives are not supported. Files are not
+//! memory-mapped, because SIGBUS would kill the process if another one truncated a file.
 
 mod block;
 mod descr;

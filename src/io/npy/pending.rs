@@ -1,8 +1,8 @@
-//! Writes an `.npy` file that appears either complete or not at all. Until the file is complete, it is a [`Temporary`].
+//! Writes an `.npy` file that appears either complete or not at all; before, it is a [`Temporary`].
 //!
-//! One process creates the [`PendingFile`], and the other processes open it. Each process writes its blocks and
-//! flushes. After all processes have agreed that they succeeded, the creator commits. The callers are responsible for
-//! this agreement. If the creator fails or unwinds, the file is removed.
+//! One process creates the [`PendingFile`], others open it, each writes its blocks and flushes, and after all have
+//! agreed on their success, which is up to the callers, the creator commits. If the creator fails or unwinds, the file
+//! is removed.
 
 use super::block::{self, Writers};
 use super::{NpyError, NpyHeader, header, read_header};
@@ -19,7 +19,7 @@ pub struct PendingFile {
 }
 
 impl PendingFile {
-    /// Creates the temporary file with its final length. The tag distinguishes this run from all other runs.
+    /// Creates the temporary file with its final length and a tag for this run.
     pub fn create(target: &Path, tag: &str, dtype: Dtype, shape: &[usize]) -> Result<PendingFile, NpyError> {
         let (text, header) = header::compose(target, dtype, shape)?;
         let temporary = Temporary::create(target, tag)?;
@@ -48,8 +48,7 @@ impl PendingFile {
         self.write(ranges, from, Writers::Several)
     }
 
-    /// Like [`PendingFile::write_block`], but faster for the creator if the block consists of many short runs. No other
-    /// process may write at the same time.
+    /// Like [`PendingFile::write_block`], but faster for many short runs, if no other process writes at the same time.
     pub fn write_block_alone(&self, ranges: &[Range<usize>], from: &[u8]) -> Result<(), NpyError> {
         self.write(ranges, from, if self.temporary.is_creator() { Writers::One } else { Writers::Several })
     }
@@ -58,20 +57,19 @@ impl PendingFile {
         block::write_to(self.temporary.path(), self.temporary.file(), &self.header, ranges, from, writers)
     }
 
-    /// Waits until the system has stored all written data. A full disk or an exceeded quota may be reported only here.
-    /// Every process must call this before it reports success to the other processes.
+    /// Waits until the system has stored all written data. A full disk or quota may be reported only here, so every
+    /// process must call this before it reports success.
     pub fn flush(&self) -> Result<(), NpyError> {
         Ok(self.temporary.flush()?)
     }
 
-    /// Renames the file to its target and replaces any existing file. Must be called by only one process, after all
-    /// processes have flushed.
+    /// Renames the file over its target; for one process, after all have flushed.
     pub fn commit(self) -> Result<(), NpyError> {
         Ok(self.temporary.commit()?)
     }
 }
 
-/// Checks, before any work is done, whether an output of this name can be created. No file is left behind.
+/// Checks in advance whether an output of this name can be created, and leaves no file behind.
 pub fn check_writable(path: &Path) -> Result<(), NpyError> {
     output::examine(path)?;
     Ok(())

@@ -1,9 +1,7 @@
-//! Determines the order in which the bytes of a block are visited. This module only computes offsets and accesses no
-//! file.
+//! Determines the order in which the bytes of a block are visited. This module only computes offsets.
 //!
-//! A block consists of runs of bytes, each contiguous in both the file and memory. The runs have the same length and
-//! are repeated along axes; the positions along an axis are its places. Invariants: The axes are ordered from the
-//! fastest to the slowest in the file. Each axis has at least two places. No two consecutive axes can be merged.
+//! A block is runs of bytes, contiguous in both file and memory, of the same length, repeated along axes with places.
+//! Invariants: axes go from the fastest to the slowest in the file, have at least two places, and cannot be merged.
 
 use super::NpyHeader;
 use std::ops::Range;
@@ -23,7 +21,7 @@ pub(super) struct Axis {
 pub(super) struct Walk {
     /// Offset of the first byte in the file.
     pub start: u64,
-    /// Number of bytes that are contiguous in both the file and memory.
+    /// Bytes that are contiguous in both the file and memory.
     pub run: usize,
     pub axes: Vec<Axis>,
 }
@@ -64,15 +62,13 @@ impl Walk {
         }
     }
 
-    /// Number of bytes, including gaps, that the run spans in the file when it is repeated along the `inner` fastest
-    /// axes.
+    /// Bytes in the file, with gaps, of the run repeated along the `inner` fastest axes.
     fn span(&self, inner: usize) -> u64 {
         self.axes[..inner].iter().fold(self.run as u64, |span, axis| span + axis.file * (axis.places as u64 - 1))
     }
 
-    /// Returns the largest part of the walk that fits into a buffer of `most` bytes and contains no gap larger than
-    /// `gap` bytes. The part is specified by the number of complete inner axes and the number of places of the next
-    /// axis. The result `(0, 1)` is a single run.
+    /// Returns the largest part without gaps above `gap` bytes that fits into `most` bytes: the number of complete
+    /// inner axes, and of places of the next; `(0, 1)` is a single run.
     pub fn slab(&self, gap: u64, most: u64) -> (usize, usize) {
         for (inner, axis) in self.axes.iter().enumerate() {
             let span = self.span(inner);
@@ -88,8 +84,7 @@ impl Walk {
     }
 }
 
-/// Calls `each(file offset, memory offset)` for all combinations of places of the axes. The slowest axis is the
-/// outermost loop.
+/// Calls `each(file offset, memory offset)` for all combinations of places, the slowest axis outermost.
 pub(super) fn visit<E>(
     axes: &[Axis],
     file: u64,

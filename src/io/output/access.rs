@@ -1,9 +1,8 @@
 //! Copies the access rights of a file to the new file that replaces it.
 //!
-//! Guarantee: The new file never allows an access that the old file did not allow. The new file is given the old file's
-//! mode and access control list and, if the system allows it, the old file's owner. The group bits in the mode of a
-//! file with an access control list are the mask of the list, not the rights of the group. Other extended attributes
-//! and non-POSIX access control lists are not copied.
+//! Guarantee: the new file, with the old mode, access control list and, if allowed, owner, never allows an access that
+//! the old file did not. With a list, the group bits of the mode are its mask, not the rights of the group. Other
+//! extended attributes and non-POSIX lists are not copied.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::Result;
@@ -40,22 +39,21 @@ impl Access {
     /// If the mode cannot be set.
     pub fn give(&self, file: &File) -> Result<()> {
         let (user, group) = (self.found.uid(), self.found.gid());
-        // The owner is set before the mode, because `fchown` clears the set-user-ID and set-group-ID bits. `examine`
-        // reports in advance whether the owner can be set.
+        // `fchown` clears the set-user-ID and set-group-ID bits of the mode. `examine` reports in advance whether it
+        // works.
         let kept = fchown(file, Some(user), Some(group)).is_ok();
         if !kept {
             let _ = fchown(file, None, Some(group));
         }
         let mode = self.found.mode() & if kept { 0o7777 } else { 0o777 };
-        // The new file may have inherited a list from its directory even if the old file has no list.
+        // The new file may have inherited a list from its directory.
         drop_list(file);
         match &self.list {
             None => file.set_permissions(Permissions::from_mode(mode)),
             Some(list) => {
                 file.set_permissions(Permissions::from_mode(mode & !GROUP))?;
                 if let List::Known(list) = list {
-                    // Setting the list also sets the group bits. If setting the list fails, the group has fewer rights
-                    // than before, never more.
+                    // This also sets the group bits; on failure, the group has fewer rights than before.
                     set_list(file, list);
                 }
                 Ok(())
@@ -91,7 +89,7 @@ fn set_list(file: &File, list: &[u8]) {
 
 #[cfg(target_os = "linux")]
 fn drop_list(file: &File) {
-    // For most files the call fails because they have no list, which is harmless.
+    // Most files have no list, so this fails harmlessly.
     let _ = rustix::fs::fremovexattr(file, NAME);
 }
 

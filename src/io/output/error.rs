@@ -46,8 +46,7 @@ impl FileError {
     }
 }
 
-/// Formats a path for messages. Control characters are escaped, so the path is a single line and cannot control a
-/// terminal.
+/// Formats a path for messages on a single line, with escaped control characters.
 pub fn display_path(path: &Path) -> impl Display {
     let name = path.display().to_string();
     if !name.contains(char::is_control) {
@@ -56,7 +55,7 @@ pub fn display_path(path: &Path) -> impl Display {
     name.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
 }
 
-/// The operating system's error text without the error number, which does not help the user.
+/// The operating system's error text without the error number.
 pub fn without_code(cause: &std::io::Error) -> String {
     let text = cause.to_string();
     match text.find(" (os error") {

@@ -1,8 +1,7 @@
 //! Identifies the file that a path refers to, regardless of how the path is spelled.
 //!
-//! Invariant: Paths to the same file have equal identities. This includes hard links, symbolic links, different paths
-//! to the same directory, and files that do not exist yet. There is one exception. On a file system that ignores case,
-//! two paths that differ only in case have different identities if the file does not exist yet.
+//! Invariant: paths to the same file have equal identities, whatever their links and spellings and even if the file
+//! does not exist yet, except for paths to a missing file that differ only in case, on a file system that ignores it.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -32,8 +31,7 @@ impl Identity {
         Some(Identity::Place(directory.dev(), directory.ino(), target.file_name()?.to_owned()))
     }
 
-    /// The identity of an open regular file. Returns `None` for other files, because two writers may share a terminal
-    /// or a pipe.
+    /// The identity of an open regular file; `None` for others, which two writers may share.
     pub fn of_open(file: impl AsFd) -> Option<Identity> {
         let owned = file.as_fd().try_clone_to_owned().ok()?;
         let found = fs::File::from(owned).metadata().ok()?;

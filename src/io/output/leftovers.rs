@@ -1,8 +1,7 @@
-//! Finds temporary files that killed runs have left behind, and removes them. Temporary files are recognised by their
-//! names. A running process locks its temporary files, so these files are kept.
+//! Finds temporary files of killed runs by their names, and removes them, except those that a running process has
+//! locked.
 //!
-//! Guarantee: A file is removed only while this process holds its lock, so no other process is writing the file. On
-//! file systems without locks, the files are not removed but reported to the user.
+//! Guarantee: a file is removed only under its lock; on file systems without locks, it is reported to the user.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions, TryLockError};
@@ -22,12 +21,12 @@ use super::names::{is_temporary, stems};
 pub struct Leftover {
     /// The temporary file.
     pub path: PathBuf,
-    /// Whether another process has locked the file, which means that this other process is writing the file. If false,
-    /// the file could not be opened, locked or removed.
+    /// Whether another process has locked the file, and is writing it; otherwise it could not be opened, locked or
+    /// removed.
     pub alive: bool,
 }
 
-/// Whether [`remove_leftovers`] for `target` would remove the file at `path`, or a file that is written there later.
+/// Whether [`remove_leftovers`] for `target` would remove the file at `path`, now or later.
 pub fn would_be_removed(target: &Path, path: &Path) -> bool {
     let here = |path: &Path| fs::metadata(directory(path)).ok().map(|found| Identity::of_file(&found));
     let (Ok(target), Ok(followed)) = (followed(target), followed(path)) else { return false };
@@ -54,14 +53,13 @@ fn leftovers(target: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| target.with_file_name(name)).collect()
 }
 
-/// Removes the temporary files for an output that killed runs have left behind. Returns the files that could not be
-/// removed. Cost: O(files in the directory).
+/// Removes the temporary files of killed runs for an output; returns those that remain. Cost: O(files in the
+/// directory).
 pub fn remove_leftovers(target: &Path) -> Vec<Leftover> {
     leftovers(target).into_iter().filter_map(|path| remove(&path).map(|alive| Leftover { path, alive })).collect()
 }
 
-/// Removes a leftover to free its name. If another process has locked the file, perhaps to remove it too, the file is
-/// kept. Returns whether the name is free.
+/// Removes a leftover to free its name, unless another process has locked it; returns whether the name is free.
 ///
 /// # Errors
 /// If the file cannot be removed.
@@ -76,8 +74,7 @@ pub(super) fn remove_one(path: &Path) -> Result<bool, FileError> {
     }
 }
 
-/// Removes a file that no process has locked. Returns `None` if nothing is left to remove. Otherwise, returns whether
-/// another process has locked the file.
+/// Removes a file that no process has locked; returns whether one has, or `None` if nothing is left to remove.
 fn remove(path: &Path) -> Option<bool> {
     let found = fs::symlink_metadata(path).ok()?;
     if !found.is_file() {

@@ -11,7 +11,7 @@ use super::FileError;
 /// Maximum number of links in a chain, as in Linux.
 const MAX_LINKS: usize = 40;
 
-/// Follows symbolic links, so that a rename replaces the file and not the link. The file need not exist yet.
+/// Follows symbolic links, so that a rename replaces the file, which need not exist yet, and not the link.
 pub(super) fn followed(path: &Path) -> Result<PathBuf, FileError> {
     let mut target = path.to_path_buf();
     for _ in 0..=MAX_LINKS {

@@ -1,7 +1,7 @@
-//! Creates and recognises the names of temporary files. A name consists of the name of the target and a tag.
+//! Creates and recognises the names of temporary files, made of the target's name and a tag.
 //!
-//! Guarantees: Temporary files are hidden and in the directory of the target. The length of their names is within the
-//! file system's limit. All processes with the same tag compute the same name.
+//! Guarantees: they are hidden, in the target's directory, short enough for the file system, and equal on all processes
+//! with the same tag.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -20,7 +20,7 @@ const MAX_PATH_BYTES: usize = 4095;
 /// Number of outputs that this process has started to write.
 static OUTPUTS: AtomicU64 = AtomicU64::new(0);
 
-/// Returns a tag that differs from the tags of all other outputs that any process on any host writes at the same time.
+/// Returns a tag that differs from those of all outputs of any process at the same time.
 pub fn new_tag() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let output = OUTPUTS.fetch_add(1, Ordering::Relaxed);
@@ -43,8 +43,7 @@ pub(super) fn fits(path: &Path) -> bool {
     name as u64 <= longest && path.as_os_str().len() <= MAX_PATH_BYTES
 }
 
-/// The two possible stems of a target's temporary name, which are the target's name and, for names that are too long, a
-/// hash.
+/// The two possible stems of a target's temporary name: its name or, if too long, a hash.
 pub(super) fn stems(name: &OsStr) -> [OsString; 2] {
     [name.to_owned(), format!("{:016x}", xxh3_64(name.as_bytes())).into()]
 }
@@ -57,8 +56,8 @@ fn temporary_name(stem: &OsStr, tag: &str) -> OsString {
     name
 }
 
-/// Whether a name is a temporary name with this stem and with a tag in the format of [`new_tag`], which consists of two
-/// hexadecimal numbers. The tag contains no dot, so names of other targets that begin with the same stem do not match.
+/// Whether a name is temporary, with this stem and a tag of [`new_tag`] (two hexadecimal numbers without a dot, so
+/// other targets with the same beginning do not match).
 pub(super) fn is_temporary(name: &OsStr, stem: &OsStr) -> bool {
     let rest = name.as_bytes().strip_prefix(b".").and_then(|rest| rest.strip_prefix(stem.as_bytes()));
     let tag = rest.and_then(|rest| rest.strip_prefix(b".")).and_then(|rest| rest.strip_suffix(b".partial"));

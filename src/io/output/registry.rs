@@ -1,8 +1,7 @@
-//! Keeps the list of this process's temporary files, which are removed if the process ends early.
+//! Keeps the list of this process's temporary files, which an early end removes.
 //!
-//! Invariants: A temporary file is in the list from before its creation until it is renamed or removed. Files are
-//! created, renamed and removed only while the list is locked. A thread that has removed all files because the process
-//! is ending keeps the lock, so no other thread creates or renames a temporary file afterwards.
+//! Invariants: a temporary file is in the list until it is renamed or removed, which, like creation, happens only under
+//! its lock. A thread that ends the process keeps the lock, so no other thread creates or renames a file afterwards.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,13 +11,13 @@ use std::time::Duration;
 
 static FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Maximum number of attempts to take the lock. Another thread may hold the lock during a system call.
+/// Maximum attempts to take the lock, which another thread may hold during a system call.
 const MAX_ATTEMPTS: usize = 100;
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Takes the lock that must be held to create, rename or remove temporary files.
 pub(super) fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
-    // A poisoned lock is ignored, because the list of paths is consistent after every change, even if a thread panics.
+    // The list is consistent after every change, even if a thread panics.
     FILES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -29,11 +28,9 @@ pub(super) fn forget(files: &mut Vec<PathBuf>, path: &Path) {
     }
 }
 
-/// A temporary file that another process may create. While this value exists, [`remove_temporaries`] also removes this
-/// file.
+/// A temporary file of another process, which [`remove_temporaries`] also removes while this exists.
 ///
-/// Launchers kill all ranks when one rank ends. For this reason, the first rank that receives a signal removes the
-/// files of all ranks.
+/// Launchers kill all ranks when one ends, so the first rank with a signal removes the files of all.
 #[derive(Debug)]
 pub struct Announced(PathBuf);
 
@@ -50,20 +47,18 @@ impl Drop for Announced {
     }
 }
 
-/// Proof that this process's temporary files have been removed. While this value exists, threads block when they try to
-/// create or rename a temporary file.
+/// Proof that this process's temporary files have been removed; threads that create or rename one meanwhile block.
 #[must_use = "other threads may create temporary files again once this is dropped"]
 pub struct Removed(MutexGuard<'static, Vec<PathBuf>>);
 
 impl Removed {
-    /// Removes the files again, because another process may have created an announced file in the meantime.
+    /// Removes the files again, because another process may have created an announced one since.
     pub fn remove_again(&self) {
         remove_all(&self.0);
     }
 }
 
-/// Removes this process's temporary files and the announced files of other processes. Intended for programs that are
-/// about to end because of a signal or an error. Cost: One system call per file.
+/// Removes this process's temporary files and announced ones, before it ends early. Cost: One system call per file.
 ///
 /// ```no_run
 /// let removed = einsum_dist::io::output::remove_temporaries();
@@ -76,15 +71,13 @@ pub fn remove_temporaries() -> Removed {
     removed
 }
 
-/// Like [`remove_temporaries`], but for use when memory has run out. If this thread already holds the lock, or another
-/// thread holds it and never continues, the files are not removed. Allocates memory only for long paths, and never
-/// releases the lock to waiting threads.
+/// Like [`remove_temporaries`], for when memory has run out: allocates only for long paths, gives up if the lock is not
+/// available, and never releases it.
 pub fn try_remove_temporaries() {
     std::mem::forget(try_lock_and_remove(&FILES).map(Removed));
 }
 
-/// Takes the lock and removes the files in the list. Returns `None` if another thread does not release the lock in
-/// time.
+/// Takes the lock and removes the listed files; `None` if another thread does not release it in time.
 fn try_lock_and_remove(files: &Mutex<Vec<PathBuf>>) -> Option<MutexGuard<'_, Vec<PathBuf>>> {
     for _ in 0..MAX_ATTEMPTS {
         match files.try_lock() {
@@ -105,7 +98,7 @@ fn try_lock_and_remove(files: &Mutex<Vec<PathBuf>>) -> Option<MutexGuard<'_, Vec
 /// Removes the files in the list that exist.
 fn remove_all(files: &[PathBuf]) {
     for path in files {
-        // The file may not exist yet, or another rank may have removed it.
+        // It may not exist yet, or another rank may have removed it.
         let _ = fs::remove_file(path);
     }
 }

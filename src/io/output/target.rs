@@ -1,7 +1,7 @@
 //! Finds the file that an output path refers to, and checks whether it can be written.
 //!
-//! Guarantee: Examining a path leaves no file behind, with one exception. On a file system without unnamed files
-//! (`O_TMPFILE`), a `SIGKILL` during the examination can leave an empty temporary file.
+//! Guarantee: this leaves no file behind, except for an empty one after a `SIGKILL` on a file system without unnamed
+//! files (`O_TMPFILE`).
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::ErrorKind;
@@ -17,12 +17,12 @@ use super::{FileError, registry};
 /// The result of a successful check of an output path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputCheck {
-    /// User and group of the replaced file if the new file will have a different owner. Only the administrator may give
-    /// a file to another user.
+    /// User and group of the replaced file, if the new one will differ because only the administrator may give files
+    /// away.
     pub loses_owner: Option<(u32, u32)>,
 }
 
-/// Checks, before any work is done, whether an output of this name can be created. No file is left behind.
+/// Checks in advance whether an output of this name can be created, and leaves no file behind.
 ///
 /// # Errors
 /// If the path is a directory, a device, a pipe or a socket. If links form a loop. If the directory does not exist or
@@ -35,8 +35,7 @@ pub fn examine(path: &Path) -> Result<OutputCheck, FileError> {
     Ok(OutputCheck { loses_owner: old.filter(|old| !keeps(old)).map(|old| (old.uid(), old.gid())) })
 }
 
-/// Creates an unnamed file in the target's directory. If the file system does not support unnamed files, creates a
-/// named file and removes its name immediately.
+/// Creates an unnamed file in the target's directory, or a named one whose name it removes immediately.
 fn probe(path: &Path, target: &Path) -> Result<File, FileError> {
     let refused = |cause| FileError::io(path, "create a file in its directory")(cause);
     let process = std::process::id();
@@ -54,7 +53,7 @@ fn probe(path: &Path, target: &Path) -> Result<File, FileError> {
             return Ok(probe);
         }
     }
-    // A signal handler waits for this lock, so it cannot end the process before the name is removed.
+    // A signal handler waits for this lock.
     let _lock = registry::lock();
     loop {
         match OpenOptions::new().write(true).create_new(true).open(&named) {
@@ -75,12 +74,11 @@ fn probe(path: &Path, target: &Path) -> Result<File, FileError> {
 
 /// Returns the file to replace, or an error if it may not be replaced.
 pub(super) fn replaceable(path: &Path) -> Result<PathBuf, FileError> {
-    // Without this check, the rename would fail only after the result has been computed.
+    // Otherwise the rename would fail after the result has been computed.
     if names_directory(path) {
         return Err(no_file(path));
     }
-    // Checks the path itself first, because `followed` may not be able to follow a link that the kernel resolves, such
-    // as /dev/stdout.
+    // Comes first, because only the kernel may be able to follow links such as /dev/stdout.
     special(path, fs::metadata(path).ok().as_ref())?;
     let target = followed(path)?;
     let old = match fs::metadata(&target) {
@@ -90,7 +88,7 @@ pub(super) fn replaceable(path: &Path) -> Result<PathBuf, FileError> {
     };
     special(path, old.as_ref())?;
     if old.is_some() {
-        // A write-protected file must not be replaced, although a rename needs permission only for the directory.
+        // A rename needs permission only for the directory.
         drop(OpenOptions::new().write(true).open(&target).map_err(FileError::io(path, "write"))?);
     }
     let directory = directory(&target);
@@ -119,15 +117,14 @@ fn no_file(path: &Path) -> FileError {
     if path.is_dir() { FileError::IsDirectory { path } } else { FileError::NamesDirectory { path } }
 }
 
-/// Whether the system refuses a rename over a file in this directory. It does so if the directory has the sticky bit,
-/// and this user is not root and owns neither the directory nor the file.
+/// Whether the system refuses a rename in this directory, because of its sticky bit and other owners.
 fn only_owners(directory: &Metadata, old: &Metadata) -> bool {
     const STICKY: u32 = 0o1000;
     let me = geteuid();
     directory.mode() & STICKY != 0 && !me.is_root() && ![directory.uid(), old.uid()].contains(&me.as_raw())
 }
 
-/// Returns an error for a directory or a special file, because a rename would replace it with a regular file.
+/// Returns an error for a directory or a special file, which a rename would replace.
 fn special(path: &Path, found: Option<&Metadata>) -> Result<(), FileError> {
     match found {
         Some(found) if found.is_dir() => Err(FileError::IsDirectory { path: path.to_path_buf() }),

@@ -1,9 +1,7 @@
 //! Creates a temporary file in the target's directory, and renames it to the target when it is complete.
 //!
-//! One process creates the file, and others may open it with the same tag. The file is hidden, and it is in the
-//! target's directory because a rename cannot cross file systems. The module `names` determines the name of the file.
-//! The creator holds a lock on the file until the file is renamed or removed, so other processes can distinguish it
-//! from a leftover.
+//! One process creates the hidden file, and others may open it with the same tag; a rename cannot cross file systems.
+//! The module `names` determines its name; the creator's lock distinguishes it from a leftover.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind};
@@ -18,13 +16,11 @@ use super::names::beside;
 use super::target::replaceable;
 use super::{Announced, FileError, leftovers, registry};
 
-/// Maximum number of attempts to create a file while another process locks it to remove it as a leftover. The other
-/// process holds the lock only briefly, unless it is descheduled.
+/// Maximum attempts to create a file that another process locks, briefly, to remove it as a leftover.
 const MAX_ATTEMPTS: usize = 50;
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A file that does not have its final name yet. If the creator drops this value before committing, the file is
-/// removed.
+/// A file without its final name; if the creator drops it before committing, it is removed.
 #[derive(Debug)]
 pub struct Temporary {
     target: PathBuf,
@@ -36,7 +32,7 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// Creates the file. The tag distinguishes this run from all other runs.
+    /// Creates the file, with a tag for this run.
     ///
     /// # Errors
     /// If the target cannot be replaced, or if the file cannot be created.
@@ -44,12 +40,10 @@ impl Temporary {
         let target = replaceable(target)?;
         let path = beside(&target, tag)?;
         let old = Access::of(&target);
-        // If the target exists, other users may not be allowed to read it. The new file is therefore private until the
-        // target's mode is applied to it.
+        // Private until it gets the target's mode, because others may not be allowed to read the target.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let mut files = registry::lock();
-        // Registered before the file is created, so that the file is not left behind if the process aborts here because
-        // memory runs out.
+        // Registered first, because the process may abort here when memory runs out.
         files.push(path.clone());
         let file = created(&path, mode).inspect_err(|_| registry::forget(&mut files, &path))?;
         drop(files);
@@ -67,8 +61,7 @@ impl Temporary {
         Ok(Temporary { target, path, file, creator: false, old: None })
     }
 
-    /// Announces the file that another process is about to create with this target and tag. If this process ends early,
-    /// it removes the file.
+    /// Announces the file that another process is about to create, which this process removes if it ends early.
     ///
     /// # Errors
     /// If the target's links cannot be followed, or if the target is a directory.
@@ -91,8 +84,8 @@ impl Temporary {
         self.creator
     }
 
-    /// Waits until the system has stored all written data. A full disk or an exceeded quota may be reported only here.
-    /// Every process must call this before it reports success to the other processes.
+    /// Waits until the system has stored all written data. A full disk or quota may be reported only here, so every
+    /// process must call this before it reports success.
     ///
     /// # Errors
     /// If the disk is full or no longer available.
@@ -100,9 +93,8 @@ impl Temporary {
         self.file.sync_data().map_err(FileError::io(&self.path, "write"))
     }
 
-    /// Renames the file to its target. The file is given the mode, the access control list and, where the system allows
-    /// it, the owner of the file that it replaces. Must be called by only one process, after all processes have
-    /// flushed.
+    /// Renames the file to its target, with the mode, access control list and, if allowed, owner of the old file. For
+    /// one process, after all have flushed.
     ///
     /// # Errors
     /// If the file cannot be written or renamed. The file is then removed.
@@ -135,7 +127,7 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
     for _ in 0..MAX_ATTEMPTS {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path);
         let file = match file {
-            // The existing file is a leftover with the same tag, or a link. Links are never followed.
+            // A leftover with the same tag, or a link, which is never followed.
             Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
                 if !leftovers::remove_one(path)? {
                     std::thread::sleep(RETRY_INTERVAL);
@@ -144,8 +136,7 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
             }
             file => file.map_err(FileError::io(path, "create"))?,
         };
-        // Some file systems have no locks. On such file systems, the file is used without a lock, because only
-        // `WouldBlock` means that another process holds the lock.
+        // File systems without locks are used without: only `WouldBlock` means that another process holds the lock.
         let locked = !matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
         let mine = file.metadata().map(|found| Identity::of_file(&found)).ok();
         if locked && mine.is_some() && fs::symlink_metadata(path).map(|found| Identity::of_file(&found)).ok() == mine {

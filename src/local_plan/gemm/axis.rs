@@ -1,18 +1,16 @@
-//! Divides an axis of a matrix product (rows, columns or depth) into boxes. An axis combines all dimensions of one kind
-//! into one long index.
+//! Divides an axis of a matrix product (rows, columns or depth: all dimensions of one kind as one long index) into
+//! boxes.
 //!
-//! A tensor with many dimensions can be read as a matrix if tables contain the offsets of its rows and columns
-//! (Matthews, High-Performance Tensor Contraction without Transposition, 2018, section 4). The dimensions of an axis
-//! belong to two tensors. A box consists of a range of each dimension, so it can contain contiguous runs of both
-//! tensors. A range of the combined index would contain contiguous runs of only one tensor.
+//! Tables of row and column offsets make a tensor a matrix (Matthews, High-Performance Tensor Contraction without
+//! Transposition, 2018, section 4). A box is a range of each dimension, so it can have contiguous runs of both tensors
+//! of the axis, unlike a range of the combined index.
 //!
-//! A panel of a box consists of consecutive indices that a micro-kernel computes together. Panels do not cross the ends
-//! of runs (evenly spaced indices), so the last panel of a run may have fewer indices than the other panels.
+//! A panel is consecutive indices of a box that a micro-kernel computes together. It does not cross the ends of runs
+//! (evenly spaced indices), so the last of a run may be shorter.
 //!
-//! Invariants: boxes are disjoint and cover every index once. Boxes of equal shape have the same table. The last piece
-//! of a dimension is shorter than the other pieces if the extent is not a multiple of the tile. There is one table for
-//! each subset of the dimensions with a shorter last piece. The lists of a table never change, so tables can share
-//! equal lists.
+//! Invariants: boxes are disjoint and cover every index once. Boxes of equal shape have the same table: the last piece
+//! of a dimension may be shorter, so there is one table per subset of such dimensions. Lists of tables never change, so
+//! equal ones are shared.
 
 use std::sync::Arc;
 
@@ -20,29 +18,26 @@ use std::sync::Arc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AxisDim {
     pub extent: usize,
-    /// The maximum number of the dimension's indices in a box.
+    /// Maximum number of the dimension's indices in a box.
     pub tile: usize,
-    /// The strides of the dimension in the two tensors that have it.
+    /// The strides in the two tensors that have the dimension.
     pub strides: [isize; 2],
 }
 
-/// The offsets of the indices of one box, in the order of the indices.
+/// The offsets of a box's indices, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// The offset of each index from the first index of the box, in each of the two tensors.
+    /// The offset of each index from the box's first, in both tensors.
     pub offsets: [Arc<[isize]>; 2],
-    /// For each tensor and each index, the length of the longest sequence of evenly spaced offsets that starts at this
-    /// index.
+    /// For each tensor and index, the length of the longest evenly spaced sequence that starts there.
     pub even: [Arc<[u32]>; 2],
-    /// Describes, for each tensor, the dimension of this axis with stride 1, if there is one. The first number is the
-    /// distance in the box's index between neighbours along this dimension. The second number is the extent of the box
-    /// in this dimension.
+    /// For each tensor, the dimension with stride 1, if any: the distance in the box's index between neighbours along
+    /// it, and the box's extent in it.
     pub unit: [Option<(usize, usize)>; 2],
     /// The extent of the box in each dimension.
     pub lens: Vec<usize>,
-    /// The length of a run. In the tensors for which `Axis::new` was called with `runs`, consecutive indices of a run
-    /// have evenly spaced offsets. If there is no such tensor, the box is one run. Panels must not cross the end of a
-    /// run. All runs have the same length.
+    /// The length of all runs: consecutive indices with evenly spaced offsets in the tensors of `runs` of `Axis::new`,
+    /// or the whole box without any. Panels must not cross the end of a run.
     pub run: usize,
 }
 
@@ -59,10 +54,9 @@ pub struct Panel {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
     dims: Vec<AxisDim>,
-    /// The indices in `dims` of the dimensions whose last piece is shorter than the other pieces.
+    /// The indices in `dims` of dimensions with a shorter last piece.
     edges: Vec<usize>,
-    /// The tables, indexed by the set of dimensions in which a box has the shorter last piece. Bit i of the index
-    /// represents dimension `edges[i]`.
+    /// The tables, indexed by the set of dimensions with the shorter last piece: bit i is dimension `edges[i]`.
     tables: Vec<Table>,
     boxes: usize,
 }
@@ -73,13 +67,12 @@ pub struct BoxAt<'a> {
     pub table: &'a Table,
     /// The index of the table in [`Axis::tables`].
     pub shape: usize,
-    /// The offset of the first index of the box in each of the two tensors.
+    /// The offset of the box's first index in both tensors.
     pub start: [isize; 2],
 }
 
 impl Axis {
-    /// Divides dimensions into boxes. `runs` states, for each of the two tensors, whether panels must be evenly spaced
-    /// in that tensor.
+    /// Divides dimensions into boxes; `runs` states in which of the two tensors panels must be evenly spaced.
     ///
     /// # Panics
     /// If a tile is 0 or larger than its extent.
@@ -98,7 +91,7 @@ impl Axis {
         Axis { dims, edges, tables, boxes }
     }
 
-    /// Replaces lists with equal lists from another axis, so that each list is stored only once.
+    /// Replaces lists with equal lists from another axis, to store each once.
     pub(super) fn share(&mut self, other: &Axis) {
         for table in &mut self.tables {
             for like in &other.tables {
@@ -125,12 +118,12 @@ impl Axis {
         self.tables[0].len()
     }
 
-    /// Returns the maximum number of panels in a box, with at most `size` indices per panel.
+    /// Returns the maximum number of panels of at most `size` indices in a box.
     pub fn most_panels(&self, size: usize) -> usize {
         self.tables.iter().map(|table| table.len() / table.run * table.run.div_ceil(size)).max().unwrap_or(0)
     }
 
-    /// Returns the box with the given number, which must be less than [`Axis::boxes`].
+    /// Returns the box with this number, below [`Axis::boxes`].
     pub fn at(&self, number: usize) -> BoxAt<'_> {
         let (mut rest, mut shape, mut start) = (number, 0, [0; 2]);
         for (i, dim) in self.dims.iter().enumerate() {
@@ -171,8 +164,7 @@ impl Table {
             }
             even.into()
         });
-        // In plain matrices, all indices of a box are evenly spaced in both tensors, so both lists are equal and are
-        // stored once.
+        // In plain matrices, both lists are equal and stored once.
         let [first, second] = &mut even;
         share(std::slice::from_mut(second), std::slice::from_ref(first));
         let unit = [0, 1].map(|t| {
@@ -192,7 +184,7 @@ impl Table {
         panels
     }
 
-    /// Returns the panel that contains an index, and the position of the index within the panel.
+    /// Returns the panel of an index, and its position there.
     #[inline]
     pub fn panel_of(&self, index: usize, size: usize) -> (Panel, usize) {
         let (run, inside) = (index / self.run, index % self.run);
@@ -210,8 +202,7 @@ impl Table {
         self.len() == 0
     }
 
-    /// Returns the number of indices, starting at `at`, that are evenly spaced in a tensor (at most `most`), and their
-    /// stride.
+    /// Returns how many indices from `at` on, up to `most`, are evenly spaced in a tensor, and their stride.
     #[inline]
     pub fn run(&self, tensor: usize, at: usize, most: usize) -> (usize, isize) {
         let len = (self.even[tensor][at] as usize).min(most);
@@ -219,17 +210,16 @@ impl Table {
         (len, if len > 1 { offsets[at + 1] - offsets[at] } else { 1 })
     }
 
-    /// Whether `count` indices, starting at `at`, are contiguous in a tensor.
+    /// Whether `count` indices from `at` on are contiguous in a tensor.
     #[inline]
     pub fn is_dense(&self, tensor: usize, at: usize, count: usize) -> bool {
         self.run(tensor, at, count) == (count, 1)
     }
 }
 
-/// Returns the length of a run in a box. The indices of a run are evenly spaced in the chosen tensors; if no tensor is
-/// chosen, a run contains all indices. A run starts along the first dimension, even if the box has a single index of
-/// that dimension, because indices that are evenly spaced along later dimensions do not form a vector. `len` returns
-/// the extent of the box in each dimension.
+/// Returns the length of a run in a box: all indices if no tensor is chosen. It starts along the first dimension, even
+/// with a single index, because evenly spaced indices of later dimensions form no vector. `len` returns the box's
+/// extents.
 pub(super) fn run_of_box(dims: &[AxisDim], len: impl Fn(usize) -> usize, tensors: [bool; 2]) -> usize {
     let goes_on = |&i: &usize| {
         let even = |t: usize| dims[i].strides[t] == dims[i - 1].strides[t] * len(i - 1) as isize;
@@ -239,7 +229,6 @@ pub(super) fn run_of_box(dims: &[AxisDim], len: impl Fn(usize) -> usize, tensors
     (0..dims.len().min(1 + more)).map(&len).product()
 }
 
-/// Replaces lists with equal lists from `held`, so that each list is stored only once.
 fn share<T: Eq>(lists: &mut [Arc<[T]>], held: &[Arc<[T]>]) {
     for list in lists {
         if let Some(like) = held.iter().find(|like| *like == list) {

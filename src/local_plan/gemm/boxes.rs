@@ -1,51 +1,49 @@
-//! Divides rows, columns and depth into boxes that fit into the caches, given how the operands are read and how `out`
-//! is written.
+//! Divides rows, columns and depth into boxes that fit into the caches, for one way to read the operands and write
+//! `out`.
 //!
-//! A panel of columns stays in the first-level cache, the packed rows of a box in the second-level cache, and the
-//! packed columns of a box in the last-level cache (K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix
-//! Multiplication, 2008, section 4). The cache fractions below were tuned by measurements on processors with AVX2 and
-//! AVX-512 (`make bench`). Each fraction leaves space for data that is streamed.
+//! A panel of columns stays in the first-level cache, a box's packed rows in the second, and its packed columns in the
+//! last (K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008, section 4). The cache
+//! fractions below, which leave space for streamed data, were measured on processors with AVX2 and AVX-512
+//! (`make bench`).
 //!
-//! Invariant: a box has at least one register tile of rows and one of columns, whatever the sizes of the caches.
+//! Invariant: a box has at least one register tile of rows and one of columns.
 
 use super::axis::run_of_box;
 use super::candidate::{Candidate, View};
 use super::{Access, AxisDim, OutAccess, PackBy, Slab};
 use crate::local_plan::CACHE_LINE;
 
-/// Fraction of the first-level cache for a panel of columns, as numerator and denominator.
+/// Fraction of the first-level cache for a panel of columns (numerator, denominator).
 const L1_COLUMNS: (usize, usize) = (3, 5);
-/// Fraction of the first-level cache for the rows of a box, used if sums are short.
+/// Fraction of the first-level cache for a box's rows, if sums are short.
 const L1_ROWS: (usize, usize) = (1, 3);
-/// Fraction of the first-level cache for a panel of rows, used if the inner loop is over panels of columns.
+/// Fraction of the first-level cache for a panel of rows, if the inner loop is over panels of columns.
 const L1_ROW_PANEL: (usize, usize) = (1, 2);
-/// Fraction of the second-level cache for the rows of a box, and for the dense copy of `out` if the box has one.
+/// Fraction of the second-level cache for a box's rows, and for its dense copy of `out`, if any.
 const L2_ROWS: (usize, usize) = (2, 5);
 
-/// Maximum depth of a box. Sums stay in registers for at most this many terms.
+/// Maximum depth of a box, i.e. terms for which sums stay in registers.
 const MAX_DEPTH: usize = 512;
-/// Maximum depth of a box if the operands have stride 1 along different dimensions of the depth. These deeper boxes
-/// contain complete cache lines of both operands, which reduces traffic.
+/// The same if the operands have stride 1 along different dimensions, for complete cache lines of both and less
+/// traffic.
 const MAX_CROSSED_DEPTH: usize = 896;
-/// Minimum depth of a box, even if the caches are too small for this depth, because writing `out` more often would cost
-/// more than the cache misses. `MIN_SLAB_DEPTH` is the minimum if several indices of a [`Slab`] are packed together.
+/// Minimum depth of a box, because writing `out` more often would cost more than cache misses. `MIN_SLAB_DEPTH` applies
+/// if several indices of a [`Slab`] are packed together.
 const MIN_DEPTH: usize = 64;
 const MIN_SLAB_DEPTH: usize = 32;
-/// The depth of a box is divided by the number of slab indices that are packed together, but by no more than this
-/// number.
+/// The depth of a box is divided by the slab indices packed together, up to this number.
 const MAX_SLAB_SHARE: usize = 4;
-/// When the number of rows of a box with a dense copy of `out` is chosen, column counts above this number are treated
-/// as this number. Otherwise, a box would have few rows if `out` has many columns.
+/// Larger column counts are treated as this when the rows of a box with a dense copy of `out` are chosen, so that these
+/// are not few.
 const MAX_BUFFERED_COLUMNS: usize = 256;
-/// Maximum number of bytes of packed columns. A larger box would exceed one core's share of the last-level cache and
-/// gain nothing.
+/// Maximum bytes of packed columns; more would exceed a core's share of the last-level cache.
 pub(super) const COLUMN_BYTES: usize = 4 << 20;
 
 fn part(cache: usize, (numerator, denominator): (usize, usize)) -> usize {
     cache * numerator / denominator
 }
 
-/// One choice of which operands are read in place and how `out` is written.
+/// One way to read the operands and write `out`.
 pub(super) struct Blocking<'a> {
     view: &'a View,
     rows: &'a [AxisDim],
@@ -53,9 +51,9 @@ pub(super) struct Blocking<'a> {
     depth: &'a [AxisDim],
     in_place: [bool; 2],
     out: OutAccess,
-    /// For panels of rows and for panels of columns, the tensors in which the panel must be evenly spaced.
+    /// For panels of rows and of columns, the tensors in which they must be evenly spaced.
     runs: [[bool; 2]; 2],
-    /// The number of consecutive rows that are evenly spaced in these tensors.
+    /// The number of rows that are evenly spaced in these tensors.
     row_run: usize,
     /// The size of the register tile, in vectors by columns.
     vectors: usize,
@@ -64,7 +62,7 @@ pub(super) struct Blocking<'a> {
 }
 
 impl<'a> Blocking<'a> {
-    /// `even` states whether panels of rows end where runs (evenly spaced rows) of `out` end.
+    /// `even` states whether panels of rows end where runs (evenly spaced rows) of `out` do.
     pub fn new(
         view: &'a View,
         [rows, cols, depth]: [&'a [AxisDim]; 3],
@@ -91,8 +89,7 @@ impl<'a> Blocking<'a> {
         let mc = size(&rows);
         let cols = self.cut_cols(kc, mc);
         let batches = self.view.batch.iter().map(|d| d.extent as f64).product::<f64>() * self.slab.dim.extent as f64;
-        // If the inner loop is over panels of columns, the panel of rows stays in the first-level cache, and successive
-        // tiles are close together in `out`.
+        // The panel of rows then stays in the first-level cache, and successive tiles are close together in `out`.
         let closest = |dims: &[AxisDim]| {
             let steps = dims.iter().map(|d| d.strides[1].unsigned_abs()).filter(|&s| s > 1);
             steps.min().unwrap_or(usize::MAX)
@@ -121,7 +118,7 @@ impl<'a> Blocking<'a> {
         self.vectors * self.view.lanes
     }
 
-    /// Chooses the depth of a box so that a panel of columns fits into its fraction of the first-level cache.
+    /// Chooses the depth so that a panel of columns fits into its fraction of the first-level cache.
     fn cut_depth(&self) -> Vec<AxisDim> {
         let mut depth = self.depth.to_vec();
         (0..2).filter(|&t| self.in_place[t]).for_each(|t| fix_after_first(&mut depth, t));
@@ -139,27 +136,25 @@ impl<'a> Blocking<'a> {
         depth
     }
 
-    /// Chooses the rows of a box so that the rows, together with the dense copy of `out` if there is one, fit into
-    /// their fraction of the second-level cache.
+    /// Chooses the rows so that they and any dense copy of `out` fit into their fraction of the second-level cache.
     fn cut_rows(&self, kc: usize) -> Vec<AxisDim> {
         let (mr, buffered) = (self.panel_rows(), self.out == OutAccess::Buffered);
         let all_cols = self.cols.iter().map(|d| d.extent).product::<usize>();
         let of_rows = if buffered { kc + self.columns.max(all_cols.min(MAX_BUFFERED_COLUMNS)) } else { kc };
         let most = (self.row_budget() / (of_rows * self.view.element)).max(mr) / mr * mr;
-        // If sums are short, the loads of a tile are the bottleneck. Rows then stay in the first-level cache, and
-        // columns are streamed.
+        // In short sums, loads are the bottleneck: rows stay in the first-level cache, and columns are streamed.
         let near = part(self.view.l1, L1_ROWS) / (kc * self.view.element) / mr * mr;
         let most = if near >= 2 * mr && !buffered { most.min(near) } else { most };
         let mut rows = self.rows.to_vec();
         let need = self.needs(&rows, [true, buffered], most);
-        // If panels may cross the ends of runs, only the last panel of a box can be shorter than the other panels.
+        // If panels may cross runs, only a box's last panel can be shorter.
         let in_run = if self.runs[0] == [false; 2] { 1 } else { run_dims(&rows, self.runs[0]) };
         grow(&mut rows, &need, most, (mr, in_run));
         rows
     }
 
-    /// Chooses the columns of a box so that they fit into one core's share of the last-level cache. If the box has a
-    /// dense copy of `out`, chooses the columns so that the copy fits into its fraction of the second-level cache.
+    /// Chooses the columns so that they fit into a core's share of the last-level cache, and any dense copy of `out`
+    /// into its fraction of the second-level cache.
     fn cut_cols(&self, kc: usize, mc: usize) -> Vec<AxisDim> {
         let (columns, buffered) = (self.columns, self.out == OutAccess::Buffered);
         let most = if buffered {
@@ -174,13 +169,13 @@ impl<'a> Blocking<'a> {
         cols
     }
 
-    /// Maximum number of bytes in the rows of a box, for one index of the slab.
+    /// Maximum bytes in the rows of a box per slab index.
     fn row_budget(&self) -> usize {
         part(self.view.l2, L2_ROWS) / self.slab.size
     }
 
-    /// Returns the minimum tile of each dimension. With these tiles, boxes do not split the cache lines of a packed or
-    /// buffered tensor. The dimensions that `fix_after_first` marks are exempt.
+    /// Returns the minimum tile of each dimension, except those that `fix_after_first` marks, with which boxes do not
+    /// split cache lines of a packed or buffered tensor.
     fn needs(&self, dims: &[AxisDim], tensors: [bool; 2], most: usize) -> Vec<usize> {
         let line = CACHE_LINE / self.view.element;
         let contiguous = |d: &AxisDim| (0..2).any(|t| tensors[t] && d.strides[t] == 1);
@@ -188,8 +183,7 @@ impl<'a> Blocking<'a> {
             let lines = |d: &AxisDim| if d.extent < whole { d.extent } else { line.min(d.extent) };
             dims.iter().map(|d| if contiguous(d) { lines(d) } else { 1 }).collect()
         };
-        // Dimensions shorter than two cache lines are not cut, provided that the resulting minimum tiles of all
-        // dimensions fit into one box.
+        // Dimensions shorter than two cache lines are not cut, if all minimum tiles then fit into one box.
         let need_whole = need(2 * line);
         if need_whole.iter().product::<usize>() <= most { need_whole } else { need(0) }
     }
@@ -213,16 +207,15 @@ impl<'a> Blocking<'a> {
     }
 }
 
-/// Marks the dimensions that do not continue the evenly spaced indices of the first dimension in tensor `t`, by setting
-/// their tile to 0. These dimensions later get a tile of 1, because a tensor that is read in place must have a single
-/// stride in a box.
+/// Sets the tile of dimensions that do not continue the first one's even spacing in tensor `t` to 0, later 1, because a
+/// tensor read in place must have a single stride in a box.
 fn fix_after_first(dims: &mut [AxisDim], t: usize) {
     let goes_on = |pair: &[AxisDim]| pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize;
     let run = dims.windows(2).take_while(|pair| goes_on(pair)).count();
     dims.iter_mut().skip(1 + run).for_each(|dim| dim.tile = 0);
 }
 
-/// Returns the number of leading dimensions over which indices are evenly spaced in the chosen tensors.
+/// Returns the number of leading dimensions with evenly spaced indices in the chosen tensors.
 fn run_dims(dims: &[AxisDim], tensors: [bool; 2]) -> usize {
     let goes_on = |pair: &[AxisDim]| {
         (0..2).all(|t| !tensors[t] || pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize)
@@ -231,11 +224,10 @@ fn run_dims(dims: &[AxisDim], tensors: [bool; 2]) -> usize {
     dims.len().min(1 + more)
 }
 
-/// Enlarges the tiles, starting with the fastest dimension, as long as a box has at most `most` indices. A tile of 0 is
-/// set to 1 and not enlarged.
+/// Enlarges the tiles, fastest dimension first, while a box has at most `most` indices; a tile of 0 becomes 1.
 ///
-/// `need` is the minimum tile of each dimension. If there is enough space, the number of indices of a box over the
-/// first `in_run` dimensions is a multiple of `unit`.
+/// `need` has the minimum tiles. If possible, a box's indices over the first `in_run` dimensions are a multiple of
+/// `unit`.
 pub(super) fn grow(dims: &mut [AxisDim], need: &[usize], most: usize, (unit, in_run): (usize, usize)) {
     let fixed: Vec<bool> = dims.iter().map(|d| d.tile == 0).collect();
     for (dim, &need) in dims.iter_mut().zip(need) {
@@ -256,7 +248,7 @@ pub(super) fn grow(dims: &mut [AxisDim], need: &[usize], most: usize, (unit, in_
         if available > dim.tile {
             let even = dim.extent.div_ceil(dim.extent.div_ceil(available));
             let rounded = if i < in_run { even.next_multiple_of(unit / gcd(unit, before)) } else { even };
-            // Rounding up to complete register tiles may exceed the limit by a tenth.
+            // Complete register tiles may exceed the limit by a tenth.
             let most = (available + available / 10).max(if i == 0 { unit } else { 0 });
             dim.tile = if rounded <= most { rounded.min(dim.extent) } else { even };
         }

@@ -1,14 +1,13 @@
-//! Defines a candidate for a plan, and the view of a contraction from which candidates are derived.
+//! Defines a candidate for a plan, and the view of a contraction that it comes from.
 //!
-//! Invariants: a [`View`] contains each dimension once, as a batch loop (kind c), as the slab (a batch dimension of
-//! which several indices are packed together), or in the rows, the columns or the depth. A [`Candidate`] contains
-//! everything on which its price depends.
+//! Invariants: a [`View`] has each dimension once: as a batch loop (kind c), the slab (a batch dimension packed
+//! together), or in rows, columns or depth. A [`Candidate`] has everything that its price depends on.
 
 use super::{Access, AxisDim, OutAccess, Slab, cycles_of_step, register_tiles};
 use crate::dtype::Dtype;
 use crate::local_plan::{CACHE_LINE, Dim, Target};
 
-/// The index of `out` in every array of strides of a [`Dim`], after `left` and `right`.
+/// The index of `out` in the strides of a [`Dim`].
 pub(super) const OUT: usize = 2;
 
 /// A plan without tables and threads.
@@ -20,13 +19,13 @@ pub(super) struct Candidate {
     pub rows: Vec<AxisDim>,
     pub cols: Vec<AxisDim>,
     pub depth: Vec<AxisDim>,
-    /// For panels of rows and for panels of columns, the tensors in which the panel must be evenly spaced.
+    /// For panels of rows and of columns, the tensors in which they must be evenly spaced.
     pub runs: [[bool; 2]; 2],
     pub vectors: usize,
     pub columns: usize,
     pub access: [Access; 2],
     pub out: OutAccess,
-    /// Whether the inner loop is over panels of columns instead of panels of rows.
+    /// Whether the inner loop is over panels of columns.
     pub columns_inside: bool,
 }
 
@@ -60,8 +59,7 @@ impl View {
         };
         let mut batch: Vec<Dim<3>> =
             c.iter().map(|d| Dim { extent: d.extent, strides: [d.strides[a], d.strides[b], d.strides[OUT]] }).collect();
-        // A batch dimension (kind c) with stride 1 in some tensor becomes the slab, of which several indices are packed
-        // together.
+        // A batch dimension with stride 1 in some tensor becomes the slab.
         let adjacent = |d: &Dim<3>| d.strides.iter().filter(|&&s| s == 1).count();
         let slab = (0..batch.len()).filter(|&i| adjacent(&batch[i]) > 0).max_by_key(|&i| adjacent(&batch[i]));
         let slab = slab.map_or(Slab { dim: Dim { extent: 1, strides: [0; 3] }, size: 1 }, |at| {
@@ -84,8 +82,7 @@ impl View {
         }
     }
 
-    /// Returns the register tile that needs the fewest cycles for these rows and columns. Rows and columns are each
-    /// given as the length of a run and the number of runs.
+    /// Returns the register tile with the fewest cycles for these rows and columns, each a length and number of runs.
     pub fn tile(&self, [rows, row_runs]: [usize; 2], [cols, col_runs]: [usize; 2]) -> (usize, usize) {
         let waste = |&(vectors, columns): &(usize, usize)| {
             let columns = balanced(cols, columns);
@@ -102,8 +99,7 @@ impl View {
     }
 }
 
-/// Returns the number of columns in a panel, at most `most`. If there are at most four panels, all of them have about
-/// the same width.
+/// Returns the columns in a panel, at most `most`, about equal for up to four panels.
 fn balanced(cols: usize, most: usize) -> usize {
     let panels = cols.div_ceil(most);
     if panels <= 4 { cols.div_ceil(panels) } else { most }

@@ -1,4 +1,4 @@
-//! Chooses rows, columns, boxes and packing, by comparing the prices of a few candidates ([`super::cost`]).
+//! Chooses rows, columns, boxes and packing by the prices of a few candidates ([`super::cost`]).
 
 use super::boxes::Blocking;
 use super::candidate::{Candidate, OUT, View};
@@ -8,8 +8,7 @@ use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, cost};
 use crate::dtype::Dtype;
 use crate::local_plan::{Dim, Price, Target};
 
-/// Returns the price of the cheapest plan, without building the plan. The caller has fused dimensions with `fold`, and
-/// no extent is 0.
+/// Returns the price of the cheapest plan without building it; dimensions are fused with `fold`, and no extent is 0.
 pub(in crate::local_plan) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Price {
     let (nanoseconds, candidate, _) = cheapest(dims, dtype, target);
     let in_runs = |access: &Access| matches!(access, Access::InPlace | Access::Packed(PackBy::Runs | PackBy::Depth));
@@ -17,8 +16,7 @@ pub(in crate::local_plan) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, t
     Price { nanoseconds, reliable }
 }
 
-/// Returns the cheapest candidate, divided into enough boxes for all threads, with its price on all threads and its
-/// grid.
+/// Returns the cheapest candidate, with enough boxes for all threads, its price on them, and its grid.
 fn cheapest(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, Candidate, Grid) {
     let mut best: Option<(f64, Candidate)> = None;
     for swapped in [false, true] {
@@ -36,8 +34,7 @@ fn cheapest(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, Can
     (price * cost::PARALLEL_LOSS.powi(i32::from(grid.shares() > 1)) / grid.shares() as f64, candidate, grid)
 }
 
-/// Returns the cheapest plan and its price in nanoseconds. The caller has fused dimensions with `fold`, and no extent
-/// is 0.
+/// Returns the cheapest plan and its nanoseconds; dimensions are fused with `fold`, and no extent is 0.
 pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, GemmPlan) {
     let (price, candidate, grid) = cheapest(dims, dtype, target);
     let view = View::new(dims, candidate.swapped, dtype, target);
@@ -75,7 +72,7 @@ pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, ta
     (price, plan)
 }
 
-/// Returns the total number of elements in the two operands.
+/// Returns the number of elements in both operands.
 fn operand_elements(dims: &[Vec<Dim<3>>; 4]) -> usize {
     let elements = |t: usize| {
         let moving = dims.iter().flatten().filter(|dim| dim.strides[t] != 0);
@@ -95,10 +92,9 @@ impl View {
         }
     }
 
-    /// Returns orders of the row dimensions. The first dimension, along which vectors are formed, has the smallest
-    /// stride in the operand or in `out`. The other dimensions are sorted by their strides in the operand or in `out`.
-    /// Orders that combine both tensors come first, because the first of several candidates with equal price is chosen,
-    /// and boxes that start with contiguous elements of both tensors are packed and written fastest.
+    /// Returns orders of the row dimensions: the first, with the vectors, has the smallest stride in the operand or in
+    /// `out`, and the others are sorted by their strides in either. Orders of both tensors come first, because the
+    /// first of equal prices is chosen, and boxes with contiguous elements of both are packed and written fastest.
     fn row_orders(&self) -> Vec<Vec<usize>> {
         let plain = orders(&self.rows, [1, 0]);
         if self.rows.len() < 3 || plain.len() < 2 {
@@ -119,8 +115,8 @@ impl View {
         lists
     }
 
-    /// Passes to `take` all candidates for one order of the dimensions. The candidates are all combinations of ways to
-    /// read the operands and ways to write `out` that the strides allow.
+    /// Passes to `take` all candidates for one order of the dimensions: all ways to read the operands and write `out`
+    /// that the strides allow.
     fn candidate(&self, rows: &[usize], depth: &[usize], cols: &[usize], take: &mut dyn FnMut(Candidate)) {
         let rows: Vec<AxisDim> = rows.iter().map(|&i| self.rows[i]).collect();
         let cols: Vec<AxisDim> = cols.iter().map(|&i| self.cols[i]).collect();
@@ -141,8 +137,8 @@ impl View {
                         continue;
                     }
                     let out = if buffered { OutAccess::Buffered } else { OutAccess::Direct };
-                    // If `even` is true, panels end where runs (evenly spaced rows) of `out` end. Otherwise, panels may
-                    // cross the ends of runs and are written piece by piece.
+                    // If `even`, panels end where runs (evenly spaced rows) of `out` do; otherwise they are written
+                    // piece by piece.
                     for even in [true, false] {
                         if even && (buffered || !vectors_in(1)) {
                             continue;
@@ -155,7 +151,7 @@ impl View {
     }
 }
 
-/// Returns the orders of the dimensions by ascending stride in each of the two tensors, without duplicates.
+/// Returns the distinct orders of the dimensions by ascending stride in each tensor.
 fn orders(dims: &[AxisDim], tensors: [usize; 2]) -> Vec<Vec<usize>> {
     let mut lists: Vec<Vec<usize>> = Vec::with_capacity(2);
     for t in tensors {

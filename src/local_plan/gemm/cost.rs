@@ -1,5 +1,5 @@
-//! Estimates the cost of a candidate, in nanoseconds on one thread of a current core. The estimate is only used to rank
-//! candidates, and to decide whether plain loops are better.
+//! Estimates a candidate's nanoseconds on one thread of a current core. This only ranks candidates and decides about
+//! plain loops.
 
 use std::fmt;
 
@@ -13,55 +13,53 @@ use crate::local_plan::{CACHE_LINE, Target};
 /// The factor by which threads slow each other down.
 pub(super) const PARALLEL_LOSS: f64 = 1.05;
 const CYCLE: f64 = 0.36;
-/// Time to move one byte from memory and from the second-level cache, in nanoseconds.
+/// Nanoseconds to move a byte from memory and from the second-level cache.
 const MEMORY: f64 = 0.08;
 const CACHE: f64 = 0.02;
-/// Time to start a box, and to call a micro-kernel, in cycles.
+/// Cycles to start a box, and to call a micro-kernel.
 const BOX: f64 = 60.0;
 const CALL: f64 = 14.0;
-/// Time to pack one element that is copied in vectors, transposed in registers, or copied individually, in nanoseconds.
+/// Nanoseconds to pack an element that is copied in vectors, transposed in registers, or copied individually.
 const COPIED: f64 = 0.04;
 const TRANSPOSED: f64 = 0.14;
 const GATHERED: f64 = 0.9;
-/// Time to transpose an uncached element if each row is on a different page, in nanoseconds.
+/// Nanoseconds to transpose an uncached element if each row is on a different page.
 const UNCACHED_TRANSPOSED: f64 = 0.5;
-/// Maximum number of lines that columns may occupy in a cache set. This number is half of the minimum associativity of
-/// first-level caches.
+/// Maximum lines of columns in a cache set, half of the minimum associativity of first-level caches.
 const MAX_LINES_PER_SET: usize = 4;
-/// Time to copy an element of a register tile from a buffer to its position in `out`, in nanoseconds.
+/// Nanoseconds to copy an element of a register tile from a buffer to `out`.
 const SCATTERED: f64 = 0.15;
-/// Time to write to a page other than that of the previous write, in nanoseconds.
+/// Nanoseconds to write to another page than before.
 const NEW_PAGE: f64 = 3.0;
-/// Time to read uncached data from a page other than that of the previous read, if the data has not been prefetched, in
-/// nanoseconds.
+/// Nanoseconds to read uncached data, not prefetched, from another page than before.
 const UNCACHED_PAGE: f64 = 30.0;
-/// Fraction of `UNCACHED_PAGE` that applies to a packed operand, because packing prefetches some of the data.
+/// Fraction of `UNCACHED_PAGE` for a packed operand, because packing prefetches some of it.
 const PACKED_AHEAD: f64 = 0.6;
-/// Time to start writing from a dense copy to the next uncached stretch of `out`, in nanoseconds.
+/// Nanoseconds to start writing from a dense copy to the next uncached stretch of `out`.
 const UNCACHED_WRITE: f64 = 10.0;
-/// Overhead of copying one contiguous run, in nanoseconds.
+/// Nanoseconds of overhead per copied contiguous run.
 const RUN: f64 = 1.2;
 
-/// The estimated cost of a candidate in nanoseconds, by activity.
+/// A candidate's estimated nanoseconds by activity.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Cost {
     /// Multiply-adds in registers, calls to micro-kernels, and starts of boxes.
     pub computing: f64,
     /// Reading each operand from pages that have not been prefetched.
     pub pages: [f64; 2],
-    /// Packing each operand, or reading the operand in place with strides.
+    /// Packing each operand, or reading it in place with strides.
     pub packing: [f64; 2],
-    /// Writing elements from register tiles to their positions in `out`.
+    /// Writing elements from register tiles to `out`.
     pub storing: f64,
-    /// Starting to write the next contiguous piece of `out`.
+    /// Starting the next contiguous piece of `out`.
     pub pieces: f64,
-    /// Moving bytes between the core and the cache or memory that contains the tensors.
+    /// Moving bytes between the core and the tensors' cache or memory.
     pub traffic: f64,
 }
 
 impl Cost {
     /// Returns the total over all activities. The order of additions is fixed, because rounding may decide between
-    /// candidates of equal price, and the choice must be reproducible.
+    /// equal prices, and the choice must be reproducible.
     pub fn total(&self) -> f64 {
         let operands = self.pages.iter().zip(&self.packing);
         let read = operands.fold(self.computing, |sum, (pages, packing)| sum + pages + packing);
@@ -106,7 +104,7 @@ struct Estimate<'a> {
     candidate: &'a Candidate,
     dtype: Dtype,
     lanes: usize,
-    /// The size of an element in bytes and in words of 4 bytes. The number of words is at least 1.
+    /// The size of an element in bytes, and in words of 4 bytes (at least 1).
     element: f64,
     word: f64,
     /// Number of rows in a panel.
@@ -117,11 +115,11 @@ struct Estimate<'a> {
     boxes: [f64; 3],
     /// Extents of a box.
     tiles: [usize; 3],
-    /// Whether all three tensors fit into the second-level cache at the same time.
+    /// Whether all three tensors fit into the second-level cache together.
     cached: bool,
 }
 
-/// The cost of reading one operand in nanoseconds, and its traffic in bytes.
+/// The nanoseconds of reading one operand, and its bytes of traffic.
 struct OperandCost {
     pages: f64,
     packing: f64,
@@ -149,7 +147,7 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// Returns the time for the multiply-adds of all boxes, including those that incomplete panels waste.
+    /// Returns the time for the multiply-adds of all boxes, with the waste of incomplete panels.
     fn computing(&self) -> f64 {
         let Candidate { vectors, columns, batches, .. } = *self.candidate;
         let parts = if self.dtype.is_complex() { 2 } else { 1 };
@@ -167,7 +165,7 @@ impl<'a> Estimate<'a> {
         let (whole, rest) = ((col_run / columns) as f64, col_run % columns);
         let wide = whole * tall(columns) + if rest > 0 { tall(rest) } else { 0.0 };
         let product = (nc / col_run) as f64 * wide;
-        // The number of boxes. A smaller box at the end of an axis is counted as a fraction of a box.
+        // The number of boxes, with fractions for smaller ones at the ends.
         let [rows, cols, depth] = self.extents;
         let fractions = rows / mc as f64 * (cols / nc as f64) * (depth / kc as f64);
         let [row_boxes, col_boxes, depth_boxes] = self.boxes;
@@ -182,7 +180,7 @@ impl<'a> Estimate<'a> {
         let [rows, cols, terms] = self.extents;
         let [row_boxes, col_boxes, depth_boxes] = self.boxes;
         let reads = [rows * terms, cols * terms][operand] * batches;
-        // The number of times that the entire operand is read.
+        // How often the entire operand is read.
         let passes = if operand == 0 && row_boxes * depth_boxes != 1.0 { col_boxes } else { 1.0 };
         let footprint = Footprint::new([axis, depth], [0, operand]).and(slab, operand);
         let waste = footprint.moved(CACHE_LINE / self.dtype.size());
@@ -229,8 +227,8 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// Returns the time to store the elements of `out`, the time to start writing its contiguous pieces, and the
-    /// traffic in bytes.
+    /// Returns the time to store the elements of `out`, the time to start its contiguous pieces, and the bytes of
+    /// traffic.
     fn out(&self) -> (f64, f64, f64) {
         let Candidate { rows, cols, runs, out: access, slab, .. } = self.candidate;
         let depth_boxes = self.boxes[2];
@@ -265,14 +263,13 @@ impl<'a> Estimate<'a> {
     }
 }
 
-/// Returns the footprint of a panel of columns that is read in place.
+/// Returns the footprint of a panel of columns read in place.
 fn panel_of_columns(candidate: &Candidate) -> Footprint {
     let panel = candidate.cols.first().map(|dim| AxisDim { tile: dim.tile.min(candidate.columns), ..*dim });
     Footprint::new([panel.as_slice(), &candidate.depth], [0, 1])
 }
 
-/// Returns the extra nanoseconds for reading an element in place instead of from a panel. This time is spent once for
-/// each panel of the other operand.
+/// Returns the extra nanoseconds, per panel of the other operand, for reading an element in place.
 fn strided(candidate: &Candidate, operand: usize, element: usize) -> f64 {
     let step = candidate.depth.first().map_or(0, |d| d.strides[operand].unsigned_abs());
     let across = candidate.cols.first().map_or(0, |d| d.strides[0].unsigned_abs());
@@ -282,15 +279,14 @@ fn strided(candidate: &Candidate, operand: usize, element: usize) -> f64 {
     match if operand == 0 { step } else { step.min(across * 64) } {
         0..=256 => 0.002,
         257..1024 => 0.006,
-        // Each page contains only a few contiguous elements, which have not been prefetched.
+        // Each page has only a few contiguous elements, not prefetched.
         _ if operand == 1 => 0.06,
         _ => 0.02,
     }
 }
 
-/// Whether cache lines that are `stride` bytes apart map to so few sets of the first-level cache that they evict each
-/// other. With pages of 4 KB and a typical first-level cache, the offset of a line in its page determines the line's
-/// set.
+/// Whether cache lines `stride` bytes apart map to so few sets of the first-level cache that they evict each other.
+/// With pages of 4 KB and a typical cache, a line's offset in its page determines its set.
 fn crowded(stride: usize, lines: usize) -> bool {
     let sets = (0..lines).fold(0u64, |sets, i| sets | 1 << (i * stride % PAGE / CACHE_LINE));
     stride > 0 && lines.div_ceil(sets.count_ones().max(1) as usize) > MAX_LINES_PER_SET

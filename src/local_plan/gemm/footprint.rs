@@ -1,9 +1,6 @@
-//! Computes the footprint of a box in one tensor, which consists of the cache lines and pages that contain elements of
-//! the box. Some of these lines also contain elements of other boxes.
+//! Computes the footprint of a box in one tensor: the cache lines and pages with elements of the box, among others.
 //!
-//! Invariant: dimensions of extent 1 are left out, because their strides are meaningless. The footprint does not model
-//! the order in which boxes that share a cache line are visited, or whether the line is still in a cache at the next
-//! visit.
+//! Invariant: dimensions of extent 1 are left out; the order of visits and later cache hits are not modelled.
 
 use super::{AxisDim, Slab};
 
@@ -18,13 +15,12 @@ struct Side {
     stride: usize,
 }
 
-/// The footprint of a box in a tensor. Strides are absolute values in elements.
+/// The footprint of a box, with absolute strides in elements.
 #[derive(Debug, Clone)]
 pub(super) struct Footprint(Vec<Side>);
 
 impl Footprint {
-    /// Creates the footprint of the boxes of two axes. `tensor` contains, for each axis, the index of the tensor among
-    /// the axis's two tensors.
+    /// Creates the footprint of boxes of two axes, at index `tensor` of each axis's tensors.
     pub fn new(axes: [&[AxisDim]; 2], tensor: [usize; 2]) -> Footprint {
         let side = |dim: &AxisDim, t: usize| Side {
             tile: dim.tile,
@@ -35,15 +31,15 @@ impl Footprint {
         Footprint(first.chain(second).filter(|side| side.extent > 1).collect())
     }
 
-    /// Adds the slab, a batch dimension of which several indices are packed or unpacked together. `tensor` is 0 or 1
-    /// for an operand, and 2 for `out`.
+    /// Adds the slab, a batch dimension that is packed or unpacked together. `tensor` is 0 or 1 for an operand, and 2
+    /// for `out`.
     pub fn and(mut self, slab: &Slab, tensor: usize) -> Footprint {
         let stride = slab.dim.strides[tensor].unsigned_abs();
         self.0.extend((slab.size > 1).then_some(Side { tile: slab.size, extent: slab.dim.extent, stride }));
         self
     }
 
-    /// Returns the length of the contiguous stretches in the box, in elements.
+    /// Returns the elements in a contiguous stretch of the box.
     pub fn contiguous(&self) -> usize {
         let (mut contiguous, mut whole) = (1, true);
         while whole && let Some(side) = self.0.iter().find(|side| side.stride == contiguous) {
@@ -53,10 +49,9 @@ impl Footprint {
         contiguous
     }
 
-    /// Returns the ratio of the number of bytes transferred for all boxes to the number of bytes in their elements. The
-    /// first and last cache line of each contiguous stretch are also transferred for other boxes, unless all boxes
-    /// consist of complete cache lines. In a tensor with gaps, the gaps are transferred as well. `line` is the number
-    /// of elements in a cache line.
+    /// Returns the bytes transferred for all boxes, relative to the bytes in their elements. Stretches share their
+    /// first and last cache lines with other boxes, unless all boxes are complete lines, and gaps are transferred too.
+    /// `line` is the number of elements in a cache line.
     pub fn moved(&self, line: usize) -> f64 {
         let contiguous = self.contiguous();
         let mut outer_strides = self.0.iter().map(|side| side.stride).filter(|&stride| stride >= contiguous);
@@ -71,7 +66,7 @@ impl Footprint {
         }
     }
 
-    /// Estimates the number of the box's elements on each page that contains at least one of them.
+    /// Estimates the box's elements on each of its pages.
     pub fn on_one_page(&self, element_bytes: usize) -> f64 {
         let page = PAGE / element_bytes;
         let on_page = self.0.iter().map(|side| side.tile.min((page / side.stride.max(1)).max(1)));

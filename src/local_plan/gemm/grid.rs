@@ -1,8 +1,9 @@
-//! Divides the boxes (cache blocks) among threads with a grid over batches, row boxes, column boxes and depth boxes.
+//! Divides the boxes (cache blocks) among threads, into one share each, with a grid over batches, row boxes, column
+//! boxes and depth boxes.
 //!
-//! A share is the work of one thread. Each share packs its own parts of the operands, and never waits for another
-//! share. Invariants: shares are disjoint and cover all boxes. Shares with the same part of the depth write disjoint
-//! elements of `out` or of a partial sum. Each part of the depth except the first writes to its own partial sum.
+//! A share packs its own parts of the operands, and never waits for another. Invariants: shares are disjoint and cover
+//! all boxes; those with the same part of the depth write disjoint elements of `out` (first part) or of that part's
+//! partial sum.
 
 use std::ops::Range;
 
@@ -35,9 +36,8 @@ impl Grid {
     }
 }
 
-/// Chooses the grid with the lowest estimated cost of idle threads, repeated packing and partial sums. Returns the
-/// grid, and the candidate with boxes that are small enough for the grid. `most_parts` is the maximum number of parts
-/// of the depth.
+/// Chooses the grid with the lowest cost of idle threads, repeated packing and partial sums, with at most `most_parts`
+/// parts of the depth, and returns it with a candidate of small enough boxes.
 pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_parts: usize) -> (Grid, Candidate) {
     let size = |dims: &[AxisDim]| dims.iter().map(|d| d.extent as f64).product::<f64>();
     let (rows, cols, depth) = (size(&candidate.rows), size(&candidate.cols), size(&candidate.depth));
@@ -62,7 +62,7 @@ pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_
             * idle(rows, mr as f64, by_rows)
             * idle(cols, candidate.columns as f64, by_cols)
             * idle(depth_boxes as f64, 1.0, by_depth);
-        // A column is packed by `by_rows` shares, each of which uses the packed column only for its own rows.
+        // Each of `by_rows` shares packs a column for its own rows.
         let packed = PACK_STEPS * (by_rows as f64 / rows + by_cols as f64 / cols);
         let merged = MERGE_STEPS * (by_depth - 1) as f64 / depth;
         let price = waste * (1.0 + packed + merged);
@@ -87,20 +87,19 @@ pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_
     (Grid { parts }, candidate)
 }
 
-/// The cost of packing one element, relative to the cost of a multiply-add.
+/// The cost of packing an element, in multiply-adds.
 const PACK_STEPS: f64 = 24.0;
-/// The cost of one element of a partial sum, relative to the cost of a multiply-add. The element is written, read and
-/// added to an element of `out`.
+/// The cost of writing, reading and adding an element of a partial sum, in multiply-adds.
 const MERGE_STEPS: f64 = 128.0;
 
-/// Reduces tiles until there is at least one box per part, and all parts have about the same number of boxes.
+/// Reduces tiles until each part has at least one box, and about as many as others.
 fn split(dims: &mut [AxisDim], parts: usize, unit: usize) {
     let boxes = |dims: &[AxisDim]| dims.iter().map(|d| d.extent.div_ceil(d.tile)).product::<usize>();
     let idle = |boxes: usize| (boxes.div_ceil(parts) * parts) as f64 / boxes as f64;
     if parts == 1 || idle(boxes(dims)) < 1.03 {
         return;
     }
-    // Cuts the slowest dimension that can be cut finely enough. If there is no such dimension, cuts several dimensions.
+    // Cuts the slowest dimension that can be cut finely enough, or else several.
     for i in (0..dims.len()).rev() {
         let unit = if i == 0 { unit } else { 1 };
         let others = boxes(dims) / dims[i].extent.div_ceil(dims[i].tile);

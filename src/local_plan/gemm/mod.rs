@@ -1,13 +1,12 @@
-//! Plans a contraction as matrix products. Chooses which dimensions are rows, columns and depth (the sum), how they are
-//! divided into boxes, which operands are packed, and how threads share the boxes.
+//! Plans a contraction as matrix products. Chooses rows, columns, depth (the sum), boxes, packing, and the threads'
+//! shares.
 //!
-//! The loops are those of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), except that
-//! a box is a range of several dimensions. The operand that is read as vectors, `left` or `right`, contains the rows;
-//! the other operand contains the columns.
+//! The loops are those of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), with boxes
+//! over several dimensions. The operand that is read as vectors, `left` or `right`, has the rows, the other the
+//! columns.
 //!
-//! Invariants: shares write disjoint boxes of `out`. Shares with different parts of the depth write separate partial
-//! sums, which are added in a fixed order. Results are therefore bitwise identical no matter which thread runs which
-//! share.
+//! Invariants: shares write disjoint boxes of `out`, or separate partial sums per part of the depth, added in a fixed
+//! order, so results are bitwise identical whichever thread runs which share.
 
 mod axis;
 mod boxes;
@@ -32,18 +31,18 @@ use super::{CACHE_LINE, Dim, MIN_STREAMED_OUT_BYTES, Permute};
 use crate::dtype::Dtype;
 use tile::cycles_of_step;
 
-/// The index that has stride 1 in an operand. Packing reads complete cache lines along this index.
+/// The index with stride 1 in an operand, along which packing reads complete cache lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PackBy {
-    /// The rows (for the second operand, the columns). Contiguous runs are copied unchanged.
+    /// The rows (columns of the second operand), whose contiguous runs are copied.
     Runs,
-    /// The depth. Rows are transposed into panels.
+    /// The depth; rows are transposed into panels.
     Depth,
-    /// The rows (columns), but along a dimension other than the fastest one. Elements are transposed.
+    /// The rows (columns), but not along the fastest dimension; elements are transposed.
     Across,
-    /// The slab. Elements are transposed into one set of panels for each index of the slab.
+    /// The slab; elements are transposed into panels for each of its indices.
     Slab,
-    /// No index. Elements are copied one by one.
+    /// None; elements are copied one by one.
     Elements,
 }
 
@@ -51,29 +50,28 @@ pub enum PackBy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     InPlace,
-    /// From packed panels. Each panel has as many rows (columns) as a micro-kernel computes.
+    /// From packed panels, with as many rows (columns) as a micro-kernel computes.
     Packed(PackBy),
 }
 
 /// How a product writes `out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutAccess {
-    /// In place from registers, or from a register tile in memory if rows do not form vectors in `out`.
+    /// In place from registers, or from a register tile in memory if rows form no vectors in `out`.
     Direct,
     /// Through a dense copy of the box.
     Buffered,
 }
 
-/// A batch dimension (kind c) with stride 1 in some tensor; of extent 1 if there is no such dimension. Packing and
-/// unpacking process `size` indices of this dimension together. `size` elements fill at most one cache line.
+/// A batch dimension (kind c) with stride 1 in some tensor; otherwise of extent 1. Packing and unpacking process `size`
+/// indices, at most one cache line, together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slab {
     pub dim: Dim<3>,
     pub size: usize,
 }
 
-/// The loops around packing and micro-kernels. Strides of the three tensors are in the order rows' operand, columns'
-/// operand, `out`.
+/// The loops around packing and micro-kernels. Strides are in the order rows' operand, columns' operand, `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GemmPlan {
     /// Whether the rows' operand is the right operand of the contraction.
@@ -89,37 +87,35 @@ pub struct GemmPlan {
     pub depth: Axis,
     /// Number of elements in a vector.
     pub lanes: usize,
-    /// Number of vectors in a panel of the rows' operand, which has `lanes` x `vectors` rows.
+    /// Number of vectors in a panel of the rows' operand, i.e. `lanes` x `vectors` rows.
     pub vectors: usize,
     /// Number of columns in a panel of the columns' operand.
     pub columns: usize,
     pub access: [Access; 2],
     pub out: OutAccess,
-    /// Whether the inner loop is over panels of columns instead of panels of rows.
+    /// Whether the inner loop is over panels of columns.
     pub columns_inside: bool,
     pub grid: Grid,
-    /// The memory range of a partial sum, which has the layout of `out`.
+    /// The memory of a partial sum, with the layout of `out`.
     pub partial: Partial,
-    /// Maximum number of depth boxes whose sums are added to `out` one after another. A longer list of boxes is halved
-    /// recursively, `levels` times, and the second half at each level has its own partial sum.
+    /// Maximum number of depth boxes added to `out` one after another; longer lists are halved `levels` times, with a
+    /// partial sum for the second half of each level.
     pub leaf_boxes: usize,
     pub levels: usize,
-    /// The operation that adds a partial sum to `out`. Set if threads share the depth, or if the depth is halved.
+    /// Adds a partial sum to `out`, if threads share the depth or the depth is halved.
     pub merge: Option<Permute>,
-    /// The operations that write the dense copy of a box to `out`, indexed by the shape of the columns (fastest), the
-    /// shape of the rows, and whether the box has fewer than `slab.size` slab indices. Entries for fewer indices exist
-    /// only if `slab.size` does not divide the extent of the slab.
+    /// Write the dense copy of a box to `out`, indexed by the shapes of columns (fastest) and rows, and whether the box
+    /// has fewer than `slab.size` slab indices, which exists only if that does not divide the slab.
     unpack: Vec<Permute>,
-    /// The tiles of a box of rows, indexed by the shape of the rows.
+    /// The tiles of a box of rows, indexed by its shape.
     row_tiles: Vec<RowTiles>,
-    /// The panels of a box of columns, indexed by the shape of the columns.
+    /// The panels of a box of columns, indexed by its shape.
     col_panels: Vec<Vec<Panel>>,
-    /// Whether stores to `out` bypass the caches, provided that `out` starts at a cache line and `beta` is 0.
+    /// Whether stores to `out` bypass the caches, if `out` starts at a cache line and `beta` is 0.
     pub streams: bool,
 }
 
-/// The sizes of packed buffers are rounded up to a multiple of this many elements, so that each buffer starts on a
-/// cache line for every element type.
+/// Packed buffers are multiples of this many elements, so that each starts on a cache line for every element type.
 const ALIGN: usize = 16;
 
 impl GemmPlan {
@@ -128,42 +124,41 @@ impl GemmPlan {
         self.lanes * self.vectors
     }
 
-    /// Returns the number of batches. A batch is one index of every batch loop except the slab, and up to `slab.size`
-    /// indices of the slab.
+    /// Returns the number of batches: one index of every batch loop, and up to `slab.size` slab indices.
     pub fn batches(&self) -> usize {
         self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent.div_ceil(self.slab.size)
     }
 
-    /// Returns the number of elements in the packed panels of a box, for one index of the slab, in the rows' operand
-    /// (0) or the columns' operand (1).
+    /// Returns the elements in a box's packed panels per slab index, in the rows' operand (0) or the columns' operand
+    /// (1).
     pub fn panels_elements(&self, operand: usize) -> usize {
         let (axis, panel) = if operand == 0 { (&self.rows, self.panel_rows()) } else { (&self.cols, self.columns) };
         (axis.most_panels(panel) * panel * self.depth.longest()).next_multiple_of(ALIGN)
     }
 
-    /// Returns the number of rows in the dense copy of a box of `out`, rounded up to full vectors.
+    /// Returns the rows in the dense copy of a box of `out`, in full vectors.
     pub fn buffer_rows(&self) -> usize {
         self.rows.longest().next_multiple_of(self.lanes)
     }
 
-    /// Returns the number of elements in the dense copy of a box of `out`, for one index of the slab.
+    /// Returns the elements in the dense copy of a box of `out` per slab index.
     pub fn buffer_elements(&self) -> usize {
         (self.buffer_rows() * self.cols.longest()).next_multiple_of(ALIGN)
     }
 
-    /// Returns the panels for a box of rows whose table has index `shape`.
+    /// Returns the panels for a box of rows with table `shape`.
     #[inline]
     pub fn row_tiles(&self, shape: usize) -> &RowTiles {
         &self.row_tiles[shape]
     }
 
-    /// Returns the panels for a box of columns whose table has index `shape`.
+    /// Returns the panels for a box of columns with table `shape`.
     #[inline]
     pub fn col_panels(&self, shape: usize) -> &[Panel] {
         &self.col_panels[shape]
     }
 
-    /// Computes panels and the offsets of their tiles. Also determines whether stores to `out` may bypass the caches.
+    /// Computes panels, tile offsets, and whether stores to `out` may bypass the caches.
     fn plan_tiles(&mut self, dtype: Dtype) {
         let parts = if dtype.is_complex() { 2 } else { 1 };
         let (in_place, buffered) = (self.access[0] == Access::InPlace, self.out == OutAccess::Buffered);
@@ -174,7 +169,7 @@ impl GemmPlan {
         self.streams = self.far(dtype.size()) && self.whole_lines(CACHE_LINE / dtype.size());
     }
 
-    /// Whether `out` is written once and in place, and is too large to still be in a cache when it is read later.
+    /// Whether `out` is written once, in place, and too large to be cached when read later.
     fn far(&self, element_bytes: usize) -> bool {
         let all = |axis: &Axis| axis.dims().iter().map(|d| d.extent).product::<usize>();
         let batches = self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent;
@@ -184,14 +179,13 @@ impl GemmPlan {
             && elements.saturating_mul(element_bytes) >= MIN_STREAMED_OUT_BYTES
     }
 
-    /// Whether every tile consists of complete cache lines of `line` elements, provided that `out` starts at a cache
-    /// line.
+    /// Whether every tile is complete cache lines of `line` elements if `out` starts at one.
     fn whole_lines(&self, line: usize) -> bool {
         let aligned = |offset: isize| offset.unsigned_abs().is_multiple_of(line);
         let strides = self.rows.dims().iter().chain(self.cols.dims()).map(|d| (d.extent, d.strides[1]));
         let loops = self.batch.iter().chain([&self.slab.dim]).map(|d| (d.extent, d.strides[2]));
         let groups = self.row_tiles.iter().flat_map(|tiles| &tiles.groups);
-        // Each cache line is filled by neighbouring vectors of one tile.
+        // Neighbouring vectors of one tile fill each cache line.
         strides.chain(loops).all(|(extent, stride)| extent == 1 || stride == 1 || aligned(stride))
             && self
                 .rows
@@ -205,15 +199,14 @@ impl GemmPlan {
             })
     }
 
-    /// Returns the operation that writes the dense copy of a box to `out`, given the indices of the box's tables and
-    /// the number of slab indices in the box.
+    /// Returns the operation that writes the dense copy of a box to `out`, for its tables and slab indices.
     pub fn unpack(&self, [rows, cols]: [usize; 2], slabs: usize) -> &Permute {
         let shapes = [self.rows.tables().len(), self.cols.tables().len()];
         let part = usize::from(slabs < self.slab.size);
         &self.unpack[(part * shapes[0] + rows) * shapes[1] + cols]
     }
 
-    /// Replaces lists of offsets with equal lists from another plan, so that each list is stored only once.
+    /// Replaces lists of offsets with equal lists from another plan, to store each once.
     pub(super) fn share(&mut self, other: &GemmPlan) {
         self.rows.share(&other.rows);
         self.cols.share(&other.cols);
@@ -246,8 +239,8 @@ impl GemmPlan {
         }
     }
 
-    /// Returns the numbers of workspace elements that one share needs for the packed rows, the packed columns, the copy
-    /// of `out`, and the register tile.
+    /// Returns the workspace elements of one share for packed rows, packed columns, the copy of `out`, and the register
+    /// tile.
     pub fn share_elements(&self) -> [usize; 4] {
         let panels = |operand: usize| match self.access[operand] {
             Access::InPlace => 0,
@@ -257,20 +250,19 @@ impl GemmPlan {
         [panels(0), panels(1), buffer, (self.panel_rows() * self.columns).next_multiple_of(ALIGN)]
     }
 
-    /// Returns the number of elements in a partial sum, rounded up so that the next partial sum starts on a cache line.
+    /// Returns the elements in a partial sum, rounded up to a cache line.
     pub fn partial_elements(&self) -> usize {
         self.partial.len.next_multiple_of(ALIGN)
     }
 
-    /// Returns the number of elements in the workspace, which consists of one part per share, followed by the partial
-    /// sums.
+    /// Returns the elements in the workspace: one part per share, then the partial sums.
     pub fn workspace_elements(&self) -> usize {
         let partials = (self.grid.parts[3] - 1 + self.levels) * self.partial_elements();
         self.grid.shares() * self.share_elements().iter().sum::<usize>() + partials
     }
 
-    /// Plans the operation that adds a partial sum to `out`. `dims` contains the dimensions of kinds c, m, n and k,
-    /// with their strides in `left`, `right` and `out`.
+    /// Plans the addition of a partial sum to `out`, for dimensions of kinds c, m, n and k with strides in `left`,
+    /// `right` and `out`.
     fn plan_merge(&mut self, dims: &[Vec<Dim<3>>; 4], element_bytes: usize, threads: usize) {
         if self.grid.parts[3] > 1 || self.levels > 0 {
             let same = |dim: &Dim<3>| Dim { extent: dim.extent, strides: [dim.strides[2]; 2] };

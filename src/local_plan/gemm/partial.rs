@@ -1,21 +1,18 @@
-//! Determines the memory for partial sums, which have the layout of `out`. A partial sum belongs to a thread that
-//! shares the depth (the summed dimensions) with other threads, or to one half of a deep sum. Finished partial sums are
-//! added to `out` or to each other.
+//! Determines the memory for partial sums, with the layout of `out`: for threads that share the depth (summed
+//! dimensions), or halves of a deep sum, before they are added to `out` or each other.
 //!
-//! Invariants: a partial sum spans all offsets of `out`. Partial sums of threads occupy at most [`COLUMN_BYTES`] per
-//! thread, the limit for packed columns. Partial sums of halves occupy at most the larger of this limit and a sixteenth
-//! of the operands' memory, unless chains of additions would then be longer than [`crate::local_plan::longest_chain`]
-//! allows. Layouts other than that of `out` are not used, because they would need their own tables.
+//! Invariants: a partial sum spans all offsets of `out`. Those of threads have at most [`COLUMN_BYTES`] each, and those
+//! of halves this or a sixteenth of the operands' memory, unless chains of additions would be longer than
+//! [`crate::local_plan::longest_chain`] allows. Other layouts would need their own tables.
 
 use super::boxes::COLUMN_BYTES;
 use crate::dtype::Dtype;
 use crate::local_plan::{Dim, Target};
 
-/// Maximum number of depth boxes whose sums are added to `out`, or to a partial sum, one after another. `MAX_BOXES`
-/// applies if there is not enough memory for more partial sums.
+/// Maximum number of depth boxes added one after another; `MAX_BOXES` if memory for more partial sums is missing.
 const BOXES: usize = 32;
 const MAX_BOXES: usize = 128;
-/// Partial sums of halves may occupy the operands' memory divided by this number.
+/// Partial sums of halves may use the operands' memory divided by this.
 const OPERANDS_PER_PARTIAL: usize = 16;
 
 /// The memory range that `out` spans, in elements.
@@ -23,7 +20,7 @@ const OPERANDS_PER_PARTIAL: usize = 16;
 pub struct Partial {
     /// The distance from the lowest address of `out` to its first element.
     pub first: usize,
-    /// The number of elements from the lowest address of `out` to the highest address, inclusive.
+    /// The number of elements from the lowest address of `out` to the highest, inclusive.
     pub len: usize,
 }
 
@@ -39,9 +36,8 @@ impl Partial {
         partial
     }
 
-    /// Decides how often the list of `boxes` depth boxes, divided into `parts` parts, is halved. Returns the maximum
-    /// number of boxes in the resulting lists, in which the sums of the boxes are added one after another, and the
-    /// number of halvings. `operands` is the number of elements in both operands.
+    /// Decides how often `boxes` depth boxes in `parts` parts are halved, for operands of `operands` elements; returns
+    /// the maximum boxes added one after another, and the number of halvings.
     pub(super) fn halves(
         &self,
         boxes: usize,
@@ -63,8 +59,7 @@ impl Partial {
         (boxes.div_ceil(1 << levels), levels)
     }
 
-    /// Returns the maximum number of parts into which the depth may be divided. The first part is added to `out`
-    /// directly and needs no partial sum.
+    /// Returns the maximum number of parts of the depth, of which the first needs no partial sum.
     pub(super) fn most_parts(&self, element_bytes: usize, threads: usize) -> usize {
         1 + threads.saturating_mul(COLUMN_BYTES) / self.len.saturating_mul(element_bytes)
     }

@@ -1,14 +1,14 @@
-//! Lists the sizes of register tiles. A register tile is the tile of `out` that a micro-kernel computes.
+//! Lists the sizes of register tiles, the tiles of `out` that a micro-kernel computes.
 
 use crate::local_plan::{Isa, KernelFamily};
 
 /// Maximum number of columns in a tile.
 pub const MAX_COLUMNS: usize = 48;
 
-/// Returns the tiles of `out` that fit into the registers, as vectors (along rows) by columns. For each tile, there are
-/// also kernels with fewer columns.
+/// Returns the tiles that fit into the registers, as vectors (along rows) by columns. Each also has kernels with fewer
+/// columns.
 ///
-/// LIBXSMM divides its products into register tiles itself, and is fastest for products with extents of up to about 64.
+/// LIBXSMM divides products itself, fastest up to extents of about 64.
 pub const fn register_tiles(isa: Isa, family: KernelFamily, complex: bool) -> &'static [(usize, usize)] {
     if matches!(family, KernelFamily::Xsmm) {
         return &[(1, MAX_COLUMNS), (2, MAX_COLUMNS), (3, MAX_COLUMNS), (4, MAX_COLUMNS)];
@@ -25,9 +25,9 @@ pub const fn register_tiles(isa: Isa, family: KernelFamily, complex: bool) -> &'
     }
 }
 
-/// Returns the number of cycles for one step of the sum in a tile of `vectors` vectors by `columns` columns of real
-/// numbers. A core executes two multiply-adds and two loads per cycle. A step takes at least the latency of a
-/// multiply-add. Loads have a small extra cost even if they are not the bottleneck.
+/// Returns the cycles of one step of the sum in a tile of `vectors` vectors by `columns` real columns. A core executes
+/// two multiply-adds and two loads per cycle, and a step takes at least the latency of a multiply-add. Loads cost a
+/// little even if they are no bottleneck.
 pub(super) fn cycles_of_step(vectors: usize, columns: usize) -> f64 {
     let (multiply_adds, loads) = ((vectors * columns) as f64, (vectors + columns) as f64);
     (multiply_adds / 2.0).max(loads / 2.0).max(4.0) + loads / 10.0

@@ -1,25 +1,24 @@
-//! Computes the offsets of the register tiles in a box, with one tile for each panel of rows. Offsets are stored in a
-//! list, because one call to a micro-kernel computes many tiles.
+//! Computes the offsets of a box's register tiles, one per panel of rows, in a list because one call computes many.
 //!
 //! Invariant: the tiles of a group differ only in their offsets.
 
 use super::{Panel, Table};
 
-/// The offsets of one tile, counted in real numbers, of which a complex element has two.
+/// The offsets of one tile in real numbers, two per complex element.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TileOffsets {
-    /// Offset in the rows' operand if that operand is read in place; otherwise 0.
+    /// Offset in the rows' operand if read in place; otherwise 0.
     pub left: isize,
     /// Offset in the columns' operand.
     pub right: isize,
     /// Offset in `out`, or in the dense copy of a box of `out`.
     pub out: isize,
-    /// Offsets in `out` from the tile's first row to the first row of each vector. The rows of a vector are contiguous.
+    /// Offsets in `out` from the tile's first row to each vector's contiguous rows.
     pub vectors: [isize; 3],
 }
 
 impl TileOffsets {
-    /// Returns the offsets of a tile at offset 0 whose vectors, of `lanes` real numbers each, are contiguous.
+    /// Returns the offsets of a tile at 0 with contiguous vectors of `lanes` real numbers.
     pub fn dense(lanes: usize) -> TileOffsets {
         TileOffsets { vectors: [0, 1, 2].map(|vector| vector * lanes as isize), ..TileOffsets::default() }
     }
@@ -32,7 +31,7 @@ pub enum RowLayout {
     Dense,
     /// The rows of each vector are contiguous.
     Vectors,
-    /// Any other layout. The tile is computed in memory and then written to `out`.
+    /// Any other layout, through memory.
     Scattered,
 }
 
@@ -56,9 +55,8 @@ pub struct RowTiles {
 }
 
 impl RowTiles {
-    /// Divides rows into panels of at most `lanes` times `vectors` rows. `in_place` states whether the operand is read
-    /// in place, `buffered` states whether `out` is a dense copy, and `parts` is the number of real numbers per
-    /// element.
+    /// Divides rows into panels of at most `lanes` times `vectors` rows. `in_place`: the operand is read in place;
+    /// `buffered`: `out` is a dense copy; `parts`: real numbers per element.
     pub(super) fn new(
         rows: &Table,
         [lanes, vectors]: [usize; 2],

@@ -1,54 +1,50 @@
-//! Divides long sums into blocks. The loop nest of a share (the work of one thread) sums each block into a dense
-//! buffer, and the sums of the blocks are added pairwise, in a binary tree. Rounding errors therefore grow only with
-//! the length of a block plus the logarithm of the number of blocks (N. J. Higham, Accuracy and Stability of Numerical
-//! Algorithms, 2nd edition, section 4.2).
+//! Divides long sums into blocks, each summed by the loop nest of a share (one thread's work) in a dense buffer, and
+//! added pairwise in a binary tree. Rounding errors grow only with the length of a block plus the logarithm of their
+//! number (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2).
 //!
-//! Invariants: blocks visit each index of the sum once. All blocks have the same nest, except for the last blocks along
-//! the loop that is cut into blocks. Blocks have the lengths that [`crate::local_plan::longest_chain`] assumes.
+//! Invariants: blocks visit each index of the sum once. All have the same nest, except the last ones along the cut
+//! loop. Blocks have the lengths that [`crate::local_plan::longest_chain`] assumes.
 
 use super::choice::{Choice, Loop};
 use super::{ALIGN, Nest, OUT, Partials, dense};
 use crate::dtype::Dtype;
 use crate::local_plan::Dim;
 
-/// Maximum number of terms in a block of a [`super::Line`] nest, which adds up to 8 terms to `out` at a time.
+/// Maximum terms in a block of a [`super::Line`] nest, which adds up to 8 at a time.
 const MAX_LINE_TERMS: usize = 512;
-/// Maximum number of vectors in a block of a [`super::Dots`] nest. The block has 128 chains of 64 vectors each, and the
-/// sums of the chains are added one after another. A vector has at least `MIN_VECTOR_BYTES` bytes with every
-/// instruction set.
+/// Maximum vectors (of at least `MIN_VECTOR_BYTES`) in a block of a [`super::Dots`] nest: 128 chains of 64, added one
+/// after another.
 const DOTS_VECTORS: usize = 64 * 128;
 const MIN_VECTOR_BYTES: usize = 16;
 /// Maximum number of terms in a block of a strided nest.
 const MAX_STRIDED_TERMS: usize = 256;
 
-/// Blocks that are longer than this many indices begin at multiples of this number.
+/// Longer blocks begin at multiples of this number.
 const GRAIN: usize = 64;
 
 /// A sum that is divided into blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SumBlocks {
-    /// The loops of the sum around the blocks, outermost first. A block has one index of each of these loops.
+    /// The loops of the sum around the blocks, outermost first, with one index per block.
     pub outer: Vec<Dim<3>>,
-    /// The loop that is cut into blocks, and the number of this loop's indices in a block.
+    /// The loop that is cut, and its indices in a block.
     pub cut: Dim<3>,
     pub tile: usize,
-    /// The nest of a block at the end of the cut loop, if that block is shorter than the other blocks.
+    /// The nest of a shorter block at the end of the cut loop, if any.
     pub last: Option<Nest>,
-    /// After the last block, the first buffer contains the share's sums. These loops add the sums to `out` or to the
-    /// share's partial result.
+    /// Add the share's sums, in the first buffer after the last block, to `out` or the share's partial result.
     pub sums: Partials,
-    /// The start of the share's buffers in the workspace, and the number of buffers. Buffers are `sums.step` elements
-    /// apart.
+    /// The start and number of the share's buffers in the workspace, `sums.step` elements apart.
     pub at: usize,
     pub buffers: usize,
 }
 
 impl SumBlocks {
-    /// Divides the sum into blocks if it is too long for one block. Reduces `loops` to the loops of one block, with
-    /// dense strides in `out`. Returns `None` if one block suffices.
+    /// Divides a sum that is too long for one block, and reduces `loops` to one block with dense strides in `out`;
+    /// `None` if one block suffices.
     pub(super) fn new(loops: &mut [Loop], choice: &Choice, dtype: Dtype, at: usize) -> Option<SumBlocks> {
         let most = terms_of_block(loops, choice, dtype);
-        // The innermost loop of the sum comes first, followed by the other loops of the sum, from the inside out.
+        // The loops of the sum, from the inside out.
         let inner = match *choice {
             Choice::Line { terms, .. } => terms,
             Choice::Dots { lanes, .. } => Some(lanes),
@@ -90,8 +86,8 @@ impl SumBlocks {
         self.cut.extent.div_ceil(self.tile)
     }
 
-    /// Returns the offsets of a block in both operands, and whether the block is at the end of the cut loop. Blocks
-    /// with the same range of the cut loop are consecutive, so that cache lines are reused before they are evicted.
+    /// Returns the offsets of a block in both operands, and whether it ends the cut loop. Blocks with the same range of
+    /// it are consecutive, to reuse cache lines.
     pub fn start(&self, block: usize) -> ([isize; 2], bool) {
         let (piece, mut rest) = (block / (self.count() / self.pieces()), block % (self.count() / self.pieces()));
         let mut start = [0, 1].map(|t| self.cut.strides[t] * (piece * self.tile) as isize);
@@ -113,23 +109,22 @@ fn terms_of_block(loops: &[Loop], choice: &Choice, dtype: Dtype) -> usize {
     match choice {
         Choice::Line { .. } => MAX_LINE_TERMS,
         Choice::Dots { lanes, .. } => {
-            // An incomplete vector at the end of a line is counted as a vector, because it also needs an addition.
+            // An incomplete vector at the end of a line also needs an addition.
             let line = loops[*lanes].dim.extent;
             DOTS_VECTORS.saturating_mul(line) / line.div_ceil(MIN_VECTOR_BYTES / dtype.size()).max(1)
         }
         Choice::Strided if loops.iter().any(|l| !l.sum && l.dim.extent > 1) => MAX_STRIDED_TERMS,
-        // If the result is one number, the nest itself divides the sum into blocks.
+        // If the result is one number, the nest divides the sum itself.
         Choice::Strided => usize::MAX,
     }
 }
 
-/// Returns the number of elements in a buffer, rounded up so that buffers do not share a cache line.
+/// Returns the elements in a buffer, rounded up to cache lines.
 pub(super) fn step(elements: usize) -> usize {
     elements.next_multiple_of(ALIGN)
 }
 
-/// Replaces the stride in `out` with the dense stride `elements`. Returns the loop with the dense and the original
-/// stride.
+/// Makes the stride in `out` dense (`elements`), and returns the loop with both strides.
 pub(super) fn make_dense(dim: &mut Dim<3>, elements: usize) -> Dim<2> {
     let out_loop = Dim { extent: dim.extent, strides: [elements as isize, dim.strides[OUT]] };
     dim.strides[OUT] = elements as isize;

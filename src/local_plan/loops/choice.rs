@@ -1,26 +1,24 @@
-//! Represents a choice of the innermost loop and of the loops that are unrolled, and builds the [`Nest`] that results
-//! from the choice.
+//! Represents a choice of the innermost and unrolled loops, and builds its [`Nest`].
 //!
-//! Invariant: the nest of a choice depends only on the loops and the size of an element. `choose` lists the possible
-//! choices, and `price` estimates their cost.
+//! Invariant: the nest depends only on the loops and the element size; `choose` lists choices, and `price` estimates
+//! their cost.
 
 use super::{Dots, Line, NO_LOOP, Nest, OUT, StridedNest};
 use crate::local_plan::{Dim, MIN_STREAMED_OUT_BYTES};
 
-/// Maximum number of terms that a `Line` nest adds to `out` at a time.
+/// Maximum terms that a `Line` nest adds to `out` at a time.
 pub(super) const TERMS: usize = 8;
-/// Maximum number of terms that are added at a time if several rows are computed together, and the number of these
-/// rows.
+/// Maximum terms at a time if several rows are computed together, and the number of rows.
 pub(super) const TILE: usize = 4;
-/// Size in bytes of a block that leaves space for other blocks in a first-level cache.
+/// Bytes of a block that leaves space for others in a first-level cache.
 const L1_BLOCK_BYTES: usize = 16 << 10;
-/// Minimum number of bytes in a line that is written with stores that bypass the caches. In shorter lines, the
-/// incomplete cache lines at the ends are too large a fraction of the line.
+/// Minimum bytes in a line for stores that bypass the caches; the incomplete cache lines of shorter ones are too large
+/// a fraction.
 const MIN_STREAMED_LINE_BYTES: usize = 1 << 10;
-/// Extents of a block in a strided nest, which traverses some tensor against its layout. Larger blocks would be evicted
-/// early if strides are powers of two, because elements at such strides map to few cache sets.
+/// Extents of a block in a strided nest. Larger blocks would be evicted early if strides are powers of two, which map
+/// to few cache sets.
 const BLOCK: [usize; 3] = [16; 3];
-/// Maximum block length in a strided nest if the same loop has the smallest stride in every tensor.
+/// Maximum block length if one loop has the smallest stride in every tensor.
 const MAX_ONLY_LOOP_BLOCK: usize = 256;
 
 /// One loop of the contraction.
@@ -30,7 +28,7 @@ pub(super) struct Loop {
     pub sum: bool,
 }
 
-/// The choice of the innermost loops, given as indices into the list of loops.
+/// The innermost loops, as indices into the list of loops.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Choice {
     Line { swapped: bool, lanes: usize, rows: Option<usize>, terms: Option<usize> },
@@ -43,7 +41,7 @@ impl Choice {
         matches!(self, Choice::Line { swapped: true, .. } | Choice::Dots { swapped: true, .. })
     }
 
-    /// Builds the nest for `loops`. If the choice is swapped, the caller has already exchanged the operands of `loops`.
+    /// Builds the nest for `loops`. For a swapped choice, the operands of `loops` are exchanged already.
     pub fn nest(&self, loops: &[Loop], element_bytes: usize) -> Nest {
         let dim = |at: Option<usize>| at.map_or(NO_LOOP, |i| loops[i].dim);
         let rest = |sum: bool, used: [Option<usize>; 3]| -> Vec<Dim<3>> {
@@ -88,8 +86,8 @@ impl Line {
         let most = if shares_first { TILE } else { TERMS };
         let once = self.sum.is_empty() && terms.is_power_of_two() && terms <= most;
         if !once {
-            // Each element of `out` is accessed several times, so a block of `out` must stay in the cache, together
-            // with the terms that all rows share.
+            // Elements of `out` are accessed several times, so a block must stay cached with the terms that all rows
+            // share.
             let bytes = if rows > 1 { L1_BLOCK_BYTES / 4 } else { L1_BLOCK_BYTES };
             self.chunk = lanes.min(bytes / element_bytes);
             self.row_block = rows.min((2 * L1_BLOCK_BYTES / (self.chunk * element_bytes)).max(TILE));
@@ -115,8 +113,8 @@ fn strided(loops: &[Loop]) -> StridedNest {
             picked.push(at);
         }
     }
-    // The innermost loop is the one with a stride of at most 1 in the largest number of tensors. Among loops for which
-    // this number is equal, the loop with stride 1 in `out` is chosen, because stores cost the most.
+    // The innermost loop has a stride of at most 1 in the most tensors and, among those, stride 1 in `out`, because
+    // stores cost the most.
     picked.sort_by_key(|&i| {
         let strides = loops[i].dim.strides;
         (strides.iter().filter(|s| s.abs() <= 1).count(), strides[OUT].abs() == 1)

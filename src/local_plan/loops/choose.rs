@@ -1,12 +1,11 @@
-//! Chooses the innermost loop, and the loops that are unrolled, so that the price of the nest ([`super::price`]) is
-//! lowest.
+//! Chooses the innermost and the unrolled loops with the lowest price ([`super::price`]).
 
 use super::choice::{Choice, Loop, TERMS};
 use super::{OUT, price};
 use crate::dtype::Dtype;
 use crate::local_plan::Dim;
 
-/// Returns the start offsets and all loops. Each loop runs in the direction in which most of its strides are positive.
+/// Returns the start offsets and all loops, each in the direction of most positive strides.
 pub(super) fn oriented(dims: &[Vec<Dim<3>>; 4]) -> ([isize; 3], Vec<Loop>) {
     let mut start = [0; 3];
     let mut loops = Vec::with_capacity(dims.iter().map(Vec::len).sum());
@@ -21,8 +20,7 @@ pub(super) fn oriented(dims: &[Vec<Dim<3>>; 4]) -> ([isize; 3], Vec<Loop>) {
             loops.push(Loop { dim, sum: kind == 3 });
         }
     }
-    // Loops of `out` come first, in descending order of the stride in `out`. Loops of the sum follow, in descending
-    // order of the strides in the operands.
+    // Loops of `out` come first, by descending stride there, then those of the sum, by descending operand strides.
     loops.sort_by_key(|l| std::cmp::Reverse((!l.sum, l.dim.strides[OUT].unsigned_abs(), operand_strides(l))));
     (start, loops)
 }
@@ -31,7 +29,7 @@ fn operand_strides(l: &Loop) -> usize {
     l.dim.strides[0].unsigned_abs().saturating_add(l.dim.strides[1].unsigned_abs())
 }
 
-/// Returns the cheapest choice, and its price on one thread in nanoseconds.
+/// Returns the cheapest choice, and its nanoseconds on one thread.
 pub(super) fn best(loops: &[Loop], dtype: Dtype) -> (Choice, f64) {
     let mut best = (Choice::Strided, price::nest(loops, &Choice::Strided, dtype));
     for (at, l) in loops.iter().enumerate() {
@@ -52,7 +50,7 @@ pub(super) fn best(loops: &[Loop], dtype: Dtype) -> (Choice, f64) {
 fn line(loops: &[Loop], lanes: usize, swapped: bool) -> Choice {
     let first = usize::from(swapped);
     let others = |sum: bool| (0..loops.len()).filter(move |&i| i != lanes && loops[i].sum == sum);
-    // Loops are in descending order of their strides in `out`, so the last loop has the smallest stride.
+    // The last loop has the smallest stride in `out`.
     let shares_first = |&i: &usize| loops[i].dim.strides[first] == 0;
     let rows = others(false).rfind(shares_first).or_else(|| others(false).next_back());
     let terms = others(true).max_by_key(|&i| {
@@ -73,8 +71,8 @@ fn dots(loops: &[Loop], lanes: usize) -> Choice {
     let extent = |at: Option<usize>| at.map_or(1, |i| loops[i].dim.extent);
     let (m, n) = (moving(true, false), moving(false, true));
     let (swapped, rows, cols) = if extent(n) > extent(m) { (true, n, m) } else { (false, m, n) };
-    // If no loop belongs to only one operand, the dot products of different rows share no elements. Computing several
-    // rows together still hides the latency of additions.
+    // Without loops of only one operand, rows share no elements, but several together still hide the latency of
+    // additions.
     let rows = rows.or_else(|| moving(true, true));
     Choice::Dots { swapped, lanes, rows, cols }
 }

@@ -2,17 +2,15 @@
 
 use super::choice::{Choice, Loop, TILE};
 
-/// The loop of the lanes (the innermost loop) is cut at multiples of this number, so that each share begins at a cache
-/// line for every element type.
+/// The lanes (innermost loop) are cut at multiples of this, so that each share begins at a cache line for every element
+/// type.
 const LANE_GRAIN: usize = 64;
-/// Minimum fraction of the time for which threads must be busy if a loop of `out` is cut. If no such cut reaches this
-/// fraction, a loop of the sum may be cut instead.
+/// Minimum busy fraction of the time for cutting a loop of `out`; otherwise a loop of the sum may be cut.
 const MIN_BUSY_FRACTION: f64 = 0.8;
-/// Minimum number of multiply-adds per element of a partial result. At this number, the cost of writing the element and
-/// adding it to `out` is negligible.
+/// Minimum multiply-adds per element of a partial result, which make its cost negligible.
 const MIN_MULTIPLY_ADDS_PER_PARTIAL: usize = 64;
 
-/// A loop that is cut at multiples of `grain` into parts of nearly equal length.
+/// A loop cut at multiples of `grain` into nearly equal parts.
 #[derive(Debug)]
 pub(super) struct Cut {
     pub axis: usize,
@@ -28,7 +26,7 @@ impl Cut {
     }
 }
 
-/// Chooses the loop to cut. Returns `None` if one thread should run all loops.
+/// Chooses the loop to cut; `None` if one thread should run all.
 pub(super) fn cut(loops: &[Loop], choice: &Choice, threads: usize) -> Option<Cut> {
     if threads < 2 {
         return None;
@@ -44,16 +42,14 @@ pub(super) fn cut(loops: &[Loop], choice: &Choice, threads: usize) -> Option<Cut
             at if at == rows => TILE,
             _ => 1,
         };
-        // A loop that is too short to give every thread one grain may be cut at any index, unless it is the loop of the
-        // lanes.
+        // A loop too short for one grain per thread, except the lanes, may be cut at any index.
         let grain = if extent < wanted * threads && Some(axis) != lanes { 1 } else { wanted };
         let grains = extent.div_ceil(grain);
         let parts = threads.min(grains);
         let even = grains as f64 / (grains.div_ceil(threads) * threads) as f64;
         (even, Cut { axis, parts, grain })
     };
-    // Among cuts that balance the threads equally well, the cut of the outermost loop is chosen, so that each thread
-    // writes one contiguous stretch of `out`.
+    // Among equally balanced cuts, the outermost gives each thread one contiguous stretch of `out`.
     let pick = |sum: bool| {
         let all = (0..loops.len()).rev().filter(|&i| loops[i].sum == sum).map(candidate);
         all.max_by_key(|(even, _)| (even * 10.0) as usize)

@@ -1,5 +1,5 @@
-//! Plans contractions that are not computed as matrix products, such as dot products, matrix-vector products, outer
-//! products, element-wise products, and tiny or unusual contractions.
+//! Plans contractions other than matrix products, such as dot, matrix-vector, outer and element-wise products, and tiny
+//! or unusual ones.
 //!
 //! [`plan_loops`] chooses the innermost loop and divides the work into shares, one per thread. A [`Nest`] has one of
 //! three forms:
@@ -10,10 +10,9 @@
 //! | [`Dots`] | a loop of the sum with stride 1 in both operands | `i,i->`, `mk,k->m`, `mk,nk->mn`, `ij,ij->i` |
 //! | [`StridedNest`] | any loop, blocked so that cache lines are reused before they are evicted | `cij,cji->ijc` |
 //!
-//! Invariants: shares visit each index once. Shares that split the sum write to distinct partial results, which are
-//! added in a fixed order. Blocks of a long sum ([`SumBlocks`]) are added pairwise, also in a fixed order. Results of
-//! the same plan are therefore bitwise identical. Strides inside a nest are in the operand order given by
-//! [`LoopPlan::swapped`]. No loop of a nest is empty. No decision here depends on the instruction set.
+//! Invariants: shares visit each index once; partial results of a split sum are added in a fixed order, and blocks of a
+//! long sum ([`SumBlocks`]) pairwise. Results of the same plan are bitwise identical. Strides inside a nest are in the
+//! operand order of [`LoopPlan::swapped`]. No loop of a nest is empty. Nothing depends on the instruction set.
 
 mod blocks;
 mod choice;
@@ -29,14 +28,13 @@ use choice::Loop;
 /// The index of `out` in every array of strides, after the two operands.
 const OUT: usize = 2;
 const NO_LOOP: Dim<3> = Dim { extent: 1, strides: [0; 3] };
-/// The size of a partial result is rounded up to a multiple of this many elements, so that partial results of different
-/// threads share no cache line, for any element type.
+/// Partial results are multiples of this many elements, so that those of different threads share no cache line.
 const ALIGN: usize = 16;
 
 /// A plan for a contraction with loops that are divided among threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopPlan {
-    /// Whether the first operand of the nests is the right operand of the contraction.
+    /// Whether the nests' first operand is the right operand of the contraction.
     pub swapped: bool,
     pub shares: Vec<ThreadShare>,
     /// The partial results, if the shares split the sum.
@@ -48,22 +46,21 @@ pub struct LoopPlan {
 /// The part of the work that one thread does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadShare {
-    /// The offsets at which the loops of the share start, in the first operand, in the second operand, and in `out` or
-    /// the share's partial result.
+    /// The start offsets of the share's loops in both operands, and in `out` or its partial result.
     pub start: [isize; 3],
-    /// The loops of the share, or of one block if the share has `blocks`.
+    /// The loops of the share, or of one of its `blocks`.
     pub nest: Nest,
     pub blocks: Option<SumBlocks>,
 }
 
-/// Partial results in the workspace, one per share, which are finally added to `out`.
+/// Partial results in the workspace, one per share, finally added to `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partials {
-    /// Loops over `out`, with their strides in a partial result and in `out`. Partial results are dense.
+    /// Loops over `out`, with strides in a dense partial result and in `out`.
     pub out_loops: Vec<Dim<2>>,
     /// The offset in `out` at which the loops start.
     pub start: isize,
-    /// The distance from one share's partial result to the next, in elements.
+    /// The elements between shares' partial results.
     pub step: usize,
 }
 
@@ -75,57 +72,53 @@ pub enum Nest {
     Strided(StridedNest),
 }
 
-/// A nest whose innermost loop is a loop of `out`. This loop has stride 1 in the first operand, 0 or 1 in the second
-/// operand, and 1 in `out`.
+/// A nest whose innermost loop is a loop of `out`, with stride 1 in the first operand, 0 or 1 in the second, and 1 in
+/// `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// Loops of `out` around blocks of `row_block` rows and `chunk` lanes.
     pub outer: Vec<Dim<3>>,
-    /// Loops of the sum around `terms`, the innermost loop of the sum. All loops of the sum run inside a block.
+    /// Loops of the sum around `terms`, its innermost loop, all inside a block.
     pub sum: Vec<Dim<3>>,
     pub terms: Dim<3>,
-    /// A loop of `out`. If its stride in the first operand is 0, several rows are computed together, because they use
-    /// the same elements of that operand.
+    /// A loop of `out`; with stride 0 in the first operand, several rows share that operand's elements and are computed
+    /// together.
     pub rows: Dim<3>,
     pub lanes: Dim<3>,
     pub row_block: usize,
     pub chunk: usize,
-    /// Whether stores to `out` bypass the caches. This is the case if `out` is too large for any cache and each element
-    /// is written once.
+    /// Whether stores bypass the caches, because `out` is too large for any and written once.
     pub streams: bool,
 }
 
 /// A nest whose innermost loop is a loop of the sum, with stride 1 in both operands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dots {
-    /// Loops of `out` around chunks (ranges) of the loop `lanes`. Each chunk is a loop around tiles of rows and
-    /// columns.
+    /// Loops of `out` around chunks (ranges) of the loop `lanes`, each around tiles of rows and columns.
     pub outer: Vec<Dim<3>>,
     /// Loops of the sum inside a tile, around the lanes.
     pub sum: Vec<Dim<3>>,
     pub rows: Dim<3>,
-    /// A loop of `out` with a nonzero stride in the second operand only. The extent of `cols` is 1 if `rows` also has a
-    /// nonzero stride in the second operand.
+    /// A loop of `out` with a nonzero stride in the second operand only, of extent 1 if `rows` has one there too.
     pub cols: Dim<3>,
     pub lanes: Dim<3>,
     pub chunk: usize,
 }
 
-/// A nest of loops with any strides. The fourth stride is 1 for loops of the sum and 0 for loops of `out`, so a fourth
-/// offset of 0 marks the first visit to an element of `out`.
+/// A nest of loops with any strides. The fourth stride is 1 for loops of the sum and 0 for others, so a fourth offset
+/// of 0 marks the first visit to an element of `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StridedNest {
-    /// Loops of `out`, which surround the loops `sum`. The loops `sum` surround the blocks.
+    /// Loops of `out`, around the loops `sum`, around the blocks.
     pub outer: Vec<Dim<4>>,
     pub sum: Vec<Dim<4>>,
-    /// For each tensor, the loop with the smallest stride in that tensor. These loops are blocked by `sizes`. The last
-    /// loop in the list is the innermost loop of the nest.
+    /// For each tensor, the loop with the smallest stride, in blocks of `sizes`; the last is innermost.
     pub blocked: [Dim<4>; 3],
     pub sizes: [usize; 3],
 }
 
-/// Plans loops over the dimensions of kinds c (batch), m (rows), n (columns) and k (sum). The caller has fused
-/// dimensions with `fold`, and no extent is 0.
+/// Plans loops over the dimensions of kinds c (batch), m (rows), n (columns) and k (sum). Dimensions are fused with
+/// `fold`, and no extent is 0.
 pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> LoopPlan {
     let (mut start, mut loops) = choose::oriented(dims);
     let (choice, price) = choose::best(&loops, dtype);
@@ -164,8 +157,8 @@ pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> Loop
     LoopPlan { swapped, shares, partials, price: (price * 1000.0) as u64 }
 }
 
-/// Replaces the strides of `out` with those of a dense partial result. Returns loops with both strides, which later add
-/// the partial results to `out`. `start` is the offset of the first element of `out`.
+/// Replaces the strides of `out` (first element at `start`) with dense ones, and returns loops with both, for adding
+/// the partial results.
 fn dense(loops: &mut [Loop], start: isize) -> Partials {
     let mut elements = 1;
     let mut out_loops = Vec::new();
@@ -185,7 +178,7 @@ impl LoopPlan {
         partials + blocks.map(SumBlocks::workspace_elements).sum::<usize>()
     }
 
-    /// Returns the estimated time in nanoseconds if each share runs on its own core.
+    /// Returns the estimated nanoseconds with each share on its own core.
     pub fn cost(&self) -> f64 {
         self.price as f64 / 1000.0
     }

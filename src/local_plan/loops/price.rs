@@ -1,52 +1,50 @@
-//! Estimates the cost of loops, in nanoseconds on a current core. The estimate covers arithmetic, loop starts and
-//! memory traffic.
+//! Estimates the nanoseconds of loops on a current core: arithmetic, loop starts and memory traffic.
 //!
-//! The constants were fitted on one machine, for vectors of 32 bytes. On other machines, an estimate within a factor of
-//! two is good enough to choose between nests.
+//! The constants were fitted on one machine with vectors of 32 bytes; a factor of two elsewhere is good enough to
+//! choose.
 
 use super::choice::{Choice, Loop, TERMS, TILE};
 use super::{Dim, Nest, OUT};
 use crate::dtype::Dtype;
 use crate::local_plan::CACHE_LINE;
 
-/// Time to multiply and add one vector, and time to load or store one vector in the first-level cache.
+/// Time to multiply and add one vector, and to load or store one in the first-level cache.
 const VECTOR_STEP: f64 = 0.2;
 const VECTOR_TOUCH: f64 = 0.15;
-/// Time to multiply and add one vector of complex numbers, relative to one vector of real numbers.
+/// Time to multiply and add a complex vector, relative to a real one.
 const COMPLEX: f64 = 2.5;
 const VECTOR_BYTES: usize = 32;
-/// Time to start a line or a tile, and time to add up the lanes of one vector.
+/// Time to start a line or a tile, and to add up a vector's lanes.
 const START: f64 = 4.0;
 const ACROSS: f64 = 4.0;
 /// Time for one step of a loop over single elements.
 const STEP: f64 = 0.6;
 /// Time to call the kernel once.
 const CALL: f64 = 15.0;
-/// Time to move a byte to or from the second-level cache, and to or from memory.
+/// Time to move a byte between the core and the second-level cache, and memory.
 const L2_BYTE: f64 = 0.02;
 const MEMORY_BYTE: f64 = 0.09;
 const L1_BYTES: f64 = 32.0 * 1024.0;
 const L2_BYTES: f64 = 1024.0 * 1024.0;
 /// Time to wake another thread and wait for it.
 const THREAD: f64 = 4_000.0;
-/// Minimum work per thread in nanoseconds. For less work, an additional thread costs more time than it saves.
+/// Minimum nanoseconds per thread, below which another thread costs more than it saves.
 const MIN_NANOSECONDS_PER_THREAD: f64 = 12_000.0;
 /// Time to add an element of a partial result to `out`.
 const ADDING: f64 = 1.0;
 
-/// Returns the number of threads, at most `threads`, that are useful for work with this price.
+/// Returns how many of `threads` threads are useful at this price.
 pub(super) fn useful_threads(price: f64, threads: usize) -> usize {
     threads.min((price / MIN_NANOSECONDS_PER_THREAD) as usize).max(1)
 }
 
-/// Returns the price on `threads` threads, given the price on one thread and the total number of elements in all
-/// partial results (`added`).
+/// Returns the price on `threads` threads, given that on one and the elements in all partial results (`added`).
 pub(super) fn shared(price: f64, threads: usize, added: usize) -> f64 {
     let threads_start = if threads > 1 { THREAD } else { 0.0 };
     price / threads as f64 + threads_start + added as f64 * ADDING
 }
 
-/// Returns the price of a choice on one thread. The operands of `loops` have not been exchanged yet.
+/// Returns the price of a choice on one thread, with operands not exchanged yet.
 pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> f64 {
     let element_bytes = dtype.size();
     let step = VECTOR_STEP * if dtype.is_complex() { COMPLEX } else { 1.0 };
@@ -91,8 +89,8 @@ pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> f64 {
 }
 
 /// Returns the time to transfer the tensors between memory or caches and the core. A tensor is transferred once if the
-/// part that the inner loops access fits into the second-level cache. Otherwise, the tensor is transferred once for
-/// every index combination of the outer loops that have stride 0 in the tensor.
+/// part that the inner loops access fits into the second-level cache, and otherwise for every index of the outer loops
+/// with stride 0 in it.
 fn memory(loops: &[Loop], outer: &[Dim<3>], element_bytes: usize) -> f64 {
     let bytes = |t: usize| -> f64 {
         let moving = loops.iter().filter(|l| l.dim.strides[t] != 0);

@@ -23,21 +23,20 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum PathChoice {
-    /// The best order found within a fifth of the predicted time of all runs, and within a minute. The search also ends if
-    /// it makes no progress. The candidates are the order as written, greedy orders, and the orders found by exhaustive
-    /// search and annealing.
+    /// The best order found within a fifth of the predicted time of all runs, within a minute, and while there is
+    /// progress. Candidates are the order as written, greedy orders, and those of exhaustive search and annealing.
     #[default]
     Auto,
-    /// Contracts the pair with the smallest result first. The best of several such orders is used. These orders differ
-    /// in the weight given to the pair's own size, and in how ties between pairs are broken.
+    /// The best of several orders that contract the pair with the smallest result first. They differ in the weight of
+    /// the pair's own size, and in how ties are broken.
     Greedy,
     /// The order with the fewest operations, as far as [`PlanOptions::path_seconds`](crate::PlanOptions::path_seconds)
-    /// allows. The search first covers all orders that leave products of tensors without a common label to the end. The
-    /// search then covers all other orders, if their number is small enough.
+    /// allows. The search first covers orders that leave products without a common label to the end, then all others if
+    /// there are few enough.
     ///
     /// For dense networks, the search time is exponential in the number of tensors. If few sets of tensors are
-    /// connected, the search is much faster; rings and chains of 40 tensors take less than a second. If a limit on time
-    /// or memory ends the search, the best of greedy and annealed orders is used.
+    /// connected, it is much faster: rings and chains of 40 tensors take less than a second. If time or memory runs
+    /// out, the best of greedy and annealed orders is used.
     Optimal,
     /// Simulated annealing from greedy orders and from recursive bisection, with fixed seeds; at most one second, unless
     /// [`PlanOptions::path_seconds`](crate::PlanOptions::path_seconds) is set.

@@ -1,4 +1,4 @@
-//! Computes the number of multiply-adds in a contraction order before any step is planned.
+//! Computes the number of multiply-adds in a contraction order.
 //!
 //! Costs are logarithms to base 2, because a network of a thousand tensors can have more operations than a float can
 //! represent.
@@ -11,8 +11,7 @@ use crate::dims::Label;
 use crate::tree::{Network, Order};
 
 /// log2 of the number of multiply-adds over all contractions in an order. A contraction costs the product of the
-/// extents of all its labels, after each operand has been summed over labels that neither another tensor nor the output
-/// needs.
+/// extents of all its labels, after each operand has been summed over labels of its own.
 pub fn log2_products(network: &Network, order: &Order) -> f64 {
     let mut terms = Vec::with_capacity(order.len());
     each_contraction(network, order, |_, all, _| terms.push(log2_size(all, network.extents)));

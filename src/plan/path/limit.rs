@@ -1,6 +1,6 @@
 //! Defines the limits that can end a path search early, with their messages for users.
 
-/// A limit that ended a path search. The search then returns the best path found so far.
+/// A limit that ended a path search.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SearchLimit {
     /// `optimal` reached its time budget.

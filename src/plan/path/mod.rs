@@ -10,9 +10,8 @@
 //! | `positions` | the conversion between tensor numbers and the positions that opt_einsum uses in paths |
 //!
 //! Guarantees: an order depends only on the einsum, the choice, the budget, the machine and the element type, so all
-//! ranks find the same order; without a memory limit, the order chosen by `auto` has no more operations than contracting
-//! left to right. Einsums in nested brackets are not merged, because brackets express the order that the user wants. Each
-//! einsum has the whole budget.
+//! ranks find the same; without a memory limit, `auto` has no more operations than left to right. Einsums in nested
+//! brackets are not merged, because brackets express the wanted order. Each einsum has the whole budget.
 
 mod choice;
 mod cost;
@@ -36,7 +35,7 @@ use crate::tree::{Network, Order, left_to_right};
 use einsum_path::{Proof, Request, Solution};
 
 /// Maximum number of tensors for which `auto` searches. Larger networks are contracted as written, because a search
-/// would take seconds.
+/// takes seconds.
 const MAX_SEARCHED_TENSORS: usize = 20_000;
 
 /// Maximum time of a search by `auto`, as a fraction of the predicted time of all runs in the best order so far.
@@ -51,7 +50,7 @@ const ELEMENT_SECONDS: f64 = 1e-9;
 /// A search by `auto` takes at least this many seconds per tensor, which is less than planning takes.
 const LEAST_SEARCH_SECONDS: f64 = 1e-4;
 
-/// Maximum number of nominal seconds for a search by `auto`.
+/// Maximum nominal seconds for a search by `auto`.
 const MAX_SEARCH_SECONDS: f64 = 60.0;
 
 /// Default budget for the search for the optimal order, in nominal seconds.
@@ -61,19 +60,18 @@ const OPTIMAL_SECONDS: f64 = 10.0;
 const ANNEAL_SECONDS: f64 = 5e-3;
 const MAX_ANNEAL_SECONDS: f64 = 1.0;
 
-/// Fraction of its budget that `auto` spends on the optimal order if the budget does not allow examining all orders, and
-/// the maximum number of seconds for it.
+/// Fraction and maximum seconds of its budget that `auto` spends on the optimal order if it cannot examine all orders.
 const OPTIMAL_SHARE: f64 = 0.1;
 const MAX_OPTIMAL_SECONDS: f64 = 0.05;
 
 /// Maximum number of steps of the optimal search if the budget allows examining all orders.
 const OPTIMAL_STEPS: u64 = 100_000_000;
 
-/// Shares of the budget for successive searches for slices. Each search has a lower limit than the one before.
+/// Shares of the budget for successive searches for slices with ever lower limits.
 const SLICING_SHARES: [f64; 4] = [0.6, 0.2, 0.1, 0.1];
 
-/// During a contraction, an operand is live beside the result, so a result has at most about half of the elements. The
-/// fraction allows for powers of two.
+/// An operand is live beside the result, so a result has at most about half of the elements; the fraction allows for
+/// powers of two.
 const LEAST_LIVE_BITS: f64 = 0.95;
 const LEAST_EXCESS_BITS: f64 = 0.25;
 
@@ -105,8 +103,8 @@ impl Budget {
         self.asked.map(|seconds| seconds * self.speed)
     }
 
-    /// The budget of `auto` for a number of tensors, given log2 of the number of multiply-adds in the best order so far,
-    /// and of the number of elements that it reads and writes.
+    /// The budget of `auto`, given log2 of the multiply-adds and of the elements read and written in the best order so
+    /// far.
     fn of_auto(&self, tensors: usize, products: f64, elements: f64) -> f64 {
         let one = (products - (NETWORK_RATE * self.rate).log2()).exp2() + ELEMENT_SECONDS * elements.exp2();
         // Few contractions of a network use many ranks well.
@@ -166,8 +164,7 @@ fn greedy(search: &PathSearch, tensors: usize, budget: Budget) -> Searched {
     Searched::new(PathMethod::Greedy, search.greedy(0..most), limit)
 }
 
-/// Finds the optimal order. If it is not found within the budget, returns the best of greedy and annealed orders
-/// instead.
+/// Finds the optimal order, or the best of greedy and annealed orders if the budget does not suffice.
 fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     let tensors = network.tensors.len();
     let seconds = budget.seconds().unwrap_or(OPTIMAL_SECONDS);
@@ -185,8 +182,8 @@ fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     Searched { order, limit: Some(limit), ..annealed }
 }
 
-/// Anneals orders, with slices if the intermediates do not fit into the memory limit without. `seconds` is the budget,
-/// given the best order so far.
+/// Anneals orders, with slices if the intermediates do not fit into the memory limit otherwise. `seconds` is the
+/// budget, given the best order so far.
 fn anneal(network: &Network, search: &PathSearch, budget: Budget, seconds: &Seconds) -> Searched {
     let patience = if budget.asked.is_some() { f64::INFINITY } else { search::PATIENCE };
     let mut request = Request { threads: budget.threads, budget: seconds, patience, known: Vec::new() };

@@ -65,7 +65,7 @@ impl Live {
 /// Converts a path of positions to an order of tensor numbers.
 ///
 /// # Errors
-/// If the path is not valid. The message states the reason.
+/// If the path is not valid, with the reason.
 pub fn numbered(path: &[Vec<usize>], tensors: usize) -> Result<Order, String> {
     let mut live = Live::new(tensors, tensors + path.len());
     let mut order = Order::with_capacity(path.len());
@@ -123,8 +123,8 @@ pub fn path(tree: &Tree) -> Vec<[usize; 2]> {
     path
 }
 
-/// Returns the same contractions in depth-first order, where each contraction directly follows the contractions that
-/// produce its right operand. Avoids recursion, because trees may be deep.
+/// Returns the same contractions depth-first, each directly after those that produce its right operand. Avoids
+/// recursion, because trees may be deep.
 pub fn depth_first(steps: &[[usize; 2]], tensors: usize) -> Order {
     let mut order = Order::with_capacity(steps.len());
     let mut open = vec![Some(tensors + steps.len() - 1)];

@@ -12,14 +12,13 @@ pub enum PathMethod {
     Explicit,
     /// A greedy search.
     Greedy,
-    /// Dynamic programming over sets of tensors, which proved that no order has fewer operations.
+    /// Dynamic programming over sets of tensors, which proved the order optimal.
     Optimal,
     /// Annealing from greedy orders and from recursive bisection, with reconfigured subtrees.
     Anneal,
 }
 
-/// What a path search did. Nominal seconds are numbers of search steps, divided by the steps that a core of about 3 GHz
-/// makes in a second.
+/// What a path search did. Nominal seconds are search steps divided by the steps per second of a core of about 3 GHz.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SearchRecord {
     /// The method that found the order.

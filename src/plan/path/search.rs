@@ -1,8 +1,7 @@
-//! Runs the searches for contraction orders. `greedy` finds greedy orders, `optimal` finds the optimal order, and the
-//! crate `einsum_path` anneals orders from many starts.
+//! Runs the searches for contraction orders. The crate `einsum_path` anneals orders from many starts.
 //!
-//! Guarantee: the same network and budget give the same order on all ranks, because budgets in seconds are converted to
-//! numbers of steps and no clock is read.
+//! Guarantee: the same network and budget give the same order on all ranks, because budgets are numbers of steps and no
+//! clock is read.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,14 +16,13 @@ use crate::tree::{Network, Order};
 /// Users do not notice a search that takes at most this many seconds.
 pub const UNNOTICED_SECONDS: f64 = 5e-3;
 
-/// Maximum number of tensors for which a greedy search tries several weights and tie-breaking seeds. Larger networks
-/// are searched once.
+/// Maximum number of tensors for which a greedy search tries several weights and seeds.
 const MAX_VARIED_TENSORS: usize = 3_000;
 
 const MAX_TIE_ORDERS: u64 = 16;
 
-/// Number of steps that the optimal search makes per second on one core. Measurements on networks of 20 to 125 tensors
-/// gave 5.5 to 7.5 times 10^8, and the constant is slightly below these.
+/// Number of steps that the optimal search makes per second on one core. Measured 5.5 to 7.5 times 10^8 on networks of
+/// 20 to 125 tensors.
 const STEPS_PER_SECOND: f64 = 5e8;
 
 /// Seconds that a greedy search takes per tensor and tie-breaking seed.
@@ -35,7 +33,7 @@ const GREEDY_SECONDS: f64 = 4e-6;
 /// multiply-adds.
 const ELEMENT_PRICE: f64 = 0.05;
 
-/// How long a search by `auto` goes on without progress, as a multiple of the time until its last progress.
+/// How long `auto` searches without progress, as a multiple of the time until its last progress.
 pub const PATIENCE: f64 = 3.0;
 
 /// The tie-breaking seeds that a greedy search tries if the user selects greedy search.
@@ -66,8 +64,7 @@ pub struct Annealed {
     pub found: Found,
 }
 
-/// An einsum prepared for the searches. Each tensor keeps only its distinct labels that another tensor or the output
-/// needs.
+/// An einsum prepared for the searches. Tensors keep only distinct labels that another tensor or the output needs.
 pub struct PathSearch<'a> {
     network: &'a Network<'a>,
     tensors: Vec<Vec<u32>>,
@@ -85,7 +82,7 @@ impl<'a> PathSearch<'a> {
             *needed.entry(label).or_default() += 1;
         }
         tensors.iter_mut().for_each(|labels| labels.retain(|label| needed[label] > 1));
-        // An extent of 0 is treated as 1. If an extent is 0, there are no operations, so all orders cost the same.
+        // If an extent is 0, there are no operations, so all orders cost the same.
         let log2 = network.extents.iter().map(|&extent| (extent.max(1) as f64).log2()).collect();
         PathSearch { network, tensors, output, log2 }
     }
@@ -94,8 +91,8 @@ impl<'a> PathSearch<'a> {
         Labelled { tensors: &self.tensors, output: &self.output, log2: &self.log2 }
     }
 
-    /// Returns the cheapest of several greedy orders. The orders differ in the weight of the operands' sizes, and in
-    /// the seed that breaks ties.
+    /// Returns the cheapest of several greedy orders. They differ in the weight of the operands' sizes and in the seed
+    /// that breaks ties.
     pub fn greedy(&self, ties: Range<u64>) -> Order {
         let weights: &[f64] = if self.tensors.len() > MAX_VARIED_TENSORS { &[0.0] } else { &[0.0, 0.5, 1.0] };
         let parameters =
@@ -104,8 +101,8 @@ impl<'a> PathSearch<'a> {
         self.cheapest(orders.map(|steps| depth_first(&steps, self.tensors.len())))
     }
 
-    /// Searches for the order with the fewest operations. Returns the order if it is found within `steps` steps and is
-    /// cheaper than `known`, and the outcome of the search.
+    /// Searches for the order with the fewest operations. Returns the order if it is found within `steps` steps and
+    /// cheaper than `known`, and the outcome.
     pub fn optimal(&self, known: &Order, steps: u64) -> (Option<Order>, Proof) {
         let extents: Vec<usize> = self.network.extents.iter().map(|&extent| extent.max(1)).collect();
         let tensors = self.network.tensors.clone();

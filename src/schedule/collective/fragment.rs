@@ -11,35 +11,33 @@
 //!   6   add slot 1 to own part of out                  work      0, 5
 //! ```
 //!
-//! A part that is only copied is received directly into its destination. Summands are received into two alternating
-//! scratch buffers, so that one summand arrives while the previous one is added. Each piece of a message is a separate
-//! transfer. A member can therefore forward a piece when it has arrived, and a scratch buffer needs memory for one
-//! piece only.
+//! Copied parts are received in place, and summands in two alternating scratch buffers, so that one arrives while the
+//! previous one is added. Each piece of a message is a transfer, which is forwarded when it has arrived and fits a
+//! scratch buffer.
 //!
-//! Invariants: for each part, all members pass views with the same extents. All members pass the same algorithm and the
-//! same number of pieces.
+//! Invariants: all members pass the same algorithm and number of pieces, and views of equal extents for each part.
 
 use super::message::Message;
 use super::pattern::Pattern;
 use super::{Collective, CollectiveAlgorithm, Group};
 use crate::schedule::{Buffer, BufferId, Builder, Home, View, Work};
 
-/// The boxes of this rank's buffers that store the parts of a collective. A part may consist of any number of boxes.
+/// The boxes of this rank's buffers that store the parts of a collective. A part may have any number of boxes.
 #[derive(Debug, Clone, Default)]
 pub struct Parts {
-    /// For each part, the boxes that store it. If the collective copies parts, they are sent from and received into
-    /// these boxes, including parts that this rank only forwards. In a reduction, the boxes store the sum.
+    /// For each part, the boxes that store it. Copied parts are sent from and received into these boxes, even if only
+    /// forwarded; in a reduction, they store the sum.
     pub at: Vec<Vec<View>>,
-    /// For reductions, the boxes that store this rank's summand for each part. Partial sums that the rank forwards
-    /// (ring, tree) are accumulated in these boxes.
+    /// For reductions, the boxes of this rank's summand for each part, in which forwarded partial sums (ring, tree)
+    /// accumulate.
     pub summands: Vec<Vec<View>>,
-    /// Whether the existing values of the result are multiplied by `beta` and added to the sum.
+    /// Whether `beta` times the old values are added to the sum.
     pub onto: bool,
 }
 
 impl Parts {
-    /// Returns the boxes that one piece of a message is sent from or added to. `own` is the receiver's own part if this
-    /// rank is the receiver, or `None` if this rank is the sender.
+    /// Returns the boxes that one piece of a message is sent from or added to; `own` is a receiver's own part, and
+    /// `None` for the sender.
     fn views(&self, message: &Message, piece: usize, pieces: usize, own: Option<usize>) -> Vec<View> {
         let views = message.parts.iter().flat_map(|part| {
             let place = if message.reduce && own != Some(part) { &self.summands } else { &self.at };
@@ -49,7 +47,7 @@ impl Parts {
     }
 }
 
-/// Appends this rank's tasks for a collective. Each message is divided into `pieces` transfers.
+/// Appends this rank's tasks for a collective, with `pieces` transfers per message.
 ///
 /// # Panics
 /// If `parts` lacks a list for a part that this rank sends, receives or adds.
@@ -98,8 +96,8 @@ fn corner(buffer: BufferId, like: &View) -> View {
     View { buffer, bounds: like.bounds.iter().map(|range| 0..range.len()).collect() }
 }
 
-/// Declares the slots into which this rank receives summands. A slot is scratch memory for one piece. There are two
-/// slots, or fewer if the rank receives fewer than two pieces of summands. Each slot has one buffer for each box of the message with the most boxes.
+/// Declares up to two slots (scratch memory for a piece of summands), each with as many buffers as the message with the
+/// most boxes has.
 fn slots(
     builder: &mut Builder,
     pattern: &Pattern,

@@ -1,6 +1,6 @@
-//! Describes a message between two members of a group, and the messages of one member in one round.
+//! Describes a message between two members of a group, and a member's messages in one round.
 //!
-//! Invariant: in each round, a member sends at most one message and receives at most one.
+//! Invariant: a member sends and receives at most one message per round.
 
 /// The numbers of `count` parts: `first`, `first + step`, and so on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,13 +28,13 @@ pub struct Message {
     pub from: usize,
     pub to: usize,
     pub parts: Numbers,
-    /// Whether the message contains summands of the parts. The receiver adds them to its own values for these parts.
+    /// Whether the receiver adds the message, which contains summands, to its own values.
     pub reduce: bool,
 }
 
 impl Message {
     /// Returns the message in the opposite direction. Reversing all messages turns a scatter into a gather, and an
-    /// all-gather into a reduce-scatter (if `reduce` is true).
+    /// all-gather into a reduce-scatter (if `reduce`).
     fn back(self, reduce: bool) -> Message {
         Message { from: self.to, to: self.from, reduce, ..self }
     }

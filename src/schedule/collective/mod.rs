@@ -1,9 +1,7 @@
-//! Builds collectives from sends, receives and work tasks. Computes the messages between members, their cost, and the
-//! tasks of one rank.
+//! Builds collectives from sends, receives and work tasks: the messages, their cost, and one rank's tasks.
 //!
-//! A *group* is an ordered list of ranks, which are its *members*. Members are numbered in this order. The data is
-//! divided into *parts*. A broadcast has one part, and every other collective has one part per member. Parts may differ
-//! in size, and may be empty.
+//! A *group* is an ordered list of ranks, its numbered *members*. The data has one *part* in a broadcast and otherwise
+//! one per member, of any size.
 //!
 //! ```text
 //! members                    0            1            2
@@ -28,15 +26,13 @@
 //! | direct | the root to each member | the root with each member | every member with every other, by distance |
 //!
 //! **Trees with minimum distance** (Kwasniewski et al., Red-Blue Pebbling Revisited, section 7.2: "the distance in the
-//! grid between communicating processors is minimized"). For a collective with a root, the group is divided into two
-//! halves of adjacent members, and the halves are divided in the same way. The root sends the data for the half without
-//! the root to the nearest member of that half. Every part therefore only moves towards its owner. The last round,
-//! which has the most messages, is between neighbours.
+//! grid between communicating processors is minimized"). For a collective with a root, the group is recursively divided
+//! into halves of adjacent members. The root sends the data for the other half to its nearest member, so every part
+//! only moves towards its owner, and the last round, with the most messages, is between neighbours.
 //!
-//! If all members need all parts, the messages of the last round are the largest. The group is then divided into its
-//! even and its odd members, which first gather their data separately. In the last round, each even member exchanges
-//! this data with its odd neighbour. Both kinds of trees work for any number of members. If the number is odd, the last
-//! member has no partner, and receives the data from the member before it.
+//! If all members need all parts, the last messages are the largest, so the even and the odd members gather separately
+//! first, and then exchange with their neighbours. Any number of members works: the last of an odd number receives the
+//! data from the member before it.
 //!
 //! | file | topic |
 //! |---|---|
@@ -47,14 +43,12 @@
 //! | `price` | seconds, bytes and distances |
 //! | `fragment` | the tasks of one rank |
 //!
-//! Invariants: in each round, a member sends at most one message and receives at most one. A member sends only data
-//! that it had at the start or has received in previous rounds. The transfers of all members have one total order, by
-//! round and then by piece. A run therefore terminates even if only one transfer per lane is in flight and nothing is
-//! buffered.
+//! Invariants: a member sends and receives at most one message per round. It sends only data that it had or received in
+//! previous rounds. All transfers have one total order, by round and then by piece, so a run terminates even with one
+//! unbuffered transfer in flight per lane.
 //!
-//! Callers choose the algorithm; [`price()`] predicts its cost. There is no reduction to a single root, because it
-//! would be a reduce-scatter in which all parts except the root's are empty. In a reduction, a member's summands and
-//! its result must be in different buffers.
+//! Callers choose the algorithm; [`price()`] predicts its cost. A reduction to a single root would be a reduce-scatter
+//! with all other parts empty. A member's summands and its result must be in different buffers.
 
 mod fragment;
 mod message;
@@ -75,7 +69,7 @@ pub use price::{Price, Rates, price};
 
 use serde::{Deserialize, Serialize};
 
-/// A collective operation of a group of ranks. `root` is the number of a member.
+/// A collective operation; `root` is the number of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Collective {
     /// All members receive the root's data.
@@ -92,11 +86,11 @@ pub enum Collective {
     AllReduce,
 }
 
-/// The algorithm of a collective, which determines the pairs of members that exchange messages.
+/// The algorithm of a collective, i.e. which members exchange messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CollectiveAlgorithm {
-    /// Each member sends to the next member, and the last member to the first.
+    /// Each member sends to the next, and the last to the first.
     Ring,
     /// Recursive halving, which has the fewest rounds.
     Tree,
@@ -110,7 +104,7 @@ impl CollectiveAlgorithm {
         [CollectiveAlgorithm::Ring, CollectiveAlgorithm::Tree, CollectiveAlgorithm::Direct];
 }
 
-/// An ordered list of ranks (the members), and the position of this rank in the list.
+/// An ordered list of ranks (members), and this rank's position in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     ranks: Vec<usize>,
@@ -118,7 +112,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Creates the group as rank `rank` sees it, or returns `None` if `rank` is not in the list.
+    /// Creates the group as rank `rank` sees it; `None` if it is not in the list.
     pub fn new(ranks: Vec<usize>, rank: usize) -> Option<Group> {
         let me = ranks.iter().position(|&member| member == rank)?;
         Some(Group { ranks, me })

@@ -1,7 +1,6 @@
-//! Computes the order in which a reduction adds summands. A plan guarantees this order, and the verifier checks
-//! schedules against it.
+//! Computes the order in which a reduction adds, which a plan guarantees and the verifier checks.
 //!
-//! The order is computed by simulating the messages of a pattern, so it cannot differ from the order of the messages.
+//! The pattern's messages are simulated for this, so both cannot differ.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +12,13 @@ use crate::schedule::verify::Summand;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
     pub part: usize,
-    /// The members whose summands the sum contains, in order of addition, starting with the member that computes the
-    /// sum.
+    /// The members whose summands the sum contains, in order of addition, the computing member first.
     pub members: Vec<usize>,
 }
 
 impl Pattern {
-    /// Returns the sums that each member computes. These are the sum for its own part, and the partial sums for other
-    /// members' parts that it forwards. The lists are empty unless the collective is a reduction. Cost: O(members^2),
-    /// or O(members^3) for a ring.
+    /// Returns the sums of each member: for its own part, and partial sums that it forwards; empty unless the
+    /// collective is a reduction. Cost: O(members^2), or O(members^3) for a ring.
     ///
     /// ```
     /// use einsum_dist::schedule::collective::{Collective, Pattern, CollectiveAlgorithm};
@@ -50,9 +47,8 @@ impl Pattern {
     }
 }
 
-/// Returns the summands that member `me` adds, in order, for the verifier. The member's own summands come first,
-/// followed by those of other members. `computed` returns the summands that a member computes itself, and `part`
-/// returns the region of a part.
+/// Returns the summands that member `me` adds, in order, its own first. `computed` returns a member's own summands, and
+/// `part` the region of a part.
 pub fn listed(
     sums: &[Sum],
     me: usize,

@@ -1,11 +1,10 @@
-//! Computes the pattern of a collective, which is the messages between its members. The pattern depends only on the
-//! collective, the number of members, the root and the algorithm.
+//! Computes the pattern of a collective, which is the messages between its members. It depends only on the collective,
+//! the number of members, the root and the algorithm.
 //!
-//! Invariants: in an all-gather, broadcast, scatter or gather, every member receives each part at most once. In a
-//! reduction, a member sends a sum only after it has received all summands that it adds to this sum.
+//! Invariants: without a reduction, every member receives each part at most once. In a reduction, a member sends a sum
+//! after it has received all of its summands.
 //!
-//! The messages of one member in one round are computed in O(log members). The cost of generating a rank's schedule is
-//! therefore about proportional to the number of its own tasks.
+//! A member's messages in one round take O(log members), so a rank's schedule costs about as much as its own tasks.
 
 use super::message::{Message, Step};
 use super::steps::{exchange, rounds, spread};
@@ -54,7 +53,7 @@ impl Pattern {
         matches!(self.collective, Collective::ReduceScatter | Collective::AllReduce)
     }
 
-    /// Returns the number of rounds. In a tree, some rounds may have no messages.
+    /// Returns the number of rounds, some of which may be empty in a tree.
     pub fn rounds(&self) -> usize {
         let all = rounds(self.collective, self.algorithm, self.members);
         if self.collective == Collective::AllReduce { 2 * all } else { all }
@@ -86,8 +85,7 @@ impl Pattern {
         (0..self.rounds()).flat_map(move |round| self.round(round))
     }
 
-    /// Iterates over the messages of all members in one round. No message depends on a different message of the same
-    /// round.
+    /// Iterates over the messages of one round, which do not depend on each other.
     pub fn round(self, round: usize) -> impl Iterator<Item = Message> {
         (0..self.members).filter_map(move |member| self.step(member, round).sent)
     }

@@ -1,8 +1,7 @@
-//! Estimates the cost of a collective by simulating its messages on lanes, without building schedules.
+//! Estimates the cost of a collective by simulating its messages on lanes, without schedules.
 //!
-//! Every member has a send lane, a receive lane and workers. A transfer occupies the send lane of its sender and the
-//! receive lane of its receiver, for the latency plus bytes / bandwidth. A received summand occupies one of two scratch
-//! buffers until the workers have added it.
+//! A transfer occupies the sender's send lane and the receiver's receive lane for the latency plus bytes / bandwidth. A
+//! summand occupies one of two scratch buffers until the workers have added it.
 //!
 //! ```text
 //! a ring broadcast of 12 bytes in 2 pieces, 3 members; latency 1, 3 bytes a second
@@ -10,8 +9,7 @@
 //!   1 -> 2   piece 0  3..6   piece 1  6..9          9 seconds; in one piece 2 (1 + 12/3) = 10
 //! ```
 //!
-//! The simulation ignores that several messages may share a link. [`Price::carried`] is a measure of the load on shared
-//! links.
+//! Shared links are ignored; [`Price::carried`] measures their load.
 
 use super::message::Message;
 use super::pattern::Pattern;
@@ -23,9 +21,9 @@ use crate::machine::Machine;
 pub struct Rates {
     /// Seconds per transfer, independent of its size.
     pub latency: f64,
-    /// Number of bytes that one member receives per second.
+    /// Bytes that one member receives per second.
     pub bandwidth: f64,
-    /// Number of bytes that one member's workers read or write in memory per second.
+    /// Bytes that one member's workers access in memory per second.
     pub memory: f64,
 }
 
@@ -42,22 +40,19 @@ impl From<&Machine> for Rates {
 /// The cost of a collective.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
-    /// Seconds until the last member has completed all of its transfers and additions.
+    /// Seconds until the last member has completed all transfers and additions.
     pub seconds: f64,
-    /// Number of bytes that the busiest member receives.
+    /// Bytes that the busiest member receives.
     pub received: usize,
-    /// The sum, over all messages, of bytes times the distance between the two members in the group. Distances are
-    /// cyclic, so the first and the last member are neighbours.
+    /// The sum over all messages of bytes times the cyclic distance between the members.
     pub carried: usize,
 }
 
-/// Number of bytes moved between memory and processor for each byte that is added or copied. An addition reads both
-/// summands and writes the sum. A copy reads its input, reads its target into the cache (write-allocate), and writes
-/// its target.
+/// Bytes moved per byte added (two reads, one write) or copied (two reads, with write-allocate, and one write).
 const BYTES_MOVED: f64 = 3.0;
 
-/// Returns the price of a pattern whose parts have `sizes` bytes. Each message is divided into `pieces` transfers.
-/// Cost: O(pieces x parts in all messages), which is quadratic in the number of members for rings and direct messages.
+/// Returns the price of a pattern with parts of `sizes` bytes, and `pieces` transfers per message. Cost: O(pieces x
+/// parts in all messages), quadratic in the members for rings and direct messages.
 ///
 /// # Panics
 /// If the number of sizes is not equal to the number of parts.
@@ -74,16 +69,16 @@ pub fn price(pattern: &Pattern, sizes: &[usize], pieces: usize, rates: Rates) ->
     Price { seconds: simulation.end, received, carried: simulation.carried }
 }
 
-/// The state of one member. `send`, `receive` and `work` are the times in seconds at which its lanes become free.
+/// One member; `send`, `receive` and `work` are when its lanes become free, in seconds.
 #[derive(Debug, Clone)]
 struct Member {
     send: f64,
     receive: f64,
     work: f64,
-    /// The times at which the two scratch buffers become free. The first is the buffer that is used next.
+    /// When the two scratch buffers become free, the next one first.
     slots: [f64; 2],
     received: usize,
-    /// The time from which each piece of each part can be sent. The index of a piece is `part * pieces + piece`.
+    /// When each piece, at `part * pieces + piece`, can be sent.
     since: Vec<f64>,
 }
 
@@ -102,7 +97,7 @@ impl<'a> Simulation<'a> {
         let idle = Member { send: 0.0, receive: 0.0, work: 0.0, slots: [0.0; 2], received: 0, since };
         let mut simulation =
             Simulation { sizes, pieces, rates, members: vec![idle; pattern.members()], carried: 0, end: 0.0 };
-        // In a reduction, a member first copies its own summand to the buffer for its sum.
+        // In a reduction, a member first copies its own summand.
         if pattern.reduces() {
             for (number, &size) in sizes.iter().enumerate() {
                 let seconds = simulation.work(size);

@@ -1,6 +1,5 @@
-//! Computes the two basic patterns of messages. A spread sends data from a root to all members, and an exchange sends
-//! every member's data to all other members. Every other pattern is one of these two with all messages reversed, or a
-//! sequence of two patterns.
+//! Computes the two basic patterns of messages. A spread sends from a root to all members, and an exchange from all to
+//! all; others are one of these reversed, or two in sequence.
 //!
 //! ```text
 //! spread as a tree, 5 members, root 3          exchange as a tree, 5 members
@@ -9,19 +8,17 @@
 //!   round 2   1 -> 0          0|1                rounds 4, 5   0 <-> 1  2 <-> 3  3 -> 4  level 0: {0 2 4 | 1 3}
 //! ```
 //!
-//! The messages that one member sends and receives in one round are its step. Each member computes only its own
-//! messages, without a list of the messages of all members.
+//! A member's step is its messages in one round, computed without those of others.
 
 use super::message::{Message, Numbers, Step};
 use super::{Collective, CollectiveAlgorithm};
 
-/// Returns the number of times that a group must be halved until every half has a single member.
+/// Returns how often a group must be halved until every half has one member.
 fn levels(members: usize) -> usize {
     members.next_power_of_two().trailing_zeros() as usize
 }
 
-/// Returns the number of rounds of a collective. For an all-reduce, returns the number of rounds in one of its two
-/// phases (the reduce-scatter or the all-gather).
+/// Returns the number of rounds of a collective. For an all-reduce, these are of one of its two phases.
 pub fn rounds(collective: Collective, algorithm: CollectiveAlgorithm, members: usize) -> usize {
     match (algorithm, collective) {
         (CollectiveAlgorithm::Ring | CollectiveAlgorithm::Direct, _) => members - 1,
@@ -29,20 +26,19 @@ pub fn rounds(collective: Collective, algorithm: CollectiveAlgorithm, members: u
             CollectiveAlgorithm::Tree,
             Collective::Broadcast { .. } | Collective::Scatter { .. } | Collective::Gather { .. },
         ) => levels(members),
-        // Each level has a second round, in which the member without a partner receives.
+        // Each level has a second round for the member without a partner.
         (CollectiveAlgorithm::Tree, _) => 2 * levels(members),
     }
 }
 
-/// Returns the step of `member` in a round whose only message is this one. The step is empty unless `member` sends or
-/// receives the message.
+/// Returns the step of `member` in a round with only this message.
 fn step(member: usize, from: usize, to: usize, parts: Numbers) -> Step {
     let message = Message { from, to, parts, reduce: false };
     Step { sent: (member == from).then_some(message), received: (member == to).then_some(message) }
 }
 
-/// Returns the step of `member` in a round of a spread from the root to all members. If `scatter` is true, each member
-/// receives its own part; otherwise, all members receive the same part.
+/// Returns the step of `member` in a round of a spread from the root, of own parts if `scatter`, otherwise of the same
+/// part.
 pub fn spread(
     algorithm: CollectiveAlgorithm,
     members: usize,
@@ -61,7 +57,7 @@ pub fn spread(
             let behind = (member + members - root) % members;
             let at = |behind: usize| (root + behind) % members;
             let message = |from: usize| {
-                // The part with the longest path is sent first, so that every part reaches its owner in the last round.
+                // The part with the longest path is first, so that all arrive in the last round.
                 let own = Numbers::one(at(members - 1 - round + from));
                 let goes = if scatter { from <= round } else { from == round };
                 let message = Message { from: at(from), to: at(from + 1), parts: parts(own), reduce: false };
@@ -77,8 +73,7 @@ pub fn spread(
                 }
                 let middle = group.start + group.len().div_ceil(2);
                 let halves = [group.start..middle, middle..group.end];
-                // The member that has the data (`holder`) sends everything for the other half of the group to the
-                // nearest member of that half.
+                // The `holder` sends everything for the other half to its nearest member.
                 let (other, nearest) = if holder < middle { (&halves[1], middle) } else { (&halves[0], middle - 1) };
                 if level == round {
                     let own = Numbers { first: other.start, step: 1, count: other.len() };
@@ -94,7 +89,7 @@ pub fn spread(
     }
 }
 
-/// Returns the step of `member` in a round of an exchange, in which every member's part reaches all other members.
+/// Returns the step of `member` in a round of an exchange.
 pub fn exchange(algorithm: CollectiveAlgorithm, members: usize, member: usize, round: usize) -> Step {
     let copy = |from: usize, to: usize, parts: Numbers| Some(Message { from, to, parts, reduce: false });
     let [next, previous] = [1, members - 1].map(|distance| (member + distance) % members);
@@ -111,8 +106,7 @@ pub fn exchange(algorithm: CollectiveAlgorithm, members: usize, member: usize, r
         }
         CollectiveAlgorithm::Tree => {
             let level = levels(members) - 1 - round / 2;
-            // The subgroup at this level consists of the members `first + i * stride` for `i < count`. This member has
-            // `i = at`.
+            // The subgroup at this level is `first + i * stride` for `i < count`; this member has `i = at`.
             let (mut first, mut stride, mut count, mut at) = (0, 1, members, member);
             for _ in 0..level {
                 let odd = at % 2;

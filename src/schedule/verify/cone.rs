@@ -1,6 +1,5 @@
-//! Determines the cone of influence of the result blocks of some ranks. The cone consists of all tasks, on any rank,
-//! that contribute to these blocks. Only tasks in the cone are followed (checked), and schedules are built only for
-//! ranks in the cone.
+//! Determines the cone of influence of some ranks' result blocks: all tasks, on any rank, that contribute to them. Only
+//! these are followed (checked), and schedules are built only for their ranks.
 //!
 //! ```text
 //! out of rank 0 after a product on a grid       from
@@ -9,11 +8,10 @@
 //!   rank 4   the sends of its summand of out    its contractions, and what these received
 //! ```
 //!
-//! On ranks that the caller did not choose, a task is followed only if it writes data that a followed task reads. The
-//! followed tasks of a rank keep the order that the rank's complete schedule imposes on them. Invariant: if two ranks
-//! are in the cone, the first has as many sends to the second as the second has receives from the first. The n-th send
-//! therefore matches the n-th receive. Termination is proved only for ranks in the cone; the other ranks run the same
-//! algorithm.
+//! On ranks that were not chosen, a task is followed only if a followed task reads what it writes. Followed tasks keep
+//! the order of the complete schedule. Invariant: a rank in the cone has as many sends to another as that one has
+//! receives from it, so the n-th send matches the n-th receive. Termination is proved only for ranks in the cone; the
+//! other ranks run the same algorithm.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -21,11 +19,11 @@ use std::collections::btree_map::Entry;
 use super::{Fault, Spec, VerifyError, run};
 use crate::schedule::{Action, Schedule, Task, TaskId};
 
-/// Proves that the result blocks of the ranks in `chosen` (ascending) are correct. Returns the number of ranks in the
-/// cone of these blocks.
+/// Proves that the result blocks of the ranks `chosen` (ascending) are correct. Returns the number of ranks in their
+/// cone.
 ///
 /// # Errors
-/// If a check fails. The error describes the first fault found, with its rank and task.
+/// If a check fails, with the rank and task of the first fault.
 pub fn follow(schedule: &dyn Fn(usize) -> Schedule, spec: &Spec, chosen: &[usize]) -> Result<usize, VerifyError> {
     let mut cone = Cone { make: schedule, ranks: BTreeMap::new() };
     cone.mark(chosen)?;
@@ -35,14 +33,14 @@ pub fn follow(schedule: &dyn Fn(usize) -> Schedule, spec: &Spec, chosen: &[usize
     Ok(parts.len())
 }
 
-/// A rank's schedule, and a flag for each task that states whether the task is followed.
+/// A rank's schedule, and which of its tasks are followed.
 struct RankCone {
     schedule: Schedule,
     followed: Vec<bool>,
-    /// The sends to each peer, in order. `recvs` contains the receives from each peer.
+    /// The sends to each peer, in order; `recvs` has the receives.
     sends: BTreeMap<usize, Vec<TaskId>>,
     recvs: BTreeMap<usize, Vec<TaskId>>,
-    /// For each buffer, the tasks that write it, in order.
+    /// The writers of each buffer, in order.
     writers: Vec<Vec<TaskId>>,
 }
 
@@ -65,8 +63,7 @@ impl RankCone {
         RankCone { followed: vec![false; schedule.tasks.len()], schedule, sends, recvs, writers }
     }
 
-    /// Returns the tasks that write the values that a task reads. For each box that the task reads, the search proceeds
-    /// backwards through the writers, and ends at a writer of the complete box.
+    /// Returns the tasks that write what a task reads, back to a writer of the complete box.
     fn sources(&self, id: TaskId) -> Vec<TaskId> {
         let mut sources = Vec::new();
         for read in self.schedule.tasks[id].action.reads() {
@@ -84,9 +81,8 @@ impl RankCone {
         sources
     }
 
-    /// Returns the tasks for which `keep` is true, in order. The edges of each task are replaced by edges from kept
-    /// tasks. One edge per lane (from the last kept task that must be complete) is enough, because a lane completes its
-    /// tasks in order.
+    /// Returns the tasks that `keep` accepts, in order, with edges from such tasks only: the last per lane, because a
+    /// lane completes its tasks in order.
     fn kept(&self, keep: impl Fn(TaskId, &Task) -> bool) -> Vec<Task> {
         let tasks = &self.schedule.tasks;
         let mut kept: Vec<Task> = Vec::new();
@@ -133,7 +129,7 @@ impl Cone<'_> {
         }
     }
 
-    /// Marks the tasks to be followed. The search proceeds backwards from all tasks of the chosen ranks.
+    /// Marks the tasks to follow, backwards from all tasks of the chosen ranks.
     fn mark(&mut self, chosen: &[usize]) -> Result<(), VerifyError> {
         let mut open: Vec<(usize, TaskId)> = Vec::new();
         for &rank in chosen {
@@ -168,7 +164,7 @@ impl Cone<'_> {
         Ok(())
     }
 
-    /// Returns a schedule with the followed tasks of a rank. Sends whose receives are not followed are left out.
+    /// Returns a schedule of a rank's followed tasks, without sends to unfollowed receives.
     fn part(&self, rank_cone: &RankCone) -> Schedule {
         let Schedule { rank, ranks, element, ref buffers, .. } = rank_cone.schedule;
         let received = |id: TaskId, peer: usize| {

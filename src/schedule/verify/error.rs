@@ -57,6 +57,8 @@ pub enum Fault {
     Result,
     #[error("the rank needs {peak} bytes, {} more than the limit of {budget}", peak - budget)]
     Memory { peak: u64, budget: u64 },
+    #[error("the slices of group {group} do not follow those of the group before it, or some slice has no group")]
+    Slices { group: usize },
 }
 
 /// A fault and its location.
@@ -64,7 +66,7 @@ pub enum Fault {
 pub struct VerifyError {
     /// The rank whose schedule is wrong.
     pub rank: usize,
-    /// The task at which the fault was found, or `None` if the fault does not concern a single task.
+    /// The task of the fault, if it concerns a single one.
     pub task: Option<TaskId>,
     /// The kind of fault.
     pub fault: Fault,

@@ -1,8 +1,7 @@
-//! Checks that the views in one rank's schedule are inside their buffers, and that tasks with a hazard are ordered. Two
-//! tasks have a hazard if both access the same element and at least one of them writes it.
+//! Checks that one rank's views are inside their buffers, and that tasks with a hazard (access to the same element,
+//! with at least one write) are ordered.
 //!
-//! The happens-before relation is stored as one vector clock ([`Clock`]) per task, so the check needs only a few words
-//! of memory per task and edge.
+//! Happens-before is one vector clock ([`Clock`]) per task, a few words of memory.
 
 use super::clock::Clock;
 use super::sharing::Sharing;
@@ -67,8 +66,7 @@ pub fn check(schedule: &Schedule, spec: &Spec) -> Result<(), VerifyError> {
     Ok(())
 }
 
-/// Checks that no tensor stays valid longer than the tensors from which it is computed. Also checks that the result,
-/// which is scaled by `alpha`, stays valid for one slice only.
+/// Checks that no tensor stays valid longer than its inputs, and the result, scaled by `alpha`, only for one slice.
 fn check_reuse_scopes(schedule: &Schedule, spec: &Spec) -> Result<(), Fault> {
     for (id, value) in spec.values.iter().enumerate() {
         let longest = match value.origin {

@@ -1,20 +1,16 @@
-//! Proves that the schedules of a plan are correct, for any number of ranks, without running them and without tensor
-//! data.
+//! Proves that the schedules of a plan are correct for any number of ranks, without running them.
 //!
-//! There are two levels. [`own`] checks the schedule of one rank. Views must be inside buffers, and edges must order
-//! any two tasks that access the same elements if at least one of them writes. [`whole`] checks the schedules of all
-//! ranks together. Sends and receives must match, and no element may be read before it is written. The run must
-//! terminate even with one transfer in flight per lane and no buffering. [`whole`] also follows the *provenance* of
-//! every element, from the operands through every computation and transfer, and compares it with the expression. Each
-//! element of `out` must contain the product for each value of the summed index k exactly once, on every owner and
-//! replica.
+//! [`own`] checks one rank's schedule: views are inside buffers, and edges order any two accesses to the same elements
+//! of which one writes. [`whole`] checks all ranks together: sends match receives, and no element is read before it is
+//! written. The run terminates even with one unbuffered transfer in flight per lane. It also follows the *provenance*
+//! of every element from the operands through every computation and transfer, and compares it with the expression. Each
+//! element of `out` must have the product for each summed index k exactly once, on every owner and replica.
 //!
-//! Conjugation is not followed: the flags of a schedule are compared with those of the plan.
+//! Conjugation is not followed: the schedule's flags are compared with the plan's.
 //!
-//! The verifier derives the contents of all boxes itself. A task only states which boxes it reads and writes.
+//! The contents of all boxes are derived here; tasks only state which boxes they access.
 //!
-//! The cost of [`whole`] is linear in the total number of tasks on all ranks. For thousands of ranks, [`follow`] checks
-//! only the result blocks of some ranks.
+//! [`whole`] is linear in the tasks of all ranks. For thousands of ranks, [`follow`] checks some result blocks only.
 
 mod clock;
 mod cone;
@@ -32,7 +28,7 @@ pub use spec::{Order, Origin, Spec, Summand, Value};
 
 use super::Schedule;
 
-/// A schedule that [`own`] has checked. The executor accepts no other schedules.
+/// A schedule that [`own`] has checked, as the executor requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified(Schedule);
 
@@ -45,17 +41,16 @@ impl Verified {
 /// Checks the bounds and the hazards of one rank's schedule.
 ///
 /// # Errors
-/// If a check fails. The error describes the first fault found, with its rank and task.
+/// If a check fails, with the rank and task of the first fault.
 pub fn own(schedule: Schedule, spec: &Spec) -> Result<Verified, VerifyError> {
     hazard::check(&schedule, spec)?;
     Ok(Verified(schedule))
 }
 
-/// Checks the schedule of each rank by itself, and then the schedules of all ranks together. `budget` is the memory
-/// limit per rank, in bytes.
+/// Checks each rank's schedule by itself, then all together, with a memory limit of `budget` bytes per rank.
 ///
 /// # Errors
-/// If a check fails. The error describes the first fault found, with its rank and task.
+/// If a check fails, with the rank and task of the first fault.
 pub fn whole(schedules: &[Schedule], spec: &Spec, budget: Option<u64>) -> Result<(), VerifyError> {
     for (rank, schedule) in schedules.iter().enumerate() {
         let at = |fault| VerifyError { rank, task: None, fault };

@@ -1,6 +1,5 @@
-//! Represents the provenance of the contents of a rank's buffers. A buffer contains pieces of tensors, and each element
-//! of a piece is a sum of products. The provenance of an element states to which tensor the element belongs, and which
-//! products have been added to it.
+//! Represents the provenance of a rank's buffers: pieces of tensors, of whose elements it states the tensor and the
+//! products added so far.
 
 use std::ops::Range;
 
@@ -8,12 +7,12 @@ use super::Fault;
 use crate::distribution::{Bounds, Region, is_empty, volume, without};
 use crate::schedule::View;
 
-/// Whether a sum contains the user's previous values of the output, and whether these are already multiplied by `beta`.
+/// Whether a sum contains the user's previous values of the output, and multiplied by `beta`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prior {
     /// The user's values are not part of this sum.
     Absent,
-    /// The user's values are part of the sum, but have not been multiplied by `beta`.
+    /// The user's values are part of the sum, not yet multiplied by `beta`.
     Raw,
     /// The user's values are part of the sum, multiplied by `beta`.
     Scaled,
@@ -22,14 +21,12 @@ pub enum Prior {
 /// The contents of a box in a buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// The tensor to which the elements belong. If the tensor has been redistributed, this is the number of the value
-    /// before redistribution. `None` for zeros, which belong to no tensor yet.
+    /// The tensor to which the elements belong (the value before redistribution); `None` for zeros of no tensor yet.
     pub value: Option<usize>,
-    /// The region of the tensor that the box contains. It has no dimensions if the content is zeros whose position in
-    /// the tensor is unknown.
+    /// The region of the tensor in the box; without dimensions for zeros of unknown position.
     pub at: Region,
-    /// The products that have been added, as disjoint regions of the summed dimensions, in order of addition. Adjacent
-    /// regions are merged if the indices of the products alone determine the order of addition.
+    /// The products that have been added, in order, as disjoint regions of the summed dimensions. Adjacent regions are
+    /// merged if their indices alone determine the order.
     pub sum: Vec<Region>,
     pub prior: Prior,
     /// Whether the content has been multiplied by `alpha`.
@@ -57,8 +54,7 @@ impl Piece {
     }
 }
 
-/// The contents of all buffers of one rank. Invariant: the pieces of one buffer are disjoint. An element that is in no
-/// piece has not been written.
+/// The contents of all buffers of one rank, as disjoint pieces; elements in no piece have not been written.
 #[derive(Debug, Default)]
 pub struct Contents(pub Vec<Vec<Piece>>);
 
@@ -79,7 +75,7 @@ impl Contents {
         if written == view.elements() { Ok(parts) } else { Err(Fault::Unwritten(view.buffer)) }
     }
 
-    /// Writes a piece into a buffer, and removes the previous contents of its box.
+    /// Writes a piece into a buffer in place of the contents of its box.
     pub fn write(&mut self, buffer: usize, piece: Piece) {
         if is_empty(&piece.bounds) {
             return;
@@ -100,12 +96,12 @@ impl Contents {
     }
 }
 
-/// Appends the products `more` to a sum. `follows` returns whether the first products of `more` may be added after the
-/// last products of the sum. The order within `more` is not checked here, because it was checked when `more` was
-/// summed, possibly on a different rank. If `joins` is true, adjacent regions of products are merged into one.
+/// Appends the products `more` to a sum. `follows` returns whether the first products of `more` may follow the last of
+/// the sum. The order within `more` was checked when it was summed, possibly on a different rank. If `joins`, adjacent
+/// regions are merged.
 ///
 /// # Errors
-/// If the sum already contains some of the products in `more`, or if `follows` returns false.
+/// If products of `more` are already in the sum, or `follows` returns false.
 pub fn add(
     sum: &mut Vec<Region>,
     more: &[Region],

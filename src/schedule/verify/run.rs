@@ -1,9 +1,8 @@
-//! Checks the schedules of all ranks together. Simulates the run with one transfer in flight per lane and no buffering,
-//! and follows the provenance of every element.
+//! Checks the schedules of all ranks together, by simulating the run with one unbuffered transfer in flight per lane
+//! and following the provenance of every element.
 //!
-//! [`super::hazard`] has already checked that edges order any two tasks that access the same element if at least one of
-//! them writes it. Every order of tasks that the edges allow therefore produces the same contents, so simulating a
-//! single order is a proof for all orders.
+//! By [`super::hazard`], edges order all conflicting tasks, so every order that they allow produces the same contents,
+//! and one proves all.
 
 use super::provenance::Contents;
 use super::semantics::{Semantics, carry};
@@ -19,7 +18,7 @@ struct Rank<'a> {
 }
 
 impl Rank<'_> {
-    /// Returns the next task of a lane if all tasks that it waits for are complete.
+    /// Returns the next task of a lane if it can start.
     fn head(&self, lane: Lane) -> Option<TaskId> {
         let &task = self.lanes[lane as usize].get(self.next[lane as usize])?;
         self.semantics.schedule.tasks[task].after.iter().all(|&t| self.done[t]).then_some(task)
@@ -44,8 +43,7 @@ pub fn check(schedules: &[Schedule], spec: &Spec) -> Result<(), VerifyError> {
     Ok(())
 }
 
-/// Like [`check`], but only checks the results of the ranks in `chosen`. `schedules` contains only the tasks that
-/// contribute to these results.
+/// Like [`check`], for the results of the ranks in `chosen`, with only the tasks that contribute to them.
 pub fn of_some(schedules: &[&Schedule], spec: &Spec, chosen: &[usize]) -> Result<(), VerifyError> {
     for Rank { semantics, contents, .. } in simulate(schedules, spec)? {
         let rank = semantics.schedule.rank;
@@ -56,8 +54,7 @@ pub fn of_some(schedules: &[&Schedule], spec: &Spec, chosen: &[usize]) -> Result
     Ok(())
 }
 
-/// Simulates the schedules of some ranks, which must be in ascending order. For every transfer, these ranks must
-/// include both the sender and the receiver.
+/// Simulates the schedules of some ranks, ascending, which include both ends of every transfer.
 fn simulate<'a>(schedules: &[&'a Schedule], spec: &'a Spec) -> Result<Vec<Rank<'a>>, VerifyError> {
     let mut ranks: Vec<Rank> = schedules.iter().map(|schedule| start(schedule, spec)).collect();
     let mut woken: Vec<usize> = (0..ranks.len()).rev().collect();
@@ -98,8 +95,8 @@ fn work(rank: &mut Rank, task: TaskId) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Runs the next transfer of a lane if the peer is also ready for it, and returns the peer. The peer is ready if the
-/// same transfer is the next on its opposite lane. `rank` and the returned peer are indices into `ranks`.
+/// Runs the next transfer of a lane if it is also next on the peer's opposite lane, and returns the peer; ranks are
+/// indices into `ranks`.
 fn transfer(ranks: &mut [Rank], rank: usize, lane: Lane) -> Result<Option<usize>, VerifyError> {
     let Some(task) = ranks[rank].head(lane) else { return Ok(None) };
     let (Action::Send { peer, .. } | Action::Recv { peer, .. }) = *ranks[rank].action(task) else { return Ok(None) };
@@ -134,7 +131,7 @@ fn deliver(ranks: &mut [Rank], source: usize, send: TaskId, target: usize, recv:
     }
     for (from, into) in from.iter().zip(&into) {
         let pieces = ranks[source].contents.read(from)?;
-        // Received elements must belong to the tensor that the receiving buffer stores.
+        // Received elements must belong to the receiving buffer's tensor.
         let spec = ranks[target].semantics.spec;
         let tensor = spec.tensor(ranks[target].semantics.schedule.buffers[into.buffer].node);
         if pieces.iter().any(|piece| piece.content.value.is_some_and(|value| value != tensor)) {

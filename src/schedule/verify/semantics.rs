@@ -1,5 +1,4 @@
-//! Defines how each kind of work task changes the contents of a rank's buffers. The contents of a buffer are pieces,
-//! each of which describes the elements in one box.
+//! Defines how work tasks change the contents of buffers: pieces that describe the elements in one box.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,8 +15,8 @@ pub struct Semantics<'a> {
 }
 
 impl Semantics<'_> {
-    /// Returns the contents of the buffers at the start of a run. These are the operands, and the user's values of the
-    /// output if results are added to them.
+    /// Returns the contents at the start of a run: the operands, and the user's values of the output if results are
+    /// added to them.
     pub fn initial(&self) -> Contents {
         let pieces = self.schedule.buffers.iter().map(|buffer| {
             let given = match buffer.home {
@@ -81,8 +80,8 @@ impl Semantics<'_> {
         Ok(())
     }
 
-    /// Returns a piece of zeros that fills a box. The zeros belong to no tensor yet. If the buffer has a placement,
-    /// their region is that of the box; otherwise, it has no dimensions.
+    /// Returns zeros of no tensor yet that fill a box, with the box's region if the buffer has a placement, otherwise
+    /// without dimensions.
     fn zeros(&self, out: &View) -> Piece {
         let placed = self.placed(self.buffer(out), Prior::Absent).map(|piece| piece.part(&out.bounds).content.at);
         let at = placed.unwrap_or_else(|| Region::from(Vec::<Intervals>::new()));
@@ -90,8 +89,7 @@ impl Semantics<'_> {
         Piece { bounds: out.bounds.clone(), content }
     }
 
-    /// Returns the index set of each dimension of `value` that a box contains. Every element of the box must be a
-    /// finished sum (with all products) of `value`.
+    /// Returns the index sets of a box, which must have finished sums (with all products) of `value`.
     fn finished(&self, contents: &Contents, view: &View, value: usize) -> Result<Vec<Intervals>, Fault> {
         let needed: usize = self.spec.summed(value).1.iter().product();
         let pieces = contents.read(view)?;
@@ -99,7 +97,7 @@ impl Semantics<'_> {
             match content.value {
                 Some(held) if held == self.spec.tensor(value) => {}
                 Some(_) => return Err(Fault::WrongInput(view.buffer)),
-                // Zeros are finished sums if the sum has no terms.
+                // Zeros are finished sums without terms.
                 None if needed == 0 && content.at.dims().len() == view.bounds.len() => {}
                 None => return Err(Fault::Unfinished(view.buffer)),
             }
@@ -121,7 +119,7 @@ impl Semantics<'_> {
     ) -> Result<(), Fault> {
         let value = self.spec.tensor(self.buffer(out).node);
         let Origin::Contract { left: l, right: r } = self.spec.values[value].origin else { return Err(Fault::Shape) };
-        // If an operand is empty, a correct schedule fills or scales the output instead of contracting.
+        // With an empty operand, a correct schedule fills or scales instead.
         if left.elements() == 0 || right.elements() == 0 {
             return Err(Fault::Shape);
         }
@@ -144,15 +142,14 @@ impl Semantics<'_> {
         self.accumulate(contents, Piece { bounds: out.bounds.clone(), content }, out, accumulate)
     }
 
-    /// Returns the set of products that a contraction or sum adds to each element, as a region of the summed dimensions
-    /// of `value`. `ranges` contains the indices of each label.
+    /// Returns the products that a contraction or sum adds to each element, as a region of the summed dimensions, for
+    /// the indices in `ranges`.
     fn product_box(&self, value: usize, ranges: &HashMap<Label, Intervals>) -> Region {
         let labels = self.spec.summed(value).0;
         Region::from(labels.iter().map(|label| ranges.get(label).cloned().unwrap_or_default()).collect::<Vec<_>>())
     }
 
-    /// Returns the content that a task writes to `out`. `ranges` contains the indices of each label, and `sum` contains
-    /// the products.
+    /// Returns what a task writes to `out`, for the indices in `ranges` and the products in `sum`.
     fn written(
         &self,
         value: usize,
@@ -252,8 +249,7 @@ impl Semantics<'_> {
         let view = View { buffer: *id, bounds };
         let placed = self.placed(buffer, Prior::Absent);
         let prior = if self.spec.accumulate { Prior::Scaled } else { Prior::Absent };
-        // If the output is distributed as partial sums, the first summand contains the result, and all other summands
-        // are zero.
+        // With partial sums, the first summand is the result, and all others are zero.
         let zeros = value.distribution.summand(self.schedule.rank) != Some(0);
         for piece in contents.read(&view)? {
             let content = &piece.content;
@@ -272,8 +268,7 @@ impl Semantics<'_> {
         Ok(())
     }
 
-    /// Adds the content of `more` to the content of `piece`. Both must contain the same elements of the same tensor,
-    /// unless one of them is zeros.
+    /// Adds the content of `more` to `piece`, for the same elements of the same tensor unless one is zeros.
     fn combine(&self, piece: &mut Piece, more: &Piece) -> Result<(), Fault> {
         let more = &more.part(&piece.bounds).content;
         let content = &mut piece.content;
@@ -296,8 +291,7 @@ impl Semantics<'_> {
     }
 }
 
-/// Returns the indices of the tensor along one dimension of a box that the pieces fill completely. Returns `None` if
-/// two pieces have different indices at the same position, or if the indices are not ascending.
+/// Returns the indices along one dimension of a box filled by pieces; `None` if they conflict or do not ascend.
 fn along(pieces: &[Piece], dim: usize) -> Option<Intervals> {
     let mut ends: Vec<usize> = pieces.iter().flat_map(|p| [p.bounds[dim].start, p.bounds[dim].end]).collect();
     ends.sort_unstable();
@@ -318,8 +312,7 @@ fn along(pieces: &[Piece], dim: usize) -> Option<Intervals> {
     ranges.windows(2).all(|pair| pair[0].end <= pair[1].start).then(|| Intervals::ascending(ranges))
 }
 
-/// Returns a piece that was read from the box `from`, moved to the corresponding position in the box `to`. Both boxes
-/// must have the same shape.
+/// Returns a piece read from the box `from`, moved to the box `to` of the same shape.
 pub fn carry(piece: Piece, from: &View, to: &View) -> Piece {
     let moved = |(at, (from, to)): (&Range<usize>, (&Range<usize>, &Range<usize>))| {
         at.start - from.start + to.start..at.end - from.start + to.start
@@ -328,8 +321,8 @@ pub fn carry(piece: Piece, from: &View, to: &View) -> Piece {
     Piece { bounds, content: piece.content }
 }
 
-/// Records that the user's values are multiplied by `beta`. Fails if they have already been multiplied, if there are
-/// none, or if products have been added to them.
+/// Records the multiplication of the user's values by `beta`, which must exist, not be multiplied yet, and have no
+/// products added.
 fn beta(content: &mut Content) -> Result<(), Fault> {
     let raw = content.prior == Prior::Raw && content.sum.is_empty();
     content.prior = Prior::Scaled;

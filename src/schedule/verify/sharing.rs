@@ -11,19 +11,17 @@ use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
 pub struct Sharing<'a> {
     schedule: &'a Schedule,
     lifetimes: Vec<Option<(TaskId, TaskId)>>,
-    /// For each buffer and lane, the number of tasks on the lane up to and including the last task that uses the
-    /// buffer. When this many tasks are complete, the buffer is no longer in use.
+    /// For each buffer and lane, the number of tasks up to the buffer's last use.
     left: Vec<Clock>,
     occupants: Occupants,
-    /// For each buffer, whether its contents must be kept, because later runs read them without writing them again.
+    /// For each buffer, whether later runs read it without writing it again.
     kept: Vec<bool>,
-    /// The sharing group of each buffer, identified by the time for which the buffer's contents stay valid. Buffers of
-    /// different groups must not share memory.
+    /// The sharing group of each buffer (how long its contents stay valid), outside of which it must not share memory.
     groups: Vec<ReuseScope>,
-    /// For each buffer and section, the first and the last branch of the section that use the buffer.
+    /// For each buffer and section, the first and last branch that use it.
     branches: HashMap<(BufferId, usize), (usize, usize)>,
-    /// For each buffer and lane, the number of tasks on the lane that must be complete before the buffer may be used.
-    /// These include all tasks that use the previous buffers in the same bytes.
+    /// For each buffer and lane, the number of tasks that must be complete before its use, including all uses of
+    /// previous buffers in its bytes.
     needs: Vec<Clock>,
 }
 
@@ -66,15 +64,14 @@ impl<'a> Sharing<'a> {
         if (0..count).all(inside) { Ok(sharing) } else { Err(Fault::Arena) }
     }
 
-    /// Checks that a task may use a buffer. `clock` is the number of tasks on each lane that are certainly complete
-    /// when the task starts.
+    /// Checks that a task may use a buffer, with `clock` tasks per lane certainly complete at its start.
     pub fn used(&mut self, task: TaskId, buffer: BufferId, clock: &Clock) -> Result<(), Fault> {
         if !self.is_own(buffer) {
             return Ok(());
         }
         if self.lifetimes[buffer].is_some_and(|(first, _)| first == task) {
             for other in self.occupants.replace(buffer, self.schedule.offsets[buffer], self.bytes(buffer)) {
-                // The same task has already been checked for a different box of this buffer.
+                // The task has been checked for a different box of this buffer.
                 if other == buffer {
                     continue;
                 }

@@ -1,12 +1,12 @@
-//! Specifies the result of a correct run. The specification lists the tensors of a plan and how each is computed,
-//! independently of any schedule.
+//! Specifies the result of a correct run: the tensors of a plan and how each is computed, independently of any
+//! schedule.
 
 use std::ops::Range;
 
 use crate::dims::Label;
 use crate::distribution::{Distribution, Intervals, Region};
 
-/// The step that produces a tensor. Inputs are indices into [`Spec::values`].
+/// The step that produces a tensor from inputs in [`Spec::values`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// The operand with this index.
@@ -27,29 +27,25 @@ pub enum Origin {
 /// Products that are added to some elements of a tensor at the same time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summand {
-    /// The elements of the tensor to which the products are added.
+    /// The elements to which the products are added.
     pub of: Region,
-    /// The products, as index sets of the summed dimensions. These are in the order of [`Spec::summed`].
+    /// The products, as index sets of the summed dimensions in the order of [`Spec::summed`].
     pub products: Region,
 }
 
-/// The order in which products are added to an element. A plan guarantees that results are bitwise reproducible, so it
-/// must also determine this order.
+/// The order in which products are added to an element, which a plan fixes for bitwise reproducible results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
-    /// In ascending order of the indices of the summed dimensions.
+    /// In ascending order of the summed indices.
     Ascending,
-    /// In descending order along one summed dimension. The order is cyclic, so the last index follows index 0. Partial
-    /// sums that travel around a ring are added in this order.
+    /// In cyclic descending order along one summed dimension, as partial sums on a ring.
     RingDown(Label),
-    /// For each rank, the summands that it adds, in order. Only the summands whose region contains an element apply to
-    /// this element.
+    /// For each rank, the summands that it adds, in order, to the elements of their regions.
     Listed(Vec<Vec<Summand>>),
 }
 
 impl Order {
-    /// Whether this order follows from the indices of the products alone. If so, adjacent regions of products may be
-    /// merged into one.
+    /// Whether the indices of the products alone determine this order, so that adjacent regions may be merged.
     pub fn joins(&self) -> bool {
         !matches!(self, Order::Listed(_))
     }
@@ -63,25 +59,23 @@ pub struct Value {
     pub distribution: Distribution,
     pub origin: Origin,
     pub order: Order,
-    /// Whether the stored elements are the complex conjugates of those in the expression. Those of the result are, until
-    /// they are scaled by `alpha`.
+    /// Whether stored elements are conjugates of those in the expression, as in the result until it is scaled by
+    /// `alpha`.
     pub conjugated: bool,
 }
 
-/// The specification of a run, which lists all tensors in a plan. Invariant: the inputs of a value precede the value.
+/// The specification of a run: all tensors in a plan. Invariant: the inputs of a value precede the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     pub values: Vec<Value>,
     /// The index of the value that is the result of the run.
     pub output: usize,
-    /// Whether the output's buffer initially contains values of the user, which are multiplied by `beta` and added to
-    /// the result.
+    /// Whether `beta` times the user's values in the output are added to the result.
     pub accumulate: bool,
 }
 
 impl Spec {
-    /// Returns the index of the value before redistribution, which is `value` itself if it is not the result of a
-    /// redistribution.
+    /// Returns the index of the value before any redistribution.
     pub fn tensor(&self, mut value: usize) -> usize {
         while let Origin::Same { input } = self.values[value].origin {
             value = input;
@@ -89,8 +83,8 @@ impl Spec {
         value
     }
 
-    /// Returns the labels and the extents of the dimensions that are summed to compute a value. For an operand that is
-    /// distributed as partial sums, returns the number of summands as the only extent, without a label.
+    /// Returns the labels and extents of a value's summed dimensions, or the number of summands without a label for an
+    /// operand of partial sums.
     pub fn summed(&self, value: usize) -> (Vec<Label>, Vec<usize>) {
         let value = &self.values[self.tensor(value)];
         let input = match value.origin {
@@ -113,8 +107,7 @@ impl Spec {
         (labels, extents)
     }
 
-    /// Whether the products `next` may be added directly after the products `last` to the elements `at` of `value`, on
-    /// rank `rank`.
+    /// Whether `next` may be added directly after `last` to the elements `at` of `value`, on rank `rank`.
     pub fn follows(&self, value: usize, (rank, at): (usize, &Region), last: &Region, next: &Region) -> bool {
         match &self.values[self.tensor(value)].order {
             Order::Listed(by_rank) => {
@@ -144,7 +137,6 @@ impl Spec {
     }
 }
 
-/// Returns the range from the first index of a set to the last, inclusive.
 fn span(set: &Intervals) -> Range<usize> {
     let ranges = set.ranges();
     ranges.first().map_or(0, |first| first.start)..ranges.last().map_or(0, |last| last.end)

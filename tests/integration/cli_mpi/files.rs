@@ -1,12 +1,13 @@
 //! Tests files and signals under mpirun. Regardless of which process receives a signal, there must be one message and
 //! one exit code, and no files may remain.
 
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::command::{Folder, executable, files, launcher, listening, output_of};
+use crate::killed::{sliced, survives_kills};
 
 /// The same command as in the tests with in-process ranks.
 const RING: [&str; 9] =
@@ -34,7 +35,7 @@ fn ranks(launcher: u32) -> Vec<i32> {
     let program = |pid: &String| {
         let exe = std::fs::read_link(format!("/proc/{pid}/exe"));
         let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let runs = arguments.split(|&byte| byte == 0).any(|argument| argument == RING[0].as_bytes());
+        let runs = arguments.split(|&byte| byte == 0).any(|argument| argument.contains(&b'>'));
         runs && exe.is_ok_and(|exe| exe.ends_with("einsum-dist"))
     };
     below.iter().filter(|pid| program(pid)).map(|pid| pid.parse().unwrap()).collect()
@@ -80,4 +81,27 @@ fn paths_are_refused_once() {
         ended.refused(says);
     }
     assert_eq!(folder.files(), before);
+}
+
+/// When a rank is killed, the launcher ends the others.
+#[test]
+fn a_killed_run_continues_with_the_same_bits() {
+    let folder = Folder::new("killed-mpi-checkpoints");
+    if launcher(&folder).is_none() {
+        return;
+    }
+    let mut arguments = sliced(&folder, 3);
+    arguments.retain(|argument| argument != "-n3");
+    let start = |flags: &[&str]| {
+        let mut command = launcher(&folder).unwrap();
+        command.args(["-n", "3", executable()]).args(&arguments).args(flags);
+        command
+    };
+    let kill = |child: &Child| {
+        for rank in ranks(child.id()) {
+            // The rank may have ended already.
+            let _ = kill_process(Pid::from_raw(rank).unwrap(), Signal::KILL);
+        }
+    };
+    survives_kills(&folder, &start, &kill);
 }

@@ -1,5 +1,6 @@
 //! Tests plans for contractions and trees: distributions, groups of ranks, paths, slices, reuse and predicted times.
 
+mod checkpoints;
 mod conjugation;
 mod distributions;
 mod fixed;
@@ -11,4 +12,5 @@ mod pipeline;
 mod reuse;
 mod side_by_side;
 mod simulate;
+mod slice_groups;
 mod whole_tree;

@@ -1,10 +1,9 @@
-//! Fits a grid of ranks to a contraction. The search finds the numbers of tiles along c, m, n and k for which ranks
-//! transfer the fewest words.
+//! Fits a grid of ranks to a contraction. Of all numbers of tiles along c, m, n and k, the search finds those with the
+//! fewest words to transfer. As in section 7.1 of the COSMA paper (Kwasniewski and others, 2019), some ranks are left
+//! idle if this reduces them.
 //!
-//! As in section 7.1 of the COSMA paper (Kwasniewski and others, 2019), some ranks are left idle if this reduces the
-//! number of words. The search tries all numbers of tiles. [`words`] estimates the number of words for each grid. For
-//! the best few grids, the module counts exactly the words that the busiest rank receives. Guarantee: no rank stores
-//! more elements than the memory limit allows, unless the user prescribes `grid` and no grid fits. [`super::price`]
+//! [`words`] estimates the words of each grid, and counts those of the busiest rank exactly for the best few.
+//! Guarantee: no rank exceeds the memory limit, unless the user prescribes `grid` and none fits. [`super::price`]
 //! predicts times.
 
 mod sharing;
@@ -20,7 +19,7 @@ use words::{OPERANDS, SUMMANDS, Volumes};
 
 /// Maximum number of grids whose words are counted exactly.
 const MAX_COUNTED_GRIDS: usize = 24;
-/// Grids whose number of words is at most this multiple of the minimum are treated as equally good.
+/// Grids within this multiple of the minimum are treated as equally good.
 const MAX_EQUAL_VOLUME_RATIO: f64 = 1.01;
 
 /// A contraction for which a grid of ranks is searched.
@@ -53,12 +52,12 @@ pub struct GridFit<'a> {
 #[derive(Debug, Clone)]
 struct Tiles {
     cuts: Vec<(Label, usize)>,
-    /// The product, over these dimensions, of the number of indices in the largest tile.
+    /// The number of indices in the largest tile over these dimensions.
     volume: f64,
 }
 
-/// Returns grids that use all ranks, and grids that leave ranks idle, because the latter may transfer fewer words. Each
-/// grid is also returned with fewer and with more rounds. The planner chooses among these grids by predicted time.
+/// Returns grids with and without idle ranks, each also with fewer and with more rounds, for the planner to choose by
+/// time.
 pub fn candidates(setting: &Setting) -> Vec<Grid> {
     let &Setting { kinds, extents, uncut, memory, .. } = setting;
     let fit = GridFit { kinds, extents, uncut, ranks: setting.ranks(), memory };
@@ -68,17 +67,16 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
             grids.push(grid);
         }
     }
-    // If the dimensions have too few indices for all ranks, use the grid with the least work on the busiest rank.
+    // With too few indices for all ranks, use the least work on the busiest rank.
     if grids.is_empty() {
         grids.extend(fit.widest());
     }
-    // If the user prescribes `grid` but no grid fits into memory, ignore the limit. The planner later slices the
-    // expression, which makes its tensors smaller.
+    // If the user prescribes `grid`, ignore a limit that none fits; the planner slices later.
     if grids.is_empty() && setting.forced {
         let fit = GridFit { memory: None, ..fit };
         grids.extend(fit.best(0).or_else(|| fit.widest()));
     }
-    // Few rounds suit contractions whose computing time exceeds their transfer time; many rounds suit slow links.
+    // Few rounds suit long computing times, and many rounds slow links.
     let rounds = |grid: Grid| [fit.few_rounds(&grid), fit.many_rounds(&grid), Some(grid)];
     grids = grids.into_iter().flat_map(rounds).flatten().collect();
     if setting.machine.ranks_per_node > 1 {
@@ -91,16 +89,14 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
 type Found = ((f64, f64), [usize; 4]);
 
 impl GridFit<'_> {
-    /// Returns the grid with at most `idle` idle ranks that transfers the fewest words. Among grids with equal numbers
-    /// of words, prefers the one with the least work on the busiest rank. Returns `None` if no grid fits into memory,
-    /// or if the dimensions have too few indices. Cost: about r (ln r)^2 steps for r ranks.
+    /// Returns the grid with at most `idle` idle ranks, the fewest words, and then the least work on the busiest rank;
+    /// `None` if none fits, or if there are too few indices. Cost: about r (ln r)^2 steps for r ranks.
     pub fn best(&self, idle: usize) -> Option<Grid> {
         self.near_best(idle).into_iter().next()
     }
 
-    /// Returns the grid that [`GridFit::best`] returns, followed by grids that cut dimensions of other kinds and
-    /// transfer at most 1 % more words. For example, a product with three equal extents can be cut along m, n or k on 2
-    /// ranks. The cost of this search is that of [`GridFit::best`].
+    /// Returns the grid of [`GridFit::best`], followed by grids that cut other kinds and transfer at most 1 % more
+    /// words. A cube, for example, can be cut along m, n or k on 2 ranks. Cost: that of [`GridFit::best`].
     pub fn near_best(&self, idle: usize) -> Vec<Grid> {
         let mut found =
             self.cheapest(self.ranks.saturating_sub(idle).max(1), |words, work| (words, work), MAX_COUNTED_GRIDS);
@@ -124,15 +120,14 @@ impl GridFit<'_> {
         best.into_iter().map(|(_, grid)| grid).collect()
     }
 
-    /// Returns the grid with the least work on the busiest rank. Among grids with equal work, prefers the one that
-    /// transfers the fewest words. The cost of this search is that of [`GridFit::best`].
+    /// Returns the grid with the least work on the busiest rank, then the fewest words. Cost: that of
+    /// [`GridFit::best`].
     pub fn widest(&self) -> Option<Grid> {
         let found = self.cheapest(1, |words, work| (work, words), 1);
         self.grid(found.first()?.1)
     }
 
-    /// Returns the grid whose numbers of tiles along the dimensions of kinds c, m, n and k are `parts`. Returns `None`
-    /// if the dimensions have too few indices, or if the grid does not fit into memory.
+    /// Returns the grid with `parts` tiles along c, m, n and k; `None` with too few indices or too little memory.
     pub fn grid(&self, parts: [usize; 4]) -> Option<Grid> {
         let [c, m, n, k] = self.kinds();
         let [c, m, n, k] =
@@ -146,23 +141,22 @@ impl GridFit<'_> {
             return None;
         }
         let slots = (1..=OPERANDS).rev().find(|&slots| fits(slots, in_place)).unwrap_or(1);
-        // The summed dimensions vary fastest among ranks, so that partial sums travel between neighbours.
+        // Summed dimensions vary fastest, so that partial sums travel between neighbours.
         let cuts: Vec<(Label, usize)> =
             [c, m, n, k].into_iter().flat_map(|tiles| tiles.cuts).filter(|&(_, parts)| parts > 1).collect();
         let shared = self.shared(&cuts);
         let [left, right, out] = volumes.tensors();
         let summed = out / parts[3] as f64;
-        // Use at most one round per part of a shared operand. Use more rounds only if each still has at least
-        // `DEEP_ROUND_INDICES` summed indices, because every round costs a pass over `out`. If no operand is shared,
-        // ranks receive no operands, so one round suffices.
+        // At most one round per part of a shared operand (one without), or more with at least `DEEP_ROUND_INDICES`
+        // summed indices each, because every round passes over `out`.
         let shares = parts[1] > 1 || parts[2] > 1;
         let deep = if shares { (volumes.tile[3] / DEEP_ROUND_INDICES) as usize } else { 1 };
         let summed_indices = (volumes.tile[3] as usize).max(1);
         let mut rounds = most_pieces(left.max(right)).min(deep.max(parts[1]).max(parts[2])).min(summed_indices);
         let mut pieces = most_pieces(summed);
         if let Some(free_memory) = free_memory.map(|free_memory| free_memory.max(1.0)) {
-            // Neither `rounds` nor `pieces` can exceed the number of indices. `held` assumes that a piece has at least
-            // one index.
+            // There are no more `rounds` or `pieces` than indices, because `held` assumes pieces with at least one
+            // index.
             let [_, m, n, k] = volumes.tile;
             rounds = rounds.max((slots as f64 * volumes.travelling() / free_memory).min(k).ceil() as usize);
             pieces = pieces.max((SUMMANDS * summed / free_memory).min(m.max(n)).ceil() as usize);
@@ -170,17 +164,15 @@ impl GridFit<'_> {
         Some(Grid { cuts, shared, rounds, slots, pieces, in_place, algorithm: CollectiveAlgorithm::Direct })
     }
 
-    /// Returns the same grid with only one round per part of an operand, or `None` if the grid has no more rounds than
-    /// that. Also returns `None` if any memory limit is set, because fewer rounds mean larger pieces and thus more
-    /// memory.
+    /// Returns the same grid with one round per part of an operand; `None` if that changes nothing, or with any memory
+    /// limit, because larger pieces need more memory.
     pub fn few_rounds(&self, grid: &Grid) -> Option<Grid> {
         let rounds = self.sharing_most(grid);
         (self.memory.is_none() && rounds < grid.rounds).then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// Returns the same grid with up to `MAX_PIECES` rounds, or `None` if the grid already has that many. On slow
-    /// links, the smaller pieces leave less transfer time exposed. Also returns `None` if any memory limit is set, or
-    /// if no operand is shared.
+    /// Returns the same grid with up to `MAX_PIECES` rounds; `None` if it already has them. On slow links, smaller
+    /// pieces expose less transfer time. Also returns `None` if any memory limit is set, or if no operand is shared.
     pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
         let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();
         let rounds = MAX_PIECES.min(summed);
@@ -188,7 +180,7 @@ impl GridFit<'_> {
         wanted.then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// The number of ranks that share a tile of `left`, or of `right` if this number is larger.
+    /// The larger of the numbers of ranks that share a tile of `left` and of `right`.
     fn sharing_most(&self, grid: &Grid) -> usize {
         let parts = |labels: &[Label]| -> usize {
             grid.cuts.iter().filter(|(label, _)| labels.contains(label)).map(|&(_, parts)| parts).product()
@@ -196,8 +188,7 @@ impl GridFit<'_> {
         parts(&self.kinds.m).max(parts(&self.kinds.n))
     }
 
-    /// The maximum number of ranks that may be idle in order to transfer fewer words: 3 % of the ranks, and at least
-    /// one.
+    /// The maximum number of ranks that may be idle: 3 %, and at least one.
     pub fn idle(&self) -> usize {
         (self.ranks * 3 / 100).max(1)
     }
@@ -206,9 +197,8 @@ impl GridFit<'_> {
         [&self.kinds.c, &self.kinds.m, &self.kinds.n, &self.kinds.k]
     }
 
-    /// Returns the `keep` cheapest grids with at least `least` ranks, cheapest first. `price` computes the two sort
-    /// keys of a grid. Its arguments are the number of words that the busiest rank receives, and the number of products
-    /// that this rank computes.
+    /// Returns the `keep` cheapest grids with at least `least` ranks, cheapest first. `price` computes a grid's two
+    /// sort keys from the words and products of the busiest rank.
     fn cheapest(&self, least: usize, price: impl Fn(f64, f64) -> (f64, f64), keep: usize) -> Vec<Found> {
         let tables = self.kinds().map(|labels| {
             (1..=self.ranks).map(|parts| Some(self.tiles(labels, parts)?.volume)).collect::<Vec<Option<f64>>>()
@@ -240,8 +230,8 @@ impl GridFit<'_> {
         best
     }
 
-    /// Cuts the dimensions of one kind into `parts` tiles in total. For each prime factor of `parts`, divides the
-    /// dimension that currently has the longest tiles. Returns `None` if no dimension has enough indices for a factor.
+    /// Cuts the dimensions of one kind into `parts` tiles: each prime factor divides the dimension with the longest
+    /// tiles. `None` if no dimension has enough indices for a factor.
     fn tiles(&self, labels: &[Label], parts: usize) -> Option<Tiles> {
         let mut cuts: Vec<(Label, usize)> = labels.iter().map(|&label| (label, 1)).collect();
         for factor in prime_factors(parts) {

@@ -12,10 +12,9 @@ use crate::algorithm::grid::Sharing;
 use crate::dims::{Kinds, Label};
 
 impl GridFit<'_> {
-    /// Decides how ranks divide the tiles of `left`, `right` and `out`. The tile of an operand is divided along a
-    /// summed dimension if one has enough indices, because pieces of both operands then arrive in the same order. All
-    /// other tiles are divided along their longest dimension, or along several dimensions if this makes the largest
-    /// part smaller.
+    /// Decides how ranks divide the tiles of `left`, `right` and `out`. An operand's tile is divided along a summed
+    /// dimension with enough indices, so that pieces of both operands arrive in the same order. Other tiles are divided
+    /// along the longest dimension, or along several if the largest part is then smaller.
     pub(super) fn shared(&self, cuts: &[(Label, usize)]) -> [Vec<Sharing>; 3] {
         let Kinds { c, m, n, k } = self.kinds;
         let [left, right, out] = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
@@ -41,14 +40,12 @@ impl GridFit<'_> {
     }
 }
 
-/// The dimensions of a tensor's tile, each with its length in the tile. While the tile is being divided, the lengths
-/// are those of the largest part.
+/// The dimensions of a tensor's tile with their lengths, later those of the largest part.
 #[derive(Clone)]
 struct Tile(Vec<(Label, usize)>);
 
 impl Tile {
-    /// Returns the longest dimension that `which` accepts, and its length. If several are equally long, returns the
-    /// first.
+    /// Returns the first longest dimension that `which` accepts, and its length.
     fn longest(&self, which: impl Fn(Label) -> bool) -> Option<(Label, usize)> {
         self.0.iter().copied().filter(|(label, _)| which(*label)).min_by_key(|(_, length)| Reverse(*length))
     }
@@ -63,15 +60,14 @@ impl Tile {
         self.0.iter().map(|(_, length)| length).product()
     }
 
-    /// Divides the tile along a single dimension. Returns the number of elements in the largest part, and one `Sharing`
-    /// per cut.
+    /// Divides the tile along a single dimension; returns the elements in the largest part, and one `Sharing` per cut.
     fn along(mut self, along: Label, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
         lacking.iter().for_each(|&(_, ranks)| self.cut(along, ranks));
         (self.volume(), lacking.iter().map(|&(cut, ranks)| Sharing { cut, along, ranks }).collect())
     }
 
-    /// Divides the tile by one prime factor at a time, each time along the dimension that is currently longest. Returns
-    /// the number of elements in the largest part, and the `Sharing`s that describe the division.
+    /// Divides the tile by each prime factor along the longest dimension; returns the elements in the largest part, and
+    /// the `Sharing`s.
     fn deal(mut self, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
         let mut shared: Vec<Sharing> = Vec::new();
         for &(cut, parts) in lacking {

@@ -4,14 +4,13 @@ use super::GridFit;
 use crate::algorithm::grid::Grid;
 use crate::dims::Kinds;
 
-/// Maximum number of slots per operand. A slot is a buffer for one piece that is being received or contracted. If
-/// memory is short, fewer slots are used.
+/// Maximum number of slots per operand. A slot is a buffer for a piece that is received or contracted; fewer are used
+/// if memory is short.
 pub const OPERANDS: usize = 3;
 /// Number of buffers that receive pieces of other ranks' partial sums.
 pub const SUMMANDS: f64 = 2.0;
 
-/// The number of indices in the largest tile (`tile`) and the number of tiles (`parts`) along the dimensions of kinds
-/// c, m, n and k.
+/// The indices in the largest tile (`tile`) and the tiles (`parts`) along c, m, n and k.
 #[derive(Clone, Copy)]
 pub struct Volumes {
     pub tile: [f64; 4],
@@ -25,19 +24,17 @@ impl Volumes {
         [c * m * k, c * k * n, c * m * n]
     }
 
-    /// The approximate number of words that the busiest rank receives. The estimate does not round parts of tiles to
-    /// whole indices.
+    /// The approximate words that the busiest rank receives, without rounding to whole indices.
     pub fn words(&self) -> f64 {
         let of_others = |sharing: usize| 1.0 - 1.0 / sharing as f64;
         let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
         left * of_others(n) + right * of_others(m) + out * of_others(k)
     }
 
-    /// The number of words that a rank stores. It stores its parts of the three tensors, its partial sums for `out`,
-    /// and `slots` slots per operand. Each slot has the minimum size, which fits the elements for one value of the
-    /// summed index k. If `in_place` is true, the rank adds up its own part of `out` directly in its block of `out`.
-    /// Partial sums are sent after all operands have arrived, so the slots for operands and the buffers for partial
-    /// sums are never needed at the same time.
+    /// The number of words that a rank stores. These are its parts of the three tensors, its partial sums, and `slots`
+    /// slots per operand for one value of the summed index k. If `in_place`, it adds up its own part in its block of
+    /// `out`. Partial sums are sent after all operands have arrived, so slots and buffers for partial sums are never
+    /// needed together.
     pub fn held(&self, slots: f64, in_place: bool) -> f64 {
         let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
         let own = out / k as f64;
@@ -54,8 +51,7 @@ impl Volumes {
         tiles + (slots * self.travelling() / self.tile[3].max(1.0)).max(summands)
     }
 
-    /// The number of elements in the operand tiles that a rank shares with other ranks. The rank receives parts of each
-    /// of these tiles from those ranks.
+    /// The elements in the operand tiles that a rank shares, parts of which it receives.
     pub fn travelling(&self) -> f64 {
         let ([left, right, _], [_, m, n, _]) = (self.tensors(), self.parts);
         let moves = |tile: f64, sharing: usize| if sharing > 1 { tile } else { 0.0 };
@@ -64,8 +60,7 @@ impl Volumes {
 }
 
 impl GridFit<'_> {
-    /// The exact number of words that the busiest rank in a grid receives. Cost: computes three blocks for each rank
-    /// that `corners` returns.
+    /// The exact words that the busiest rank receives. Cost: three blocks for each rank of `corners`.
     pub fn received(&self, grid: &Grid) -> u64 {
         let Kinds { c, m, n, k } = self.kinds;
         let tensors = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
@@ -86,9 +81,8 @@ impl GridFit<'_> {
         self.corners(grid).into_iter().map(received).max().unwrap_or(0)
     }
 
-    /// Returns ranks that include the one that receives the most words. Tiles along a cut have at most two sizes, and
-    /// larger tiles come first. Along every cut, the returned ranks have the first tile, the last tile of the larger
-    /// size, or the last tile.
+    /// Returns ranks that include the busiest receiver. Tiles along a cut have at most two sizes, larger first, so
+    /// these have the first tile, the last of the larger size, or the last along every cut.
     pub fn corners(&self, grid: &Grid) -> Vec<usize> {
         let mut ranks = vec![0];
         for &(label, parts) in &grid.cuts {

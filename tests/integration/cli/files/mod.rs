@@ -1,6 +1,7 @@
 //! Tests the files that the program writes. They appear completely or not at all, they replace existing files, and they
 //! never overwrite inputs.
 
+mod checkpoints;
 mod signals;
 
 use std::fs::{self, File};

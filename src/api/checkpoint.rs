@@ -1,0 +1,356 @@
+//! Saves the state of a run between its slices, and continues an interrupted run.
+//!
+//! The module [`io::checkpoint`](crate::io::checkpoint) defines the files. All ranks save the same slices: rank 0
+//! decides at which slice the ranks talk about saving next, and whether a checkpoint is due there.
+//!
+//! Invariants: A file that was refused is neither changed nor removed. A run continues only if all ranks have read
+//! their sums. Slices are added in the same order as without an interruption, so the result has the same bits.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::program::Slices;
+use super::record::Record;
+use super::{DistTensor, Error, Program, Result, World};
+use crate::exec::{Factors, RankProgram};
+use crate::io::checkpoint::{
+    CheckpointError, Lock, Manifest, check_sum_path, digest, read_sum, remove, sum_path, write_sum,
+};
+use crate::io::npy::NpyError;
+use crate::io::output::{FileError, examine, remove_leftovers};
+use crate::kernel::Element;
+use crate::machine::Machine;
+use crate::memory::{bytes_of, bytes_of_mut};
+use crate::plan::{Plan, ResultResidency};
+
+/// How often ranks talk about saving if slices are short.
+const TALK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The file in which a run of many slices saves its state, so that the run can continue after it was killed.
+///
+/// The state is the sum so far of every rank, and the number of slices that are in it. It is written between slices, to
+/// FILE and to `FILE.rankR-0` and `FILE.rankR-1` for every rank R, and each file appears whole or not at all. At any
+/// moment, the files contain a complete state, which may be that of the last checkpoint but one. Ranks on different
+/// hosts may use local disks, if every rank restarts on its host. A run waits up to five seconds for another run that
+/// uses the same file, and then fails.
+///
+/// ```
+/// use std::time::Duration;
+/// use einsum_dist::{Checkpoint, DistTensor, Dtype, Machine, PlanOptions, Problem, World};
+/// # let folder = std::env::temp_dir().join(format!("einsum-dist-checkpoint-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder).unwrap();
+/// let world = World::single();
+/// // The intermediate `ac` would need 160,000 bytes.
+/// let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(120_000);
+/// let shaped = Problem::parse("[ab,bc->ac],cd->ad")?.shapes(&[vec![10, 2], vec![2, 2000], vec![2000, 2]])?;
+/// let plan = shaped.plan(&Machine::default(), &options)?;
+/// assert!(plan.slice_count() > 1);
+/// let mut program = world.compile::<f64>(&plan)?;
+/// let [a, b, c] =
+///     [0, 1, 2].map(|i| DistTensor::random(&world, &plan.operand_shape(i), &plan.operand(i).distribution, 1, i as u32));
+/// let mut out = DistTensor::zeros(&world, &plan.output_shape(), &plan.output().distribution);
+/// let checkpoint = Checkpoint::new(folder.join("state")).every(Duration::from_secs(10));
+/// program.run_dist_with_checkpoint(&checkpoint, 1.0, &[&a, &b, &c], 0.0, &mut out)?;
+/// out.write_npy(&world, folder.join("result.npy"))?;
+/// // The result is stored, so the checkpoint is no longer needed.
+/// checkpoint.remove(&world)?;
+/// # std::fs::remove_dir_all(&folder).unwrap();
+/// # Ok::<(), einsum_dist::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Checkpoint {
+    path: PathBuf,
+    every: Duration,
+    stop: Option<Arc<AtomicBool>>,
+}
+
+impl Checkpoint {
+    /// A checkpoint in this file, which is written every 60 seconds.
+    pub fn new(path: impl Into<PathBuf>) -> Checkpoint {
+        Checkpoint { path: path.into(), every: Duration::from_secs(60), stop: None }
+    }
+
+    /// Sets the time from the end of one checkpoint to the beginning of the next.
+    #[must_use]
+    pub fn every(self, every: Duration) -> Checkpoint {
+        Checkpoint { every, ..self }
+    }
+
+    /// Lets the flag of any process stop the run between two slices: the state is saved, and the run returns
+    /// [`Error::Stopped`] on every process. If slices are short, the flag is noticed within about a second.
+    #[must_use]
+    pub fn stop_when(self, flag: Arc<AtomicBool>) -> Checkpoint {
+        Checkpoint { stop: Some(flag), ..self }
+    }
+
+    /// Removes the files of the checkpoint, if they exist. Call this when the result is stored. Collective.
+    ///
+    /// # Errors
+    /// If a file cannot be removed.
+    pub fn remove(&self, world: &World) -> Result<()> {
+        let failed = |cause| output_error(world, cause);
+        // The manifest first: sums without a manifest are not read.
+        world.agree(if world.is_root() { remove_all(&self.path).map_err(failed) } else { Ok(()) })?;
+        let mut sums = world.local_ranks().flat_map(|rank| [0, 1].map(|at| sum_path(&self.path, rank, at)));
+        world.agree(sums.try_for_each(|sum| remove_all(&sum)).map_err(failed))
+    }
+}
+
+impl<T: Element> Program<T> {
+    /// Like [`Program::run_dist`], but saves the state of the run every now and then. If the files of the checkpoint
+    /// exist, the run continues from their state, and the result has the same bits as that of a run that was not
+    /// interrupted, provided that ranks have the same processors and numbers of threads. The files remain after the
+    /// run; see [`Checkpoint::remove`]. A plan with a single slice saves nothing. Collective.
+    ///
+    /// Cost: Hashes all operands before the first slice. A checkpoint writes the blocks of the output, or, if groups of
+    /// ranks take slices, of the partial sums of all groups; twice this space is needed on disk. Values that slices
+    /// share are computed again after a restart. Measurements are those of the slices since the restart.
+    ///
+    /// # Errors
+    /// The same as for [`Program::run_dist`]. If the checkpoint is damaged, or was written by a run of another plan or
+    /// with other values ([`Error::Checkpoint`]); its files are then left as they are. If a checkpoint cannot be
+    /// written. If a flag stopped the run ([`Error::Stopped`]). `out` is then undefined.
+    pub fn run_dist_with_checkpoint(
+        &mut self,
+        checkpoint: &Checkpoint,
+        alpha: T,
+        operands: &[&DistTensor<T>],
+        beta: T,
+        out: &mut DistTensor<T>,
+    ) -> Result<()> {
+        self.ran_accumulating = self.needs_accumulating(beta);
+        if self.ran_accumulating {
+            return self.accumulating()?.run_dist_with_checkpoint(checkpoint, alpha, operands, beta, out);
+        }
+        let fits = self.check_dist(operands, out, ResultResidency::Whole);
+        self.world.agree(fits)?;
+        let prior = (beta != T::ZERO).then_some(&*out);
+        let tensors: Vec<&DistTensor<T>> = operands.iter().copied().chain(prior).collect();
+        let mut saves = Saves::open(self, checkpoint, Factors::new(alpha, beta), &tensors)?;
+        if self.groups.is_some() {
+            return self.run_in_groups(alpha, operands, beta, out, Some(&mut saves));
+        }
+        saves.restore(out)?;
+        self.record = saves.measurements(&self.plan);
+        let (mut finished, mut goes_on) = (saves.finished(), false);
+        while finished < saves.slices {
+            let slices = Slices { run: finished..saves.next, output: ResultResidency::Whole, goes_on };
+            (finished, goes_on) = (saves.next, true);
+            self.run_blocks(slices, alpha, operands, beta, out)?;
+            saves.after(finished, out)?;
+        }
+        Ok(())
+    }
+
+    /// Calls a function after every slice, with the number of finished slices and the number of all slices. Slices of
+    /// other parts of the result and slices from a checkpoint count as finished.
+    pub fn on_slice(&mut self, call: impl Fn(usize, usize) + 'static) {
+        self.on_slice = Some(Rc::new(call));
+    }
+
+    pub(super) fn report_slices(&self, finished: usize) {
+        if let Some(call) = &self.on_slice {
+            call(finished.min(self.plan.slice_count()), self.plan.slice_count());
+        }
+    }
+
+    /// Number of slices that the last run took from a checkpoint instead of computing them.
+    pub fn resumed_slices(&self) -> usize {
+        self.measuring().record.resumed
+    }
+}
+
+/// The checkpoints of one run.
+pub(super) struct Saves<'a> {
+    world: World,
+    checkpoint: &'a Checkpoint,
+    /// Held by rank 0.
+    _lock: Option<Lock>,
+    /// The state at the last checkpoint; generation 0 is the start of the run, which has no files.
+    manifest: Manifest,
+    /// Number of slices after which the run ends; if groups of ranks take slices, of the largest group.
+    slices: usize,
+    /// The number of finished slices at which the ranks next talk about saving.
+    pub(super) next: usize,
+    started: Instant,
+    saved: Instant,
+    first: usize,
+}
+
+impl<'a> Saves<'a> {
+    /// Checks the files of a checkpoint. `tensors` are the tensors whose values must be those of the interrupted run.
+    fn open<T: Element>(
+        program: &Program<T>,
+        checkpoint: &'a Checkpoint,
+        factors: Factors,
+        tensors: &[&DistTensor<T>],
+    ) -> Result<Saves<'a>> {
+        let (world, path) = (program.world.clone(), checkpoint.path.as_path());
+        let refused = |why| Error::Checkpoint { path: path.to_path_buf(), why };
+        let read = || {
+            examine(path)?;
+            let lock = Lock::new(path).map_err(refused)?;
+            Ok((Some(lock), Manifest::read(path).map_err(refused)?))
+        };
+        // Only rank 0 needs to see the manifest.
+        let (lock, bytes) = world.agree(if world.is_root() { read() } else { Ok((None, Vec::new())) })?;
+        let bytes = world.all_gather(&bytes)?.swap_remove(0);
+        let now = Manifest {
+            fingerprint: fingerprint(program)?,
+            factors: format!("{factors:?}"),
+            operands: tensors.iter().map(|tensor| digest_of(&world, tensor)).collect::<Result<_>>()?,
+            generation: 0,
+            finished: 0,
+            sums: Vec::new(),
+        };
+        let slices = program.plan.slice_rounds();
+        let manifest = if bytes.is_empty() {
+            now
+        } else {
+            // Every rank has the same bytes, so all ranks agree.
+            Manifest::parse(&bytes).and_then(|found| same(found, &now, &program.plan)).map_err(refused)?
+        };
+        let mut sums = world.local_ranks().flat_map(|rank| [0, 1].map(|at| sum_path(path, rank, at)));
+        let usable = sums.try_for_each(|sum| {
+            examine(&sum)?;
+            check_sum_path(&sum).map_err(|why| Error::Checkpoint { path: sum.clone(), why })?;
+            remove_leftovers(&sum);
+            Ok(())
+        });
+        world.agree(usable)?;
+        if world.is_root() {
+            remove_leftovers(path);
+        }
+        let (started, first) = (Instant::now(), manifest.finished);
+        Ok(Saves { world, checkpoint, _lock: lock, manifest, slices, next: first + 1, started, saved: started, first })
+    }
+
+    /// Measurements of a run that continues from the last checkpoint, before its first slice.
+    pub(super) fn measurements(&self, plan: &Plan) -> Record {
+        let taken = |group| plan.slices_of_group(group).len().min(self.manifest.finished);
+        Record::resuming((0..plan.slice_groups).map(taken).sum())
+    }
+
+    /// Number of slices that are in the sums of the last checkpoint; if groups of ranks take slices, of each group.
+    pub(super) fn finished(&self) -> usize {
+        self.manifest.finished
+    }
+
+    /// Reads the sums, if the run continues from a checkpoint.
+    pub(super) fn restore<T: Element>(&self, sums: &mut DistTensor<T>) -> Result<()> {
+        let Manifest { generation, sums: digests, .. } = &self.manifest;
+        if *generation == 0 {
+            return Ok(());
+        }
+        let read = self.world.local_ranks().try_for_each(|rank| {
+            let path = sum_path(&self.checkpoint.path, rank, *generation);
+            let Some(values) = sums.values_mut(rank) else { return Ok(()) };
+            let read = read_sum(&path, bytes_of_mut(values), &digests[rank]);
+            read.map_err(|why| Error::Checkpoint { path, why })
+        });
+        self.world.agree(read)
+    }
+
+    /// Saves the sums if that is due after `finished` slices, at which the ranks were to talk about saving. Collective.
+    pub(super) fn after<T: Element>(&mut self, finished: usize, sums: &DistTensor<T>) -> Result<()> {
+        if finished >= self.slices {
+            return Ok(());
+        }
+        let stop = self.checkpoint.stop.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
+        let rest = self.checkpoint.every.saturating_sub(self.saved.elapsed());
+        let each = self.started.elapsed().as_secs_f64() / (finished - self.first).max(1) as f64;
+        // The next talk is after half of the remaining time, because later slices may take longer.
+        let wait = if rest.is_zero() { self.checkpoint.every } else { rest }.min(TALK_INTERVAL).as_secs_f64() / 2.0;
+        let most = 2 * (finished - self.first).max(1) as u64;
+        let step = ((wait / each.max(1e-9)) as u64).clamp(1, most);
+        let mine = [&[u8::from(stop), u8::from(rest.is_zero())][..], &step.to_le_bytes()].concat();
+        let all = self.world.all_gather(&mine)?;
+        let step = all[0].last_chunk().map_or(1, |bytes| u64::from_le_bytes(*bytes));
+        let stop = all.iter().any(|theirs| theirs[0] == 1);
+        self.next = finished.saturating_add(step as usize).min(self.slices);
+        if stop || all[0][1] == 1 {
+            self.save(finished, sums)?;
+        }
+        if stop {
+            let path = self.checkpoint.path.clone();
+            return Err(Error::Stopped { path, finished, slices: self.slices });
+        }
+        Ok(())
+    }
+
+    fn save<T: Element>(&mut self, finished: usize, sums: &DistTensor<T>) -> Result<()> {
+        let (world, path) = (&self.world, &self.checkpoint.path);
+        let generation = self.manifest.generation + 1;
+        let write = |rank| {
+            let Some(bytes) = sums.values(rank).map(bytes_of) else { return Ok(digest(&[])) };
+            write_sum(&sum_path(path, rank, generation), bytes).map_err(|cause| output_error(world, cause))?;
+            Ok(digest(bytes))
+        };
+        let digests = world.agree(world.local_ranks().map(write).collect::<Result<Vec<_>>>())?;
+        let digests = world.gather(&digests)?.concat();
+        let manifest = Manifest { generation, finished, sums: digests, ..self.manifest.clone() };
+        let written = if world.is_root() { manifest.write(path) } else { Ok(()) };
+        world.agree(written.map_err(|cause| output_error(world, cause)))?;
+        (self.manifest, self.saved) = (manifest, Instant::now());
+        Ok(())
+    }
+}
+
+/// Checks that a manifest is that of the run that is about to start.
+fn same(found: Manifest, now: &Manifest, plan: &Plan) -> std::result::Result<Manifest, CheckpointError> {
+    if found.fingerprint != now.fingerprint {
+        return Err(CheckpointError::Plan);
+    }
+    if found.factors != now.factors {
+        return Err(CheckpointError::Factors);
+    }
+    let values = now.operands.len();
+    let fits = found.operands.len() == values && found.sums.len() == plan.ranks() && found.generation > 0;
+    if !fits || !(1..plan.slice_rounds()).contains(&found.finished) {
+        return Err(CheckpointError::Damaged("it does not fit its plan"));
+    }
+    match (0..values).find(|&index| found.operands[index] != now.operands[index]) {
+        None => Ok(found),
+        Some(index) if index == plan.operands => Err(CheckpointError::Prior),
+        Some(index) => Err(CheckpointError::Operand(index)),
+    }
+}
+
+/// A digest of what the ranks compute. The rates of the machine are left out, because they are measured; where they
+/// influence the order of additions, the schedules differ. Collective.
+fn fingerprint<T: Element>(program: &Program<T>) -> Result<String> {
+    let plan = &program.plan;
+    let plan = Plan { machine: Machine::new(plan.ranks(), plan.machine.workers), ..plan.clone() };
+    let schedules = |programs: &[RankProgram], at: usize| {
+        // A schedule consists of numbers and enums, so serialising it into memory cannot fail.
+        programs
+            .get(at)
+            .map_or_else(String::new, |rank| digest(&serde_json::to_vec(rank.schedule()).unwrap_or_default()))
+    };
+    let combination = program.groups.as_ref().map_or(&[][..], |groups| &groups.combination.ranks);
+    let mine = (0..program.ranks.len()).map(|at| schedules(&program.ranks, at) + &schedules(combination, at));
+    let mine: String = mine.collect();
+    let all = program.world.all_gather(mine.as_bytes())?.concat();
+    Ok(digest(&[&plan.fingerprint().to_le_bytes()[..], &all].concat()))
+}
+
+/// A digest of the values of a tensor, with their distribution. Hashes the blocks in place. Collective.
+fn digest_of<T: Element>(world: &World, tensor: &DistTensor<T>) -> Result<String> {
+    let blocks = world.local_ranks().map(|rank| digest(tensor.values(rank).map(bytes_of).unwrap_or_default()));
+    Ok(digest(world.all_gather(blocks.collect::<String>().as_bytes())?.concat().as_slice()))
+}
+
+/// Removes a file of a checkpoint, and its temporary files. A rank of a run that was killed may have outlived the start
+/// of this run, so that its temporary file could not be removed before.
+fn remove_all(path: &Path) -> std::result::Result<(), FileError> {
+    remove_leftovers(path);
+    remove(path)
+}
+
+/// The error for a checkpoint that cannot be written or removed.
+fn output_error(world: &World, cause: FileError) -> Error {
+    Error::output(world.local_ranks().start, NpyError::File(cause))
+}

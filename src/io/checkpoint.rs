@@ -1,0 +1,258 @@
+//! Reads and writes the files of a checkpoint: a manifest, and the sum of every rank.
+//!
+//! ```text
+//! FILE           the manifest: a line with name and version, a line of JSON, and the digest of both in hexadecimal
+//! FILE.lock      empty; locked while a run uses the checkpoint
+//! FILE.rankR-G   the sum so far of rank R: 16 bytes that identify the format, and the values of the rank's block
+//! ```
+//!
+//! G is the lowest bit of the generation that the manifest names. Invariant: the sums of a generation are complete before
+//! the manifest names it, and are not changed until the manifest names the next one. So after a kill at any moment, the
+//! manifest and the sums that it names belong together.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::output::{FileError, new_tag, without_code, write_whole};
+
+const NAME: &str = "einsum-dist checkpoint ";
+const VERSION: &str = "1";
+const SUM_NAME: &[u8; 16] = b"einsum-dist sum\n";
+
+/// Maximum number of attempts to lock a checkpoint. The ranks of a run that was killed may live a little longer.
+const MAX_ATTEMPTS: usize = 50;
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The reason why a checkpoint cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckpointError {
+    /// The file has other content.
+    #[error("is not a file of a checkpoint")]
+    Foreign,
+    /// The file was written by another version of the library.
+    #[error("has version {0} of the format, not {VERSION}")]
+    Version(String),
+    /// The file was truncated or changed.
+    #[error("is damaged: {0}")]
+    Damaged(&'static str),
+    /// The file cannot be read.
+    #[error("cannot read the checkpoint: {}", without_code(.0))]
+    Unreadable(#[source] io::Error),
+    /// Another run uses the checkpoint.
+    #[error("is the checkpoint of another run, which has not ended")]
+    Busy,
+    /// The checkpoint was written by a run of another plan.
+    #[error("is the checkpoint of another plan (expression, extents, options or ranks differ)")]
+    Plan,
+    /// The checkpoint was written by a run with another alpha or beta.
+    #[error("is the checkpoint of a run with another alpha or beta")]
+    Factors,
+    /// The operand of this number had other values.
+    #[error("is the checkpoint of a run with other values in operand {0}")]
+    Operand(usize),
+    /// The tensor to which the result is added had other values.
+    #[error("is the checkpoint of a run that added its result to other values")]
+    Prior,
+}
+
+/// The state of a run, except for the values of the sums.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// A digest of the plan and the schedules.
+    pub fingerprint: String,
+    pub factors: String,
+    /// A digest for each operand, and for the prior values of the output if they are read.
+    pub operands: Vec<String>,
+    pub generation: u64,
+    /// Number of finished slices; if groups of ranks take slices, of each group.
+    pub finished: usize,
+    /// A digest for the sum of each rank.
+    pub sums: Vec<String>,
+}
+
+/// Keeps other runs from using a checkpoint.
+#[derive(Debug)]
+pub struct Lock {
+    path: PathBuf,
+    /// Closed after the path has been removed, which releases the lock.
+    file: File,
+}
+
+impl Lock {
+    /// Locks a checkpoint. On file systems without locks, other runs are not noticed.
+    ///
+    /// # Errors
+    /// If another run uses the checkpoint, or if the file of the lock cannot be created.
+    pub fn new(checkpoint: &Path) -> Result<Lock, CheckpointError> {
+        let path = with_suffix(checkpoint, ".lock");
+        for _ in 0..MAX_ATTEMPTS {
+            let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+            let file = file.map_err(CheckpointError::Unreadable)?;
+            if !matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+                return Ok(Lock { path, file });
+            }
+            std::thread::sleep(RETRY_INTERVAL);
+        }
+        Err(CheckpointError::Busy)
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A file with content is the user's. A lock that stays does no harm.
+        if self.file.metadata().is_ok_and(|found| found.len() == 0) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// The digest of some bytes, in hexadecimal.
+pub fn digest(bytes: &[u8]) -> String {
+    format!("{:032x}", xxh3_128(bytes))
+}
+
+/// The path of the file for the sum of a rank.
+pub fn sum_path(path: &Path, rank: usize, generation: u64) -> PathBuf {
+    with_suffix(path, &format!(".rank{rank}-{}", generation % 2))
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    name.into()
+}
+
+impl Manifest {
+    /// Reads the bytes of a manifest, without checking them. Empty if there is no file. Reads only the beginning of a
+    /// file that is no manifest.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or has other content.
+    pub fn read(path: &Path) -> Result<Vec<u8>, CheckpointError> {
+        let mut bytes = Vec::new();
+        let Some(file) = open(path)? else { return Ok(bytes) };
+        let mut read = |most| (&file).take(most).read_to_end(&mut bytes).map_err(CheckpointError::Unreadable);
+        read(NAME.len() as u64)?;
+        if bytes != NAME.as_bytes() {
+            return Err(CheckpointError::Foreign);
+        }
+        (&file).read_to_end(&mut bytes).map_err(CheckpointError::Unreadable)?;
+        Ok(bytes)
+    }
+
+    /// Parses the bytes of a manifest.
+    ///
+    /// # Errors
+    /// If the manifest is damaged or has another version.
+    pub fn parse(bytes: &[u8]) -> Result<Manifest, CheckpointError> {
+        let damaged = CheckpointError::Damaged("its manifest is truncated or changed");
+        let Some((version, _)) =
+            std::str::from_utf8(bytes).ok().and_then(|text| text.strip_prefix(NAME)?.split_once('\n'))
+        else {
+            return Err(damaged);
+        };
+        if version != VERSION {
+            return Err(CheckpointError::Version(version.chars().filter(|c| !c.is_control()).take(20).collect()));
+        }
+        let Some((text, sum)) = bytes.len().checked_sub(33).and_then(|at| bytes.split_at_checked(at)) else {
+            return Err(damaged);
+        };
+        if sum.strip_suffix(b"\n") != Some(digest(text).as_bytes()) {
+            return Err(damaged);
+        }
+        serde_json::from_slice(&text[NAME.len() + VERSION.len()..]).map_err(|_| damaged)
+    }
+
+    /// Replaces the manifest.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<(), FileError> {
+        // A manifest consists of numbers and strings, so serialising it into memory cannot fail.
+        let text = format!("{NAME}{VERSION}\n{}\n", serde_json::to_string(self).unwrap_or_default());
+        write_whole(path, &new_tag(), &[text.as_bytes(), digest(text.as_bytes()).as_bytes(), b"\n"])?;
+        sync_directory(path);
+        Ok(())
+    }
+}
+
+/// Writes the sum of a rank.
+///
+/// # Errors
+/// If the file cannot be written.
+pub fn write_sum(path: &Path, values: &[u8]) -> Result<(), FileError> {
+    write_whole(path, &new_tag(), &[SUM_NAME, values])?;
+    sync_directory(path);
+    Ok(())
+}
+
+/// Reads the sum of a rank.
+///
+/// # Errors
+/// If the file cannot be read, has another length than expected, or has another digest.
+pub fn read_sum(path: &Path, values: &mut [u8], expected: &str) -> Result<(), CheckpointError> {
+    let Some(mut file) = open(path)? else { return Err(CheckpointError::Damaged("the file is missing")) };
+    let length = file.metadata().map_err(CheckpointError::Unreadable)?.len();
+    if length != (SUM_NAME.len() + values.len()) as u64 {
+        return Err(CheckpointError::Damaged("the file has another length"));
+    }
+    let mut name = [0; SUM_NAME.len()];
+    file.read_exact(&mut name).and_then(|()| file.read_exact(values)).map_err(CheckpointError::Unreadable)?;
+    let same = &name == SUM_NAME && digest(values) == expected;
+    if same { Ok(()) } else { Err(CheckpointError::Damaged("its values were changed")) }
+}
+
+/// Checks that a sum may be written to this path: there is no file, or it contains a sum.
+///
+/// # Errors
+/// If the file has other content, or cannot be read.
+pub fn check_sum_path(path: &Path) -> Result<(), CheckpointError> {
+    if begins_with(path, SUM_NAME)? { Ok(()) } else { Err(CheckpointError::Foreign) }
+}
+
+/// Removes a file of a checkpoint. A file with other content stays.
+///
+/// # Errors
+/// If the file cannot be removed.
+pub fn remove(path: &Path) -> Result<(), FileError> {
+    let ours = begins_with(path, NAME.as_bytes()).unwrap_or(false) || begins_with(path, SUM_NAME).unwrap_or(false);
+    match if ours { fs::remove_file(path) } else { Ok(()) } {
+        Err(cause) if cause.kind() != ErrorKind::NotFound => {
+            Err(FileError::Io { path: path.to_path_buf(), action: "remove", cause })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Opens a file; `None` if it does not exist.
+fn open(path: &Path) -> Result<Option<File>, CheckpointError> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(cause) if cause.kind() == ErrorKind::NotFound => Ok(None),
+        Err(cause) => Err(CheckpointError::Unreadable(cause)),
+    }
+}
+
+/// Whether a file begins with some bytes, or does not exist.
+fn begins_with(path: &Path, name: &[u8]) -> Result<bool, CheckpointError> {
+    let Some(file) = open(path)? else { return Ok(true) };
+    let mut bytes = Vec::new();
+    file.take(name.len() as u64).read_to_end(&mut bytes).map_err(CheckpointError::Unreadable)?;
+    Ok(bytes == name)
+}
+
+/// Makes a rename survive a power failure. File systems that cannot do so report an error, which is ignored.
+fn sync_directory(path: &Path) {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let _ = File::open(directory).and_then(|directory| directory.sync_all());
+}
+
+#[cfg(test)]
+mod tests;

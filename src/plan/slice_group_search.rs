@@ -1,0 +1,212 @@
+//! Chooses the groups of ranks that take disjoint sets of slices ([`slice_groups`]).
+//!
+//! One group is planned as the whole machine for some sizes, so planning time does not depend on the number of ranks.
+//! Copying the operands to all groups and adding the results are composed with it. The quickest plan within the memory
+//! limit wins, possibly the one in which all ranks work on every slice.
+//!
+//! There are no groups for results in parts and prescribed distributions.
+
+use super::context::PlanningContext;
+use super::error::PlanError;
+use super::options::PlanOptions;
+use super::packing::busiest;
+use super::slice_groups::{composed, cut_over_groups, machine_of_group};
+use super::structure::{Plan, ResultResidency, Source, Value};
+use crate::algorithm::{Cost, broadcast_rounds};
+use crate::distribution::Distribution;
+
+/// Maximum number of ranks for which the plan without groups is compared with groups.
+const MAX_TOGETHER: usize = 256;
+
+/// Maximum number of sizes of groups that are planned.
+const MAX_SIZES: usize = 6;
+
+/// The search ends after this many sizes in a row slower than the best.
+const MAX_SLOWER: usize = 2;
+
+/// Maximum number of plans for one size, each with less memory for the slices.
+const MAX_TRIES: usize = 4;
+
+/// The result is divided among at most this many groups, because every rank receives a message from each.
+const MAX_DIVIDED: usize = 64;
+
+/// Returns the quickest plan with groups, or `together`, the plan without. `plan` plans one group.
+///
+/// # Errors
+/// If the options prescribe a number of groups that no plan within the memory limit has.
+pub fn in_groups(
+    context: &PlanningContext,
+    together: Plan,
+    plan: impl Fn(&PlanningContext) -> Result<Plan, PlanError>,
+) -> Result<Plan, PlanError> {
+    let ranks = context.machine.ranks;
+    let prescribed = context.options.slice_groups.map(|groups| groups.clamp(1, ranks));
+    if prescribed == Some(1) || !allows_groups(context, &together, prescribed.is_some()) {
+        return Ok(together);
+    }
+    let search = Search { context, plan };
+    if let Some(groups) = prescribed {
+        return Ok(search.for_groups(groups)?.unwrap_or(together));
+    }
+    let (all, mut best, mut slower) = (together.seconds(), together, 0);
+    for size in sizes(ranks, best.slice_count()) {
+        match search.for_groups(ranks / size) {
+            Ok(Some(plan)) if plan.seconds() < best.seconds() => {
+                (best, slower) = (Plan { ungrouped: Some(all), ..plan }, 0);
+            }
+            _ => slower += 1,
+        }
+        if slower == MAX_SLOWER {
+            break;
+        }
+    }
+    Ok(best)
+}
+
+/// Whether the plan without groups takes too long to make, and groups are allowed.
+pub fn skips_together(context: &PlanningContext) -> bool {
+    let prescribed = context.options.slice_groups;
+    context.machine.ranks > MAX_TOGETHER && prescribed != Some(1) && options_allow_groups(context, prescribed.is_some())
+}
+
+/// Above [`MAX_TOGETHER`] ranks, returns the quickest plan with groups for a tree that needs slices, without making the
+/// plan without groups; `None` if there is none.
+pub fn only_in_groups(
+    context: &PlanningContext,
+    plan: impl Fn(&PlanningContext) -> Result<Plan, PlanError>,
+) -> Option<Plan> {
+    if !skips_together(context) {
+        return None;
+    }
+    let ranks = context.machine.ranks;
+    let prescribed = context.options.slice_groups.map(|groups| groups.clamp(1, ranks));
+    let search = Search { context, plan };
+    let counts = prescribed
+        .map_or_else(|| sizes(ranks, ranks).into_iter().map(|size| ranks / size).collect(), |groups| vec![groups]);
+    let (mut best, mut slower) = (None::<Plan>, 0);
+    for groups in counts {
+        match search.for_groups(groups).ok().flatten() {
+            Some(plan) if best.as_ref().is_none_or(|best| plan.seconds() < best.seconds()) => {
+                (best, slower) = (Some(plan), 0);
+            }
+            _ => slower += usize::from(best.is_some()),
+        }
+        if slower == MAX_SLOWER {
+            break;
+        }
+    }
+    best
+}
+
+/// Whether the options and the plan allow groups.
+fn allows_groups(context: &PlanningContext, together: &Plan, prescribed: bool) -> bool {
+    let is_sliced = together.slice_count() > 1 && together.result == ResultResidency::Whole;
+    is_sliced && options_allow_groups(context, prescribed)
+}
+
+fn options_allow_groups(context: &PlanningContext, prescribed: bool) -> bool {
+    let PlanOptions { fixed, forbid_redistribution, cut, algorithm, .. } = context.options;
+    // A prescribed algorithm or cut says how all ranks are to work on a step.
+    let is_free = prescribed || (cut.is_empty() && algorithm.is_none());
+    context.machine.ranks > 1 && fixed.is_empty() && !forbid_redistribution && is_free
+}
+
+/// The ascending sizes of groups to plan; if `slices` slices are needed, one has one slice per group.
+fn sizes(ranks: usize, slices: usize) -> Vec<usize> {
+    let powers = [1, 2].into_iter().chain((1..).map(|power| 4usize.saturating_pow(power)));
+    let mut sizes: Vec<usize> = powers.take_while(|&size| size <= ranks / 2).take(MAX_SIZES - 1).collect();
+    sizes.push((ranks / slices.min(ranks)).max(1));
+    sizes.retain(|&size| size <= ranks / 2);
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+struct Search<'a, P> {
+    context: &'a PlanningContext<'a>,
+    plan: P,
+}
+
+impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
+    /// Returns a plan with this number of groups within the memory limit; `None` if one group needs no slices, or too
+    /// few for all groups.
+    fn for_groups(&self, groups: usize) -> Result<Option<Plan>, PlanError> {
+        let PlanningContext { expression, tree, machine, options, .. } = *self.context;
+        let size = machine.ranks / groups;
+        let machine = machine_of_group(machine, size);
+        let Some(limit) = options.memory_limit else { return Ok(None) };
+        let mut available = limit;
+        let mut needed = limit;
+        for _ in 0..MAX_TRIES {
+            let of_group = PlanOptions {
+                memory_limit: Some(available),
+                slice_groups: Some(1),
+                in_parts: false,
+                accumulate: false,
+                ..options.clone()
+            };
+            let group = (self.plan)(&PlanningContext::new(expression, tree, &machine, &of_group)?)?;
+            let is_plain = group.pipeline.is_none() && group.branches.is_empty();
+            let used = groups.min(group.slice_count());
+            if group.slice_count() == 1 || !is_plain || self.context.machine.ranks / used != size {
+                return Ok(None);
+            }
+            let plan = self.composed(&group, used);
+            needed = busiest(&plan).0;
+            if needed <= limit {
+                return Ok(Some(plan));
+            }
+            available = available.saturating_sub(needed - limit);
+        }
+        let place = format!("in {groups} groups of ranks, each with copies of the operands");
+        Err(PlanError::Memory { rank: 0, needed, limit, place })
+    }
+
+    /// Composes the plan, and predicts the times of the steps between groups.
+    fn composed(&self, group: &Plan, groups: usize) -> Plan {
+        let PlanningContext { machine, options, .. } = *self.context;
+        let extents: Vec<usize> = group.whole_extents().collect();
+        let cost = Cost { machine, dtype: options.dtype, extents: &extents };
+        let (result, combining) = combination(&cost, group, groups);
+        let mut plan = composed(group, machine, groups, result, options.accumulate);
+        plan.memory_limit = options.memory_limit;
+        let whole: Vec<Vec<usize>> = plan.values.iter().map(|value| plan.whole_shape(value)).collect();
+        let last = plan.values.len() - 1;
+        for (id, value) in plan.values.iter_mut().enumerate() {
+            if matches!(value.source, Source::Redistribute { input } if input < group.operands) {
+                value.seconds = spreading(&cost, value, &whole[id], groups);
+            }
+            if id == last {
+                value.seconds = combining;
+            }
+        }
+        plan
+    }
+}
+
+/// Predicted seconds for copying the blocks of an operand with this shape to all groups.
+fn spreading(cost: &Cost, value: &Value, shape: &[usize], groups: usize) -> f64 {
+    let elements: usize = value.distribution.largest_block(shape).iter().product();
+    let (rounds, pieces) = broadcast_rounds(elements, groups);
+    rounds as f64 * cost.transfer(elements as f64 / pieces as f64)
+}
+
+/// Chooses the distribution of the result, and predicts the seconds for adding the results of the groups.
+fn combination(cost: &Cost, group: &Plan, groups: usize) -> (Distribution, f64) {
+    let value = group.output();
+    let block = value.distribution.largest_block(&group.whole_shape(value));
+    let elements = block.iter().product::<usize>() as f64;
+    // An addition reads two blocks and writes one.
+    let by_tree =
+        f64::from(groups.next_power_of_two().ilog2()) * (cost.transfer(elements) + cost.stream(3.0 * elements));
+    let longest = (0..block.len()).max_by_key(|&dim| (block[dim], std::cmp::Reverse(dim)));
+    let divided = longest.filter(|&dim| block[dim] >= groups && groups <= MAX_DIVIDED).map(|dim| {
+        let part = elements / block[dim] as f64 * block[dim].div_ceil(groups) as f64;
+        let seconds = (groups - 1) as f64 * (cost.transfer(part) + cost.stream(3.0 * part));
+        (cut_over_groups(&value.distribution, groups, group.ranks(), dim), seconds)
+    });
+    match divided {
+        Some((distribution, seconds)) if seconds < by_tree => (distribution, seconds),
+        _ => (value.distribution.clone(), by_tree),
+    }
+}

@@ -1,0 +1,322 @@
+//! Defines groups of ranks that take disjoint sets of slices, with plans composed of ordinary plans.
+//!
+//! ```text
+//! ab,bc->ac with b in 4 pieces, on 4 ranks in 2 groups
+//!                       ranks 0, 1             ranks 2, 3
+//!   spread              ab, bc of group 0   -> ab, bc
+//!   slices 0, 2         part0  = a b0, b0 c    part1  = a b2, b2 c
+//!   slices 1, 3         part0 += a b1, b1 c    part1 += a b3, b3 c
+//!   combination         out    = part0 + part1
+//! ```
+//!
+//! The spread of an operand copies it from the first group to all groups ([`spread`]). The slice plan is that of one
+//! group, with ranks from 0 ([`of_group`]). The combination adds the partial sums of all groups ([`combination`]). Each
+//! is lowered, proved, simulated and run like any other plan.
+//!
+//! | values of the whole plan | distributed over | computed |
+//! |---|---|---|
+//! | operands, first in the list | all ranks | by the user |
+//! | the values of the slice plan; operands are redistributions from the list above | the ranks of one group | per slice, or once per run |
+//! | the result, a redistribution of the value before it | all ranks | once per run |
+//!
+//! Invariants: group g has the ranks from g p to (g + 1) p, where p is the ranks divided by the groups; later ranks are
+//! idle. Each group takes consecutive slices, in numbers that differ by at most 1. It adds their results onto zeros in
+//! a block of the whole result. The combination adds in the order of the groups.
+
+use std::ops::Range;
+
+use super::structure::{Plan, ResultResidency, Source, Value};
+use crate::distribution::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
+use crate::machine::Machine;
+use crate::schedule::{Action, ReuseScope, Schedule};
+
+impl Plan {
+    /// The number of ranks in a group that contracts slices. These are all ranks unless the plan has groups
+    /// ([`Plan::slice_groups`]).
+    pub fn ranks_per_group(&self) -> usize {
+        self.ranks() / self.slice_groups
+    }
+
+    /// The group of a rank; `None` for ranks after the last group, which are idle.
+    pub fn slice_group_of(&self, rank: usize) -> Option<usize> {
+        Some(rank / self.ranks_per_group().max(1)).filter(|&group| group < self.slice_groups)
+    }
+
+    /// The slices that a group computes; every slice is in one group.
+    pub fn slices_of_group(&self, group: usize) -> Range<usize> {
+        tile_bounds(self.slice_count(), self.slice_groups, group)
+    }
+
+    /// The slices that a rank works on.
+    pub fn slices_of_rank(&self, rank: usize) -> Range<usize> {
+        self.slice_group_of(rank).map_or(0..0, |group| self.slices_of_group(group))
+    }
+
+    /// For each operand, the plan that copies it to all groups; `None` if the plan has no groups.
+    pub fn spreads(&self) -> Option<Vec<Plan>> {
+        has_groups(self).then(|| (0..self.operands).map(|operand| spread(self, operand)).collect())
+    }
+
+    /// The plan that adds the partial sums of all groups; `None` if the plan has no groups.
+    pub fn combination(&self) -> Option<Plan> {
+        has_groups(self).then(|| combination(self))
+    }
+
+    /// The value that is the copy of an operand in every group, or the operand in a plan without groups.
+    pub fn copy_of(&self, operand: usize) -> usize {
+        copy_of(self, operand)
+    }
+
+    /// The distribution of a value over all ranks. Every group has a replica of its values, and a summand of the
+    /// result.
+    pub fn distribution_over_groups(&self, id: usize) -> Distribution {
+        let Value { distribution, .. } = &self.values[id];
+        let last = self.values.len() - 1;
+        match self.slice_groups {
+            2.. if id == last - 1 => over_groups(distribution, self, &Role::Partial),
+            2.. if (self.operands..last).contains(&id) => replicated(self, distribution),
+            _ => distribution.clone(),
+        }
+    }
+
+    /// Number of bytes in a rank's blocks of operands and output outside the current slice, which schedules do not
+    /// count; with groups, these include the blocks of the user.
+    pub fn bytes_outside(&self, rank: usize, output: ResultResidency) -> u64 {
+        let users = |plan: &Plan, rank: usize| {
+            let outside = |value: &Value| {
+                plan.block_bytes(value, rank, &plan.whole_shape(value)) - plan.block_bytes(value, rank, &value.shape)
+            };
+            plan.users(rank, output).map(outside).fold(0, u64::saturating_add)
+        };
+        if self.slices.is_empty() {
+            return 0;
+        }
+        if self.slice_groups == 1 {
+            return users(self, rank);
+        }
+        let whole = self.users(rank, output).map(|value| self.block_bytes(value, rank, &self.whole_shape(value)));
+        let whole = whole.fold(0, u64::saturating_add);
+        let group = self.slice_group_of(rank).map(|group| rank - group * self.ranks_per_group());
+        whole.saturating_add(group.map_or(0, |rank| users(&of_group(self), rank)))
+    }
+}
+
+/// Whether a plan has groups of ranks that take disjoint sets of slices.
+pub fn has_groups(plan: &Plan) -> bool {
+    plan.slice_groups > 1
+}
+
+/// The plan of the first group, which the others run for other slices.
+pub fn of_group(plan: &Plan) -> Plan {
+    let (first, last) = (plan.operands, plan.values.len() - 1);
+    let is_step = |value: &&Value| !matches!(value.source, Source::Redistribute { input } if input < first);
+    let keeps = plan.values[first..last].iter().filter(is_step).any(|value| value.lasts == ReuseScope::Run);
+    let values = plan.values[first..last].iter().map(|value| {
+        let mut value = value.clone();
+        value.source = match value.source {
+            Source::Redistribute { input } if input < first => {
+                value.lasts = lasts(plan, &value, input, keeps);
+                Source::Operand(input)
+            }
+            Source::Operand(_) => value.source,
+            Source::Contract { left, right, kinds, algorithm, group } => {
+                Source::Contract { left: left - first, right: right - first, kinds, algorithm, group }
+            }
+            Source::Unary { input, op } => Source::Unary { input: input - first, op },
+            Source::Redistribute { input } => Source::Redistribute { input: input - first },
+        };
+        value
+    });
+    let values: Vec<Value> = values.collect();
+    let mut leaves = vec![0; plan.operands];
+    for (id, value) in values.iter().enumerate() {
+        if let Source::Operand(index) = value.source {
+            leaves[index] = id;
+        }
+    }
+    Plan {
+        machine: machine_of_group(&plan.machine, plan.ranks_per_group()),
+        slice_groups: 1,
+        leaves,
+        values,
+        // Other groups may compute the elements that no slice of this group computes.
+        accumulate: true,
+        ..without_values(plan)
+    }
+}
+
+/// How long a block of an operand stays valid in the slice plan.
+fn lasts(plan: &Plan, value: &Value, operand: usize, keeps: bool) -> ReuseScope {
+    let is_sliced = value.labels.iter().any(|label| plan.slices.iter().any(|slice| slice.label == *label));
+    match (is_sliced, plan.constant.contains(&operand)) {
+        (true, _) => ReuseScope::Slice,
+        (false, true) => ReuseScope::Program,
+        (false, false) if keeps => ReuseScope::Run,
+        (false, false) => ReuseScope::Slice,
+    }
+}
+
+/// The machine that any group sees, without the speeds of individual ranks.
+pub fn machine_of_group(machine: &Machine, ranks: usize) -> Machine {
+    Machine { speeds: Vec::new(), ..machine.part(0..ranks) }
+}
+
+fn without_values(plan: &Plan) -> Plan {
+    Plan {
+        expression: plan.expression.clone(),
+        machine: plan.machine.clone(),
+        names: plan.names.clone(),
+        extents: plan.extents.clone(),
+        slices: plan.slices.clone(),
+        leaves: Vec::new(),
+        constant: plan.constant.clone(),
+        conjugate: plan.conjugate.clone(),
+        values: Vec::new(),
+        branches: plan.branches.clone(),
+        pipeline: plan.pipeline.clone(),
+        path: plan.path.clone(),
+        ..*plan
+    }
+}
+
+/// The plan that copies an operand from the distribution of the user to every group.
+pub fn spread(plan: &Plan, operand: usize) -> Plan {
+    let id = copy_of(plan, operand);
+    moved(plan, id, &plan.operand(operand).distribution, &plan.distribution_over_groups(id))
+}
+
+/// The plan that adds the partial sums of all groups.
+pub fn combination(plan: &Plan) -> Plan {
+    let last = plan.values.len() - 1;
+    let from = plan.distribution_over_groups(last - 1);
+    Plan { accumulate: plan.accumulate, ..moved(plan, last, &from, &plan.values[last].distribution) }
+}
+
+/// The value that is the copy of an operand in every group.
+pub fn copy_of(plan: &Plan, operand: usize) -> usize {
+    let is_it = |value: &Value| matches!(value.source, Source::Redistribute { input } if input == plan.leaves[operand]);
+    plan.values.iter().position(is_it).unwrap_or(plan.leaves[operand])
+}
+
+fn moved(plan: &Plan, id: usize, from: &Distribution, to: &Distribution) -> Plan {
+    let moved = Plan::redistribution(&plan.whole_shape(&plan.values[id]), plan.dtype, from, to, plan.ranks());
+    Plan { machine: plan.machine.clone(), ..moved }
+}
+
+/// Composes the plan for all ranks from the slice plan of one group. `result` is the distribution of the result.
+pub fn composed(group: &Plan, machine: &Machine, groups: usize, result: Distribution, accumulate: bool) -> Plan {
+    let operands = group.operands;
+    let whole = |value: &Value, source: Source, lasts: ReuseScope| Value {
+        shape: group.whole_shape(value),
+        source,
+        lasts,
+        seconds: 0.0,
+        considered: Vec::new(),
+        ..value.clone()
+    };
+    let mut values: Vec<Value> = Vec::with_capacity(operands + group.values.len() + 1);
+    for (index, &leaf) in group.leaves.iter().enumerate() {
+        let is_constant = group.constant.contains(&index);
+        let lasts = if is_constant { ReuseScope::Program } else { ReuseScope::Slice };
+        values.push(whole(&group.values[leaf], Source::Operand(index), lasts));
+    }
+    for value in &group.values {
+        let mut value = value.clone();
+        match &mut value.source {
+            Source::Operand(index) => {
+                value.lasts = values[*index].lasts.max(ReuseScope::Run);
+                value.source = Source::Redistribute { input: *index };
+            }
+            Source::Contract { left, right, .. } => (*left, *right) = (*left + operands, *right + operands),
+            Source::Unary { input, .. } | Source::Redistribute { input } => *input += operands,
+        }
+        values.push(value);
+    }
+    let out = whole(group.output(), Source::Redistribute { input: values.len() - 1 }, ReuseScope::Run);
+    values.push(Value { distribution: result, ..out });
+    Plan {
+        machine: machine.clone(),
+        slice_groups: groups,
+        leaves: (0..operands).collect(),
+        values,
+        accumulate,
+        ..without_values(group)
+    }
+}
+
+/// The distribution over all ranks of a value of which every group has a replica.
+pub fn replicated(plan: &Plan, distribution: &Distribution) -> Distribution {
+    over_groups(distribution, plan, &Role::Replicate)
+}
+
+/// Adds an axis of groups before the axes of a distribution over the ranks of one group.
+fn over_groups(distribution: &Distribution, plan: &Plan, role: &Role) -> Distribution {
+    with_axis(distribution, (plan.slice_groups, plan.ranks_per_group()), role, true)
+}
+
+/// Cuts dimension `dim` of each block among the same ranks of all groups.
+pub fn cut_over_groups(distribution: &Distribution, groups: usize, ranks_per_group: usize, dim: usize) -> Distribution {
+    with_axis(distribution, (groups, ranks_per_group), &Role::Cut { dim, how: Cut::Even }, false)
+}
+
+/// Adds an axis along which ranks are `stride` apart, before or after the other axes.
+fn with_axis(distribution: &Distribution, (groups, stride): (usize, usize), role: &Role, before: bool) -> Distribution {
+    let axis = Axis { ranks: groups, role: role.clone() };
+    let mut axes = distribution.axes().to_vec();
+    axes.insert(if before { 0 } else { axes.len() }, axis);
+    let extents: Vec<usize> = distribution.axes().iter().map(|axis| axis.ranks).collect();
+    let all: Vec<usize> = axes.iter().map(|axis| axis.ranks).collect();
+    let row_major = |extents: &[usize]| (0..extents.len()).map(|at| extents[at + 1..].iter().product()).collect();
+    let strides: Option<Vec<usize>> = match distribution.owners() {
+        Owners::Strided(strides) => Some(strides.clone()),
+        Owners::From(0) => Some(row_major(&extents)),
+        Owners::From(_) | Owners::Listed(_) => None,
+    };
+    let strided = strides.map(|mut strides| {
+        strides.insert(if before { 0 } else { strides.len() }, stride);
+        if strides == row_major(&all) { Owners::From(0) } else { Owners::Strided(strides) }
+    });
+    let owners = strided.filter(|owners| owners.fits(&all));
+    let listed = || Owners::Listed(listed(distribution, &extents, (groups, stride), before));
+    Distribution::new(axes).owned_by(owners.unwrap_or_else(listed))
+}
+
+fn listed(
+    distribution: &Distribution,
+    extents: &[usize],
+    (groups, stride): (usize, usize),
+    before: bool,
+) -> Vec<usize> {
+    let place = |mut number: usize| {
+        let mut coordinates = vec![0; extents.len()];
+        for (coordinate, extent) in coordinates.iter_mut().zip(extents).rev() {
+            *coordinate = number % extent;
+            number /= extent;
+        }
+        distribution.rank_at(&coordinates)
+    };
+    let ranks: Vec<usize> = (0..distribution.places()).map(place).collect();
+    if before {
+        (0..groups).flat_map(|group| ranks.iter().map(move |rank| rank + group * stride)).collect()
+    } else {
+        ranks.iter().flat_map(|rank| (0..groups).map(move |group| rank + group * stride)).collect()
+    }
+}
+
+/// Turns the schedule of a rank in the slice plan into that of a rank of the whole plan. `first` is the group's first
+/// rank, and `ranks` the number of all ranks. Nodes are numbered as in the whole plan.
+pub fn in_group(mut schedule: Schedule, (first, ranks): (usize, usize), operands: usize) -> Schedule {
+    schedule.rank += first;
+    schedule.ranks = ranks;
+    schedule.buffers.iter_mut().for_each(|buffer| buffer.node += operands);
+    for task in &mut schedule.tasks {
+        task.node += operands;
+        if let Action::Send { peer, .. } | Action::Recv { peer, .. } = &mut task.action {
+            *peer += first;
+        }
+    }
+    let user = std::iter::repeat_n(ReuseScope::Slice, operands);
+    schedule.lasting = user.chain(schedule.lasting).collect();
+    schedule.conjugated.iter_mut().for_each(|node| *node += operands);
+    schedule
+}
