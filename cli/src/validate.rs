@@ -104,11 +104,8 @@ impl RunConfig {
             }
             None => Machine { ranks, ..here },
         };
-        let searched = match &mut checkpoint {
-            Some(checkpoint) => checkpoint.searched_tree(&shaped, machine, &options),
-            None => shaped.searched_tree(&machine, &options).map(|searched| (searched, machine)),
-        };
-        let (SearchedTree { tree, limits, records, .. }, machine) = searched.map_err(with_flag_name)?;
+        let (searched, machine) = searched(&shaped, machine, &options, checkpoint.as_mut())?;
+        let SearchedTree { tree, limits, records, .. } = searched;
         let path_seconds = started.elapsed().as_secs_f64();
         for limit in limits.iter().filter(|_| world.is_root() && !args.quiet) {
             say!("warning: {limit}");
@@ -179,6 +176,20 @@ fn shaped(args: &Args, problem: &Problem, headers: &Headers) -> Result<(Shaped, 
         }
         _ => Ok((shaped, default_sizes)),
     }
+}
+
+/// Returns the tree and the machine for which to plan, which may be those of a checkpoint.
+fn searched(
+    shaped: &Shaped,
+    machine: Machine,
+    options: &PlanOptions,
+    checkpoint: Option<&mut Checkpoint>,
+) -> Result<(SearchedTree, Machine)> {
+    let searched = match checkpoint {
+        Some(checkpoint) => checkpoint.searched_tree(shaped, machine, options),
+        None => shaped.searched_tree(&machine, options).map(|searched| (searched, machine)),
+    };
+    searched.map_err(with_flag_name)
 }
 
 /// Warns on rank 0 about flags that have no effect in this run.
