@@ -97,8 +97,8 @@ pub struct Args {
     pub path: String,
 
     /// Time budget for the contraction-order search, in seconds. It is converted to a number of search steps at the speed
-    /// of rank 0, so that all ranks find the same order [default: 10 for optimal; at most 1 for anneal; for auto a fifth of the
-    /// predicted time of all runs, at most 60, and less if the search makes no progress]
+    /// of rank 0, so that all ranks find the same order [default: 10 for optimal; at most 1 for anneal; for auto as
+    /// long as it is expected to save time over all runs, at most 60]
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = values::seconds())]
     #[arg(help_heading = "Plan")]
     pub path_time: Option<f64>,

@@ -39,22 +39,25 @@ const LEAST_REST: f64 = 0.2;
 /// Maximum budget in nominal seconds.
 const MAX_SECONDS: f64 = 1e9;
 
-/// An improvement below this many bits does not count as progress of the search.
-const PROGRESS_BITS: f64 = 0.03;
-
-/// A search does not end for lack of progress before this many nominal seconds.
-const PATIENT_SECONDS: f64 = 0.25;
-
 /// How long a search goes on.
 pub struct Request<'a> {
     /// The number of threads to use.
     pub threads: usize,
-    /// The budget in nominal seconds, given the best solution so far. Read before every round.
-    pub budget: &'a dyn Fn(Option<&Solution>) -> f64,
-    /// The search ends if it made no progress since (time of the last progress) x this factor.
-    pub patience: f64,
+    /// The budget in nominal seconds, given the progress after every round so far. Read before every round.
+    pub budget: &'a dyn Fn(&[Progress]) -> f64,
     /// Solutions that are already known.
     pub known: Vec<Solution>,
+}
+
+/// The best solution after a round.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// Nominal seconds since the start of the search.
+    pub seconds: f64,
+    /// [`Solution::products`].
+    pub products: f64,
+    /// [`Solution::elements`].
+    pub elements: f64,
 }
 
 /// The result of a search.
@@ -84,10 +87,10 @@ pub fn search(network: &Prepared, settings: Settings, request: Request) -> Found
     }
     let mut state = Search { network, settings, threads: request.threads.clamp(1, CHAINS), random: Random::new(7) };
     let mut found = Found { solutions: request.known, seconds: 0.0, found_at: 0.0 };
-    let mut progress = (0.0, (f64::INFINITY, f64::INFINITY));
+    let mut rounds = Vec::new();
     for round in 0.. {
         let before = found.solutions.first().map(|best| rank(best, settings.limit));
-        let left = (request.budget)(found.solutions.first()).clamp(0.0, MAX_SECONDS) - found.seconds;
+        let left = (request.budget)(&rounds).clamp(0.0, MAX_SECONDS) - found.seconds;
         // A budget that is not a number ends the search.
         let left = if left.is_nan() { 0.0 } else { left };
         let Some((chains, seconds)) = state.chains(round, left, &found.solutions) else { break };
@@ -99,16 +102,11 @@ pub fn search(network: &Prepared, settings: Settings, request: Request) -> Found
         });
         found.solutions.dedup_by(|later, first| later.price == first.price);
         found.solutions.truncate(KEPT);
-        let now = rank(&found.solutions[0], settings.limit);
-        if before.is_none_or(|before| now < before) {
+        let best = &found.solutions[0];
+        if before.is_none_or(|before| rank(best, settings.limit) < before) {
             found.found_at = found.seconds;
         }
-        if now.0 < progress.1.0 || now.1 < progress.1.1 - PROGRESS_BITS {
-            progress = (found.seconds, now);
-        }
-        if found.seconds > (request.patience * progress.0).max(PATIENT_SECONDS) && request.patience.is_finite() {
-            break;
-        }
+        rounds.push(Progress { seconds: found.seconds, products: best.products, elements: best.elements });
     }
     found
 }

@@ -23,8 +23,8 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum PathChoice {
-    /// The best order found within a fifth of the predicted time of all runs, within a minute, and while there is
-    /// progress. Candidates are the order as written, greedy orders, and those of exhaustive search and annealing.
+    /// The best order found while searching is expected to save more time over all runs than it takes, and within a
+    /// minute. Candidates are the order as written, greedy orders, and those of exhaustive search and annealing.
     #[default]
     Auto,
     /// The best of several orders that contract the pair with the smallest result first. They differ in the weight of

@@ -32,14 +32,20 @@ use search::{Annealed, PathSearch};
 use super::error::PlanError;
 use crate::dims::Label;
 use crate::tree::{Network, Order, left_to_right};
-use einsum_path::{Proof, Request, Solution};
+use einsum_path::{Progress, Proof, Request};
 
 /// Maximum number of tensors for which `auto` searches. Larger networks are contracted as written, because a search
 /// takes seconds.
 const MAX_SEARCHED_TENSORS: usize = 20_000;
 
-/// Maximum time of a search by `auto`, as a fraction of the predicted time of all runs in the best order so far.
-const MAX_SEARCH_SHARE: f64 = 0.2;
+/// Minimum and maximum time of a search by `auto`, as a fraction of the predicted time of all runs in the best order so
+/// far, and before anything is known about the progress of the search.
+const LEAST_SEARCH_SHARE: f64 = 0.05;
+const MAX_SEARCH_SHARE: f64 = 0.5;
+const FIRST_SEARCH_SHARE: f64 = 0.2;
+
+/// The next doubling of the search time is expected to save this fraction of what the last one saved.
+const NEXT_SAVING: f64 = 0.5;
 
 /// Networks run at about this fraction of the rate of large matrix products.
 const NETWORK_RATE: f64 = 0.5;
@@ -64,6 +70,9 @@ const MAX_ANNEAL_SECONDS: f64 = 1.0;
 const OPTIMAL_SHARE: f64 = 0.1;
 const MAX_OPTIMAL_SECONDS: f64 = 0.05;
 
+/// Above this number of tensors, the search for the optimal order rarely ends in time, so that it gets less.
+const OFTEN_OPTIMAL_TENSORS: f64 = 40.0;
+
 /// Maximum number of steps of the optimal search if the budget allows examining all orders.
 const OPTIMAL_STEPS: u64 = 100_000_000;
 
@@ -75,8 +84,8 @@ const SLICING_SHARES: [f64; 4] = [0.6, 0.2, 0.1, 0.1];
 const LEAST_LIVE_BITS: f64 = 0.95;
 const LEAST_EXCESS_BITS: f64 = 0.25;
 
-/// A budget in nominal seconds, given the best solution so far.
-type Seconds<'a> = dyn Fn(Option<&Solution>) -> f64 + 'a;
+/// A budget in nominal seconds, given the progress of the search.
+type Seconds<'a> = dyn Fn(&[Progress]) -> f64 + 'a;
 
 /// What a search may spend.
 #[derive(Debug, Clone, Copy)]
@@ -103,14 +112,28 @@ impl Budget {
         self.asked.map(|seconds| seconds * self.speed)
     }
 
-    /// The budget of `auto`, given log2 of the multiply-adds and of the elements read and written in the best order so
-    /// far.
-    fn of_auto(&self, tensors: usize, products: f64, elements: f64) -> f64 {
+    /// Predicts the seconds of all runs, given log2 of the multiply-adds and of the elements read and written.
+    fn of_runs(&self, products: f64, elements: f64) -> f64 {
         let one = (products - (NETWORK_RATE * self.rate).log2()).exp2() + ELEMENT_SECONDS * elements.exp2();
         // Few contractions of a network use many ranks well.
-        let run = one / self.ranks.sqrt();
+        self.runs * one / self.ranks.sqrt()
+    }
+
+    /// The budget of `auto`: `share` of the seconds of all runs in the best order so far.
+    fn of_auto(&self, tensors: usize, share: f64, runs: f64) -> f64 {
         let least = LEAST_SEARCH_SECONDS * tensors as f64;
-        self.seconds().unwrap_or((MAX_SEARCH_SHARE * self.runs * run).clamp(least, MAX_SEARCH_SECONDS.max(least)))
+        self.seconds().unwrap_or((share * runs).clamp(least, MAX_SEARCH_SECONDS.max(least)))
+    }
+
+    /// The budget of `auto` after some rounds of a search, which stops when another doubling of its time is expected to
+    /// cost more than it saves. `known` is the seconds of all runs in the best order before the search.
+    fn after(&self, tensors: usize, known: f64, rounds: &[Progress]) -> f64 {
+        let runs = |round: &Progress| self.of_runs(round.products, round.elements).min(known);
+        let Some(last) = rounds.last() else { return self.of_auto(tensors, FIRST_SEARCH_SHARE, known) };
+        let half = rounds.iter().rev().find(|round| round.seconds <= last.seconds / 2.0).map_or(known, runs);
+        let saved = 1.0 - runs(last) / half;
+        let share = (NEXT_SAVING * saved).clamp(LEAST_SEARCH_SHARE, MAX_SEARCH_SHARE);
+        self.of_auto(tensors, share, runs(last))
     }
 }
 
@@ -150,7 +173,7 @@ pub fn order(network: &Network, choice: &PathChoice, budget: Budget) -> Result<S
         PathChoice::Anneal => {
             let default = (ANNEAL_SECONDS * tensors as f64).min(MAX_ANNEAL_SECONDS);
             let seconds = budget.seconds().unwrap_or(default);
-            anneal(network, &search, Budget { asked: Some(seconds / budget.speed), ..budget }, &|_| seconds)
+            anneal(network, &search, budget, &|_| seconds)
         }
         PathChoice::LeftToRight | PathChoice::Explicit(_) | PathChoice::Auto => auto(network, &search, budget),
     })
@@ -185,8 +208,7 @@ fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
 /// Anneals orders, with slices if the intermediates do not fit into the memory limit otherwise. `seconds` is the
 /// budget, given the best order so far.
 fn anneal(network: &Network, search: &PathSearch, budget: Budget, seconds: &Seconds) -> Searched {
-    let patience = if budget.asked.is_some() { f64::INFINITY } else { search::PATIENCE };
-    let mut request = Request { threads: budget.threads, budget: seconds, patience, known: Vec::new() };
+    let mut request = Request { threads: budget.threads, budget: seconds, known: Vec::new() };
     if budget.elements.is_infinite() {
         return search.anneal(f64::INFINITY, request).into();
     }
@@ -194,10 +216,10 @@ fn anneal(network: &Network, search: &PathSearch, budget: Budget, seconds: &Seco
     let mut spent = SearchRecord { method: PathMethod::Anneal, seconds: 0.0, found_at: 0.0 };
     let mut found = None;
     for share in SLICING_SHARES {
-        let seconds = |best: Option<&Solution>| share * seconds(best);
+        let seconds = |rounds: &[Progress]| share * seconds(rounds);
         let annealed = search.anneal(limit, Request { budget: &seconds, ..request });
         let known = annealed.found.solutions.clone();
-        request = Request { threads: budget.threads, budget: &|_| 0.0, patience, known };
+        request = Request { threads: budget.threads, budget: &|_| 0.0, known };
         let next = Searched::from(annealed);
         spent = SearchRecord {
             found_at: spent.seconds + next.record.found_at,
@@ -235,28 +257,24 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
         if products < best.0 {
             best = (products, found);
         }
-        budget.of_auto(tensors, best.0, cost::log2_elements(network, &best.1.order))
+        budget.of_runs(best.0, cost::log2_elements(network, &best.1.order))
     };
     let greedy = search.greedy(0..1);
-    let seconds = consider(Searched::new(PathMethod::Greedy, greedy.clone(), None));
+    let runs = consider(Searched::new(PathMethod::Greedy, greedy.clone(), None));
+    let seconds = budget.of_auto(tensors, FIRST_SEARCH_SHARE, runs);
     let few = search::exhaustive_seconds(tensors) <= seconds.max(search::UNNOTICED_SECONDS);
-    let share = (OPTIMAL_SHARE * seconds).min(MAX_OPTIMAL_SECONDS);
+    let chance = (OFTEN_OPTIMAL_TENSORS / tensors as f64).min(1.0).powi(2);
+    let share = chance * (OPTIMAL_SHARE * seconds).min(MAX_OPTIMAL_SECONDS);
     let steps = if few { OPTIMAL_STEPS } else { search::steps_within(share) };
     let (found, proof) = search.optimal(&greedy, steps);
-    if let Some(order) = found {
-        consider(Searched::new(PathMethod::Optimal, order, None));
-    }
+    let runs = found.map_or(runs, |order| consider(Searched::new(PathMethod::Optimal, order, None)));
     let fit = cost::log2_peak(network, &best.1.order, &[]) <= budget.elements;
     if fit && matches!(proof, Proof::Optimal | Proof::OptimalConnected) {
         return best.1;
     }
-    let known = best.0;
-    let elements = cost::log2_elements(network, &best.1.order);
-    let left = |found: Option<&Solution>| match found.filter(|found| found.products < known) {
-        Some(found) => budget.of_auto(tensors, found.products, found.elements),
-        None => budget.of_auto(tensors, known, elements),
-    };
-    let annealed = anneal(network, search, budget, &left);
+    // An order that does not fit says little about the time of one with slices.
+    let known = if fit { runs } else { f64::INFINITY };
+    let annealed = anneal(network, search, budget, &|rounds| budget.after(tensors, known, rounds));
     // An upper bound, because contractions without the sliced labels are repeated, and others are not.
     let sliced = price(&annealed.order) + log2_size(&annealed.sliced, network.extents);
     if !fit || sliced < best.0 {

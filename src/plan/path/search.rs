@@ -33,9 +33,6 @@ const GREEDY_SECONDS: f64 = 4e-6;
 /// multiply-adds.
 const ELEMENT_PRICE: f64 = 0.05;
 
-/// How long `auto` searches without progress, as a multiple of the time until its last progress.
-pub const PATIENCE: f64 = 3.0;
-
 /// The tie-breaking seeds that a greedy search tries if the user selects greedy search.
 pub fn patient_ties(tensors: usize) -> Range<u64> {
     0..if tensors > MAX_VARIED_TENSORS { 1 } else { MAX_TIE_ORDERS }
