@@ -36,6 +36,9 @@ const LARGE_RANDOM_SHARE: f64 = 0.6;
 /// A chain is shortened to the rest of the budget if that is at least this share of its length.
 const LEAST_REST: f64 = 0.2;
 
+/// How much the limit of chains changes after a round, in bits.
+const LIMIT_STEP: f64 = 0.5;
+
 /// Maximum budget in nominal seconds.
 const MAX_SECONDS: f64 = 1e9;
 
@@ -47,6 +50,10 @@ pub struct Request<'a> {
     pub budget: &'a dyn Fn(&[Progress]) -> f64,
     /// Solutions that are already known.
     pub known: Vec<Solution>,
+    /// log2 of the factor by which a solution needs too much memory. Solutions that fit (at most 0) are better than all
+    /// others. With more memory than [`Settings::limit`] per result, a solution may still not fit, because several results
+    /// are live at the same time. Chains then get lower limits.
+    pub excess: &'a dyn Fn(&Solution) -> f64,
 }
 
 /// The best solution after a round.
@@ -71,11 +78,6 @@ pub struct Found {
     pub found_at: f64,
 }
 
-/// The order of solutions: those within the limit first, then the cheapest.
-fn rank(solution: &Solution, limit: f64) -> (f64, f64) {
-    ((solution.largest - limit).max(0.0), solution.price)
-}
-
 /// Searches until the budget is spent.
 ///
 /// Cost: the budget, on a core of about 3 GHz for each thread.
@@ -85,29 +87,34 @@ pub fn search(network: &Prepared, settings: Settings, request: Request) -> Found
             Solution { steps: vec![], sliced: vec![], price: 0.0, products: 0.0, elements: 0.0, largest: 0.0 };
         return Found { solutions: vec![solution], seconds: 0.0, found_at: 0.0 };
     }
-    let mut state = Search { network, settings, threads: request.threads.clamp(1, CHAINS), random: Random::new(7) };
-    let mut found = Found { solutions: request.known, seconds: 0.0, found_at: 0.0 };
+    let mut state =
+        Search { network, settings, threads: request.threads.clamp(1, CHAINS), random: Random::new(7), lower: 0.0 };
+    // The order of solutions: those that fit first, then the cheapest.
+    let ranked = |solution: Solution| ([(request.excess)(&solution).max(0.0), solution.price], solution);
+    let mut best: Vec<([f64; 2], Solution)> = request.known.into_iter().map(ranked).collect();
+    let mut found = Found { solutions: Vec::new(), seconds: 0.0, found_at: 0.0 };
     let mut rounds = Vec::new();
     for round in 0.. {
-        let before = found.solutions.first().map(|best| rank(best, settings.limit));
+        let before = best.first().map(|(rank, _)| *rank);
         let left = (request.budget)(&rounds).clamp(0.0, MAX_SECONDS) - found.seconds;
         // A budget that is not a number ends the search.
         let left = if left.is_nan() { 0.0 } else { left };
-        let Some((chains, seconds)) = state.chains(round, left, &found.solutions) else { break };
+        let Some((chains, seconds)) = state.chains(round, left, &best) else { break };
         found.seconds += seconds;
-        found.solutions.extend(state.run(&chains));
-        found.solutions.sort_by(|one, other| {
-            let [one, other] = [one, other].map(|solution| rank(solution, settings.limit));
-            one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1))
-        });
-        found.solutions.dedup_by(|later, first| later.price == first.price);
-        found.solutions.truncate(KEPT);
-        let best = &found.solutions[0];
-        if before.is_none_or(|before| rank(best, settings.limit) < before) {
+        let ended: Vec<([f64; 2], Solution)> = state.run(&chains).into_iter().map(ranked).collect();
+        let fitting = ended.iter().filter(|([excess, _], _)| *excess == 0.0).count();
+        state.lower = adapted(state.lower, fitting);
+        best.extend(ended);
+        best.sort_by(|([excess, price], _), (other, _)| excess.total_cmp(&other[0]).then(price.total_cmp(&other[1])));
+        best.dedup_by(|(_, later), (_, first)| later.price == first.price);
+        best.truncate(KEPT);
+        let (rank, Solution { products, elements, .. }) = best[0];
+        if before.is_none_or(|before| rank < before) {
             found.found_at = found.seconds;
         }
-        rounds.push(Progress { seconds: found.seconds, products: best.products, elements: best.elements });
+        rounds.push(Progress { seconds: found.seconds, products, elements });
     }
+    found.solutions = best.into_iter().map(|(_, solution)| solution).collect();
     found
 }
 
@@ -116,12 +123,23 @@ struct Search<'a> {
     settings: Settings,
     threads: usize,
     random: Random,
+    /// How far below the limit the largest results of chains must stay, in bits.
+    lower: f64,
+}
+
+/// Adapts [`Search::lower`] to the number of chains of a round whose solutions fit, so that about half of them do.
+fn adapted(lower: f64, fitting: usize) -> f64 {
+    match fitting {
+        CHAINS => (lower - LIMIT_STEP).max(0.0),
+        fitting if 2 * fitting < CHAINS => lower + LIMIT_STEP,
+        _ => lower,
+    }
 }
 
 impl Search<'_> {
     /// The chains of a round and their nominal seconds; `None` if too little of the budget is left. There is always a
     /// first round.
-    fn chains(&mut self, round: i32, left: f64, kept: &[Solution]) -> Option<(Vec<Chain>, f64)> {
+    fn chains(&mut self, round: i32, left: f64, kept: &[([f64; 2], Solution)]) -> Option<(Vec<Chain>, f64)> {
         let tensors = self.network.tensors.len() as f64;
         let words = self.network.labels().div_ceil(64).next_power_of_two();
         let waves = CHAINS.div_ceil(self.threads) as f64;
@@ -145,10 +163,15 @@ impl Search<'_> {
         Some((chains, waves * (start + seconds)))
     }
 
-    fn chain(&mut self, (round, number): (i32, usize), (seconds, tries): (f64, usize), kept: &[Solution]) -> Chain {
+    fn chain(
+        &mut self,
+        (round, number): (i32, usize),
+        (seconds, tries): (f64, usize),
+        kept: &[([f64; 2], Solution)],
+    ) -> Chain {
         let random = &mut self.random;
         let (start, hot) = if number % 2 == 1 && !kept.is_empty() {
-            (Start::From(kept[random.below(kept.len())].clone()), 2.0 + 4.0 * random.uniform())
+            (Start::From(kept[random.below(kept.len())].1.clone()), 2.0 + 4.0 * random.uniform())
         } else if (round as usize + number / 2).is_multiple_of(3) && round > 0 {
             (Start::Partition(0.4 * random.uniform()), 1.0 + 2.0 * random.uniform())
         } else if round == 0 && self.network.labels().div_ceil(64) <= MAX_WORDS_AT_ONCE {
@@ -161,8 +184,9 @@ impl Search<'_> {
 
     /// Runs chains on several threads. Returns their solutions in the order of the chains.
     fn run(&self, chains: &[Chain]) -> Vec<Solution> {
+        let settings = Settings { limit: (self.settings.limit - self.lower).max(0.0), ..self.settings };
         if self.threads == 1 {
-            return chains.iter().map(|chain| chain.run(self.network, self.settings)).collect();
+            return chains.iter().map(|chain| chain.run(self.network, settings)).collect();
         }
         let next = AtomicUsize::new(0);
         let found: Mutex<Vec<(usize, Solution)>> = Mutex::new(Vec::new());
@@ -173,7 +197,7 @@ impl Search<'_> {
                         let at = next.fetch_add(1, Ordering::Relaxed);
                         chains.get(at).map(|chain| (at, chain))
                     } {
-                        let solution = chain.run(self.network, self.settings);
+                        let solution = chain.run(self.network, settings);
                         // A thread that panicked ends the search when the scope ends.
                         found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, solution));
                     }

@@ -32,7 +32,7 @@ use search::{Annealed, PathSearch};
 use super::error::PlanError;
 use crate::dims::Label;
 use crate::tree::{Network, Order, left_to_right};
-use einsum_path::{Progress, Proof, Request};
+use einsum_path::{Progress, Proof};
 
 /// Maximum number of tensors for which `auto` searches. Larger networks are contracted as written, because a search
 /// takes seconds.
@@ -76,13 +76,9 @@ const OFTEN_OPTIMAL_TENSORS: f64 = 40.0;
 /// Maximum number of steps of the optimal search if the budget allows examining all orders.
 const OPTIMAL_STEPS: u64 = 100_000_000;
 
-/// Shares of the budget for successive searches for slices with ever lower limits.
-const SLICING_SHARES: [f64; 4] = [0.6, 0.2, 0.1, 0.1];
-
 /// An operand is live beside the result, so a result has at most about half of the elements; the fraction allows for
 /// powers of two.
 const LEAST_LIVE_BITS: f64 = 0.95;
-const LEAST_EXCESS_BITS: f64 = 0.25;
 
 /// A budget in nominal seconds, given the progress of the search.
 type Seconds<'a> = dyn Fn(&[Progress]) -> f64 + 'a;
@@ -173,7 +169,7 @@ pub fn order(network: &Network, choice: &PathChoice, budget: Budget) -> Result<S
         PathChoice::Anneal => {
             let default = (ANNEAL_SECONDS * tensors as f64).min(MAX_ANNEAL_SECONDS);
             let seconds = budget.seconds().unwrap_or(default);
-            anneal(network, &search, budget, &|_| seconds)
+            anneal(&search, budget, &|_| seconds)
         }
         PathChoice::LeftToRight | PathChoice::Explicit(_) | PathChoice::Auto => auto(network, &search, budget),
     })
@@ -200,47 +196,19 @@ fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
         Proof::Steps => SearchLimit::Seconds { seconds: budget.asked.unwrap_or(OPTIMAL_SECONDS), tensors },
         Proof::Sets => SearchLimit::Sets { tensors },
     };
-    let annealed = anneal(network, search, Budget { elements: f64::INFINITY, ..budget }, &|_| seconds);
+    let annealed = anneal(search, Budget { elements: f64::INFINITY, ..budget }, &|_| seconds);
     let order = search.cheapest([greedy, annealed.order]);
     Searched { order, limit: Some(limit), ..annealed }
 }
 
 /// Anneals orders, with slices if the intermediates do not fit into the memory limit otherwise. `seconds` is the
 /// budget, given the best order so far.
-fn anneal(network: &Network, search: &PathSearch, budget: Budget, seconds: &Seconds) -> Searched {
-    let mut request = Request { threads: budget.threads, budget: seconds, known: Vec::new() };
-    if budget.elements.is_infinite() {
-        return search.anneal(f64::INFINITY, request).into();
-    }
-    let mut limit = (budget.elements - LEAST_LIVE_BITS).max(0.0);
-    let mut spent = SearchRecord { method: PathMethod::Anneal, seconds: 0.0, found_at: 0.0 };
-    let mut found = None;
-    for share in SLICING_SHARES {
-        let seconds = |rounds: &[Progress]| share * seconds(rounds);
-        let annealed = search.anneal(limit, Request { budget: &seconds, ..request });
-        let known = annealed.found.solutions.clone();
-        request = Request { threads: budget.threads, budget: &|_| 0.0, known };
-        let next = Searched::from(annealed);
-        spent = SearchRecord {
-            found_at: spent.seconds + next.record.found_at,
-            seconds: spent.seconds + next.record.seconds,
-            ..spent
-        };
-        let excess = cost::log2_peak(network, &next.order, &next.sliced) - budget.elements;
-        found = Some(Searched { record: spent, ..next });
-        if excess <= 0.0 {
-            break;
-        }
-        limit = (limit - excess.max(LEAST_EXCESS_BITS)).max(0.0);
-    }
-    found.unwrap_or_else(|| Searched::new(PathMethod::LeftToRight, left_to_right(network.tensors.len()), None))
-}
-
-impl From<Annealed> for Searched {
-    fn from(Annealed { order, sliced, found }: Annealed) -> Searched {
-        let record = SearchRecord { method: PathMethod::Anneal, seconds: found.seconds, found_at: found.found_at };
-        Searched { order, sliced, limit: None, record }
-    }
+fn anneal(search: &PathSearch, budget: Budget, seconds: &Seconds) -> Searched {
+    let Budget { threads, elements, .. } = budget;
+    let limit = (elements - LEAST_LIVE_BITS).max(0.0);
+    let Annealed { order, sliced, found } = search.anneal(limit, elements, seconds, threads);
+    let record = SearchRecord { method: PathMethod::Anneal, seconds: found.seconds, found_at: found.found_at };
+    Searched { order, sliced, limit: None, record }
 }
 
 /// Returns the cheapest order found within the budget.
@@ -274,7 +242,7 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     }
     // An order that does not fit says little about the time of one with slices.
     let known = if fit { runs } else { f64::INFINITY };
-    let annealed = anneal(network, search, budget, &|rounds| budget.after(tensors, known, rounds));
+    let annealed = anneal(search, budget, &|rounds| budget.after(tensors, known, rounds));
     // An upper bound, because contractions without the sliced labels are repeated, and others are not.
     let sliced = price(&annealed.order) + log2_size(&annealed.sliced, network.extents);
     if !fit || sliced < best.0 {
