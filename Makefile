@@ -29,8 +29,8 @@ BUDGETS  ?= 0.1,1,10
 NETWORKS ?=
 
 # make fuzz SECONDS=600 or RUNS=100000 (inputs per target); TARGETS="parse sizes" restricts the fuzz targets.
-# make test-long COMMANDS=100000 or SECONDS=3600; SEED=7 COMMAND=12 repeats only command 12 of seed 7; SIGNALS=0 skips
-# the signals.
+# make test-long COMMANDS=100000 or SECONDS=3600; SEED=7 COMMAND=12 repeats only command 12 of seed 7; SIGNALS=0 KILLS=0
+# skips the signals and the kills.
 SECONDS  ?=
 RUNS     ?=
 TARGETS  ?=
@@ -45,7 +45,7 @@ help:
 	@echo "make demo          contract files of data/ on 2 MPI ranks; print the plan, the time, GFLOP/s and the check"
 	@echo "make test          run all tests that can run on this machine, under MPICH and Open MPI"
 	@echo "make fuzz          test the parsers of expressions, flags and files on random inputs: SECONDS=60 or RUNS= per target, TARGETS="
-	@echo "make test-long     send signals at random moments, and run random command lines: SIGNALS=200, COMMANDS=20000 or SECONDS=, SEED=, COMMAND="
+	@echo "make test-long     send signals and SIGKILL at random moments, and run random command lines: SIGNALS=200, KILLS=20, COMMANDS=20000 or SECONDS=, SEED=, COMMAND="
 	@echo "make test-python   build the Python package, and test it in a virtual environment with NumPy, opt_einsum, cotengra, quimb, PySCF"
 	@echo "make test-torch    as test-python, and test the contraction of PyTorch tensors; PyTorch takes several gigabytes"
 	@echo "make test-aarch64  run the kernel tests for AArch64, in an emulator on other processors"
@@ -123,7 +123,7 @@ fuzz:
 
 test-long:
 	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich openmpi
-	@SIGNALS=$(SIGNALS) WALK_COMMANDS=$(COMMANDS) WALK_SECONDS=$(SECONDS) WALK_SEED=$(SEED) WALK_ONLY=$(COMMAND) ./tests/long.sh
+	@SIGNALS=$(SIGNALS) KILLS=$(KILLS) WALK_COMMANDS=$(COMMANDS) WALK_SECONDS=$(SECONDS) WALK_SEED=$(SEED) WALK_ONLY=$(COMMAND) ./tests/long.sh
 
 test-python:
 	@./tests/python.sh

@@ -158,6 +158,12 @@ else
     skip "Python package" "no python3"
 fi
 
+if command -v python3 > /dev/null; then
+    for ranks in 1 3; do
+        step "kills and restarts, $ranks ranks" python3 tests/checkpoints.py --ranks $ranks --kills 4 target/mpich/release/einsum-dist
+    done
+fi
+
 # The build is a separate step, because on a slow machine it takes most of a step's time limit.
 step "build of the tests" with mpich cargo test "${members[@]}" --features $full --no-run
 step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo test "${members[@]}" --features $full --no-fail-fast
@@ -237,6 +243,9 @@ for mpi in mpich openmpi; do
         step "example 05_mpi_communicator, $mpi, $ranks ranks" timeout 60 "$run" -n $ranks \
             "target/$mpi/debug/examples/05_mpi_communicator"
     done
+    if command -v python3 > /dev/null; then
+        step "kills and restarts, $mpi" python3 tests/checkpoints.py --ranks 3 --launcher "$run" --kills 4 target/$mpi/debug/einsum-dist
+    fi
     step "a build without MPI under mpirun, $mpi" refuses "$run" "$plain"
     other=$(if [ $mpi = mpich ]; then echo openmpi; else echo mpich; fi)
     if command -v "$(launcher $other)" > /dev/null; then

@@ -4,13 +4,12 @@
 //! flags.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
-use einsum_dist::Plan;
 use einsum_dist::exec::{ResolvedKernel, kernel_name};
 use einsum_dist::report::PathSearchReport;
 use einsum_dist::timeline::Timeline;
 use einsum_dist::tree::Tree;
+use einsum_dist::{Checkpoint, Plan};
 
 /// The validated description of a run.
 #[derive(Debug)]
@@ -28,8 +27,7 @@ pub struct RunConfig {
     pub operands: Vec<PathBuf>,
     pub output: Option<PathBuf>,
     pub accumulate: Option<PathBuf>,
-    /// The file of the checkpoint, and the time between checkpoints.
-    pub checkpoint: Option<(PathBuf, Duration)>,
+    pub checkpoint: Option<Checkpoint>,
     pub seed: u64,
     pub repeat: usize,
     pub warmup: usize,

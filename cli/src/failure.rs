@@ -115,7 +115,7 @@ impl Failure {
                 Error::Shape(_) => "shape",
                 Error::Plan(_) => "plan",
                 Error::Kernel(_) => "kernel",
-                Error::Npy(_) | Error::File(_) | Error::Output { .. } => "file",
+                Error::Npy(_) | Error::File(_) | Error::Output { .. } | Error::Save { .. } => "file",
                 Error::Checkpoint { .. } => "checkpoint",
                 Error::Stopped { .. } => "stopped",
                 Error::Usage(_) => "usage",

@@ -8,7 +8,7 @@ use std::time::Instant;
 use einsum_dist::api::host;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::report::Seconds;
-use einsum_dist::{Checkpoint, DistTensor, Element, World};
+use einsum_dist::{DistTensor, Element, World};
 use num_complex::Complex;
 
 use super::config::RunConfig;
@@ -52,7 +52,6 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let compile_seconds = started.elapsed().as_secs_f64();
     let operands: Vec<&DistTensor<T>> = operands.iter().collect();
     progress::show(world, config, &mut program);
-    let checkpoint = config.checkpoint.as_ref().map(|(path, every)| Checkpoint::new(path).every(*every));
     let beta = if config.accumulate.is_some() { T::ONE } else { T::ZERO };
     let runs = config.warmup + config.repeat;
     let mut seconds = Vec::new();
@@ -65,7 +64,7 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
             }
             barrier(world)?;
             let started = Instant::now();
-            match &checkpoint {
+            match &config.checkpoint {
                 Some(checkpoint) => {
                     let stopping = signals::Stopping::new();
                     let checkpoint = checkpoint.clone().stop_when(stopping.flag());
@@ -86,7 +85,7 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let measured = program.measured()?;
     let (kernel, resumed_slices) = (program.kernel(), program.resumed_slices());
     let (norm, check, overflow) = sink.end()?;
-    if let Some(checkpoint) = checkpoint.filter(|_| check.is_none_or(|check| check.ok)) {
+    if let Some(checkpoint) = config.checkpoint.as_ref().filter(|_| check.is_none_or(|check| check.ok)) {
         checkpoint.remove(world)?;
     }
     let trace_error = if trace_files::wanted(config) {

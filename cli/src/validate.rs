@@ -16,7 +16,7 @@ use einsum_dist::plan::{
 };
 use einsum_dist::report::PathSearchReport;
 use einsum_dist::tree::{Step, Tree};
-use einsum_dist::{Error, Machine, Plan, PlanOptions, Problem, Shaped, World};
+use einsum_dist::{Checkpoint, Error, Machine, Plan, PlanOptions, Problem, Shaped, World};
 
 use super::args::Args;
 use super::check::budget;
@@ -60,8 +60,10 @@ impl RunConfig {
             world.agree(start_threads(workers.min(host::processors())))?;
             Machine::new(1, workers)
         };
+        let checkpoint = args.checkpoint.as_ref().filter(|_| args.machine.is_none());
+        let checkpoint = checkpoint.map(|path| Checkpoint::open(world, path)).transpose()?;
         let speed = path_speed::shared(world, &args, workers)?;
-        let mut config = agree(world, RunConfig::local(world, args, &text, machine, (target, speed)))?;
+        let mut config = agree(world, RunConfig::local(world, args, &text, machine, (target, speed, checkpoint)))?;
         if config.check && !config.explain {
             config.check_bytes = budget::here(world, &config.plan, &config.tree, config.check_bytes)?;
         }
@@ -69,7 +71,7 @@ impl RunConfig {
     }
 
     /// Checks everything that one rank can check by itself. Rank 0 has determined `target`, the processor of the
-    /// kernels, and `speed`, that of path searches.
+    /// kernels, `speed`, that of path searches, and what `checkpoint` says about the plan.
     ///
     /// # Errors
     /// If a check fails. Returns the first error found.
@@ -78,7 +80,7 @@ impl RunConfig {
         args: Args,
         text: &str,
         here: Machine,
-        (target, speed): (Option<Target>, f64),
+        (target, speed, mut checkpoint): (Option<Target>, f64, Option<Checkpoint>),
     ) -> Result<RunConfig> {
         let problem = Problem::parse(text)?;
         let headers = inputs::headers(&args)?;
@@ -102,8 +104,11 @@ impl RunConfig {
             }
             None => Machine { ranks, ..here },
         };
-        let SearchedTree { tree, limits, records, .. } =
-            shaped.searched_tree(&machine, &options).map_err(with_flag_name)?;
+        let searched = match &mut checkpoint {
+            Some(checkpoint) => checkpoint.searched_tree(&shaped, machine, &options),
+            None => shaped.searched_tree(&machine, &options).map(|searched| (searched, machine)),
+        };
+        let (SearchedTree { tree, limits, records, .. }, machine) = searched.map_err(with_flag_name)?;
         let path_seconds = started.elapsed().as_secs_f64();
         for limit in limits.iter().filter(|_| world.is_root() && !args.quiet) {
             say!("warning: {limit}");
@@ -135,7 +140,7 @@ impl RunConfig {
             operands: args.operands,
             output: args.output,
             accumulate: args.accumulate,
-            checkpoint: args.checkpoint.map(|path| (path, Duration::from_secs_f64(args.checkpoint_every))),
+            checkpoint: checkpoint.map(|checkpoint| checkpoint.every(Duration::from_secs_f64(args.checkpoint_every))),
             seed: args.seed,
             repeat: args.repeat.get() as usize,
             warmup: args.warmup as usize,

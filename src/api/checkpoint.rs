@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::program::Slices;
 use super::record::Record;
-use super::{DistTensor, Error, Program, Result, World};
+use super::{DistTensor, Error, Program, Rank, Result, Shaped, World};
 use crate::exec::{Factors, RankProgram};
 use crate::io::checkpoint::{
     CheckpointError, Lock, Manifest, check_sum_path, digest, read_sum, remove, sum_path, write_sum,
@@ -24,7 +24,7 @@ use crate::io::output::{FileError, examine, remove_leftovers};
 use crate::kernel::Element;
 use crate::machine::Machine;
 use crate::memory::{bytes_of, bytes_of_mut};
-use crate::plan::{Plan, ResultResidency};
+use crate::plan::{Plan, PlanOptions, PlanOrigin, ResultResidency, SearchedTree};
 
 /// How often ranks talk about saving if slices are short.
 const TALK_INTERVAL: Duration = Duration::from_secs(1);
@@ -46,13 +46,13 @@ const TALK_INTERVAL: Duration = Duration::from_secs(1);
 /// // The intermediate `ac` would need 160,000 bytes.
 /// let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(120_000);
 /// let shaped = Problem::parse("[ab,bc->ac],cd->ad")?.shapes(&[vec![10, 2], vec![2, 2000], vec![2000, 2]])?;
-/// let plan = shaped.plan(&Machine::default(), &options)?;
+/// let mut checkpoint = Checkpoint::open(&world, folder.join("state"))?.every(Duration::from_secs(10));
+/// let plan = checkpoint.plan(&shaped, &Machine::default(), &options)?;
 /// assert!(plan.slice_count() > 1);
 /// let mut program = world.compile::<f64>(&plan)?;
 /// let [a, b, c] =
 ///     [0, 1, 2].map(|i| DistTensor::random(&world, &plan.operand_shape(i), &plan.operand(i).distribution, 1, i as u32));
 /// let mut out = DistTensor::zeros(&world, &plan.output_shape(), &plan.output().distribution);
-/// let checkpoint = Checkpoint::new(folder.join("state")).every(Duration::from_secs(10));
 /// program.run_dist_with_checkpoint(&checkpoint, 1.0, &[&a, &b, &c], 0.0, &mut out)?;
 /// out.write_npy(&world, folder.join("result.npy"))?;
 /// // The result is stored, so the checkpoint is no longer needed.
@@ -65,12 +65,59 @@ pub struct Checkpoint {
     path: PathBuf,
     every: Duration,
     stop: Option<Arc<AtomicBool>>,
+    origin: Option<PlanOrigin>,
 }
 
 impl Checkpoint {
     /// A checkpoint in this file, which is written every 60 seconds.
     pub fn new(path: impl Into<PathBuf>) -> Checkpoint {
-        Checkpoint { path: path.into(), every: Duration::from_secs(60), stop: None }
+        Checkpoint { path: path.into(), every: Duration::from_secs(60), stop: None, origin: None }
+    }
+
+    /// Like [`Checkpoint::new`], but if the file exists, also reads what the plan of the interrupted run was made from,
+    /// for [`Checkpoint::plan`]. Collective.
+    ///
+    /// # Errors
+    /// If the file is not a checkpoint, is damaged, or cannot be read ([`Error::Checkpoint`]).
+    pub fn open(world: &World, path: impl Into<PathBuf>) -> Result<Checkpoint> {
+        let checkpoint = Checkpoint::new(path);
+        let read = || match Manifest::read(&checkpoint.path)? {
+            bytes if bytes.is_empty() => Ok(String::new()),
+            bytes => Ok(Manifest::parse(&bytes)?.origin),
+        };
+        let read = if world.is_root() { read() } else { Ok(String::new()) };
+        let read = read.map_err(|why| Error::Checkpoint { path: checkpoint.path.clone(), why });
+        let origin = world.all_gather(world.agree(read)?.as_bytes())?.swap_remove(0);
+        Ok(Checkpoint { origin: serde_json::from_slice(&origin).ok(), ..checkpoint })
+    }
+
+    /// Like [`Shaped::plan`], but without a search if the checkpoint is [open](Checkpoint::open) and was written for the
+    /// same expression, extents, element type, [`PlanOptions::path`], ranks and workers: the plan is then made from the
+    /// contraction order and the rates of the machine with which the interrupted run was planned.
+    ///
+    /// # Errors
+    /// The same as for [`Shaped::plan`].
+    pub fn plan(&mut self, shaped: &Shaped, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
+        let (SearchedTree { tree, .. }, machine) = self.searched_tree(shaped, machine.clone(), options)?;
+        shaped.plan_tree(&tree, &machine, options)
+    }
+
+    /// Like [`Shaped::searched_tree`], but see [`Checkpoint::plan`]. Also returns the machine for which to plan.
+    ///
+    /// # Errors
+    /// The same as for [`Shaped::searched_tree`].
+    pub fn searched_tree(
+        &mut self,
+        shaped: &Shaped,
+        machine: Machine,
+        options: &PlanOptions,
+    ) -> Result<(SearchedTree, Machine)> {
+        if let Some(found) = self.origin.as_ref().and_then(|origin| shaped.tree_of(origin, &machine, options)) {
+            return Ok(found);
+        }
+        let searched = shaped.searched_tree(&machine, options)?;
+        self.origin = Some(shaped.origin(&searched, &machine, options));
+        Ok((searched, machine))
     }
 
     /// Sets the time from the end of one checkpoint to the beginning of the next.
@@ -112,7 +159,7 @@ impl<T: Element> Program<T> {
     /// # Errors
     /// The same as for [`Program::run_dist`]. If the checkpoint is damaged, or was written by a run of another plan or
     /// with other values ([`Error::Checkpoint`]); its files are then left as they are. If a checkpoint cannot be
-    /// written. If a flag stopped the run ([`Error::Stopped`]). `out` is then undefined.
+    /// written ([`Error::Save`]). If a flag stopped the run ([`Error::Stopped`]). `out` is then undefined.
     pub fn run_dist_with_checkpoint(
         &mut self,
         checkpoint: &Checkpoint,
@@ -201,6 +248,11 @@ impl<'a> Saves<'a> {
         let now = Manifest {
             fingerprint: fingerprint(program)?,
             factors: format!("{factors:?}"),
+            // An origin consists of numbers and strings, so serialising it into memory cannot fail.
+            origin: checkpoint
+                .origin
+                .as_ref()
+                .map_or_else(String::new, |origin| serde_json::to_string(origin).unwrap_or_default()),
             operands: tensors.iter().map(|tensor| digest_of(&world, tensor)).collect::<Result<_>>()?,
             generation: 0,
             finished: 0,
@@ -286,14 +338,15 @@ impl<'a> Saves<'a> {
         let generation = self.manifest.generation + 1;
         let write = |rank| {
             let Some(bytes) = sums.values(rank).map(bytes_of) else { return Ok(digest(&[])) };
-            write_sum(&sum_path(path, rank, generation), bytes).map_err(|cause| output_error(world, cause))?;
+            write_sum(&sum_path(path, rank, generation), bytes)
+                .map_err(|cause| Error::Save { rank: Rank::here(rank), cause })?;
             Ok(digest(bytes))
         };
         let digests = world.agree(world.local_ranks().map(write).collect::<Result<Vec<_>>>())?;
         let digests = world.gather(&digests)?.concat();
         let manifest = Manifest { generation, finished, sums: digests, ..self.manifest.clone() };
         let written = if world.is_root() { manifest.write(path) } else { Ok(()) };
-        world.agree(written.map_err(|cause| output_error(world, cause)))?;
+        world.agree(written.map_err(|cause| Error::Save { rank: Rank::here(0), cause }))?;
         (self.manifest, self.saved) = (manifest, Instant::now());
         Ok(())
     }
@@ -350,7 +403,7 @@ fn remove_all(path: &Path) -> std::result::Result<(), FileError> {
     remove(path)
 }
 
-/// The error for a checkpoint that cannot be written or removed.
+/// The error for a checkpoint that cannot be removed.
 fn output_error(world: &World, cause: FileError) -> Error {
     Error::output(world.local_ranks().start, NpyError::File(cause))
 }

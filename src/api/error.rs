@@ -16,6 +16,8 @@ use crate::plan::PlanError;
 use crate::schedule::verify::VerifyError;
 use crate::tree::ShapeError;
 
+const BEFORE_REMAINS: &str = "if there was a checkpoint before, it remains: start again to continue from there";
+
 /// A rank, as shown in error messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rank {
@@ -78,6 +80,9 @@ pub enum Error {
         display_path(path)
     )]
     Stopped { path: PathBuf, finished: usize, slices: usize },
+    /// A checkpoint cannot be written. The checkpoint before it, if any, remains.
+    #[error("{rank}: {cause}; {BEFORE_REMAINS}")]
+    Save { rank: Rank, cause: FileError },
     /// Communication between ranks failed.
     #[error(transparent)]
     Comm(#[from] CommError),
@@ -122,6 +127,7 @@ impl Error {
             Error::Comm(CommError::Start(_)) => true,
             Error::Verify(_)
             | Error::Stopped { .. }
+            | Error::Save { .. }
             | Error::Comm(_)
             | Error::Output { .. }
             | Error::Memory { .. }
@@ -146,6 +152,7 @@ impl Error {
     pub(super) fn for_other_ranks(&self) -> String {
         match self {
             Error::Output { cause, .. } => cause.to_string(),
+            Error::Save { cause, .. } => format!("{cause}; {BEFORE_REMAINS}"),
             Error::Memory { cause, .. } => cause.to_string(),
             Error::Threads { threads, message, .. } => format!("cannot start {threads} threads: {message}"),
             Error::ProcessMemory { needed, available, limit, .. } => {

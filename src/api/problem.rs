@@ -5,7 +5,7 @@ use einsum_parser::{Expression, parse};
 use super::{Error, Result};
 use crate::exec::ResolvedKernel;
 use crate::machine::Machine;
-use crate::plan::{Plan, PlanOptions, SearchedTree};
+use crate::plan::{Plan, PlanOptions, PlanOrigin, SearchedTree};
 use crate::tree::{Einsums, Tree};
 
 /// A parsed expression, from which a [`Plan`] is made.
@@ -78,6 +78,21 @@ impl Shaped {
     /// The same as for [`Shaped::tree`].
     pub fn searched_tree(&self, machine: &Machine, options: &PlanOptions) -> Result<SearchedTree> {
         Ok(Plan::searched_tree(&self.einsums, machine, options)?)
+    }
+
+    /// What plans for a tree that was just searched are made from.
+    pub(super) fn origin(&self, searched: &SearchedTree, machine: &Machine, options: &PlanOptions) -> PlanOrigin {
+        PlanOrigin::new((&self.text, &self.einsums), machine, options, searched)
+    }
+
+    /// The tree and the machine of an origin, if it fits.
+    pub(super) fn tree_of(
+        &self,
+        origin: &PlanOrigin,
+        machine: &Machine,
+        options: &PlanOptions,
+    ) -> Option<(SearchedTree, Machine)> {
+        origin.found((&self.text, &self.einsums), machine, options)
     }
 
     /// The shape of the result.

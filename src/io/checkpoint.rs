@@ -49,7 +49,7 @@ pub enum CheckpointError {
     #[error("is the checkpoint of another run, which has not ended")]
     Busy,
     /// The checkpoint was written by a run of another plan.
-    #[error("is the checkpoint of another plan (expression, extents, options or ranks differ)")]
+    #[error("is the checkpoint of another plan (expression, extents, options, ranks, workers or processors differ)")]
     Plan,
     /// The checkpoint was written by a run with another alpha or beta.
     #[error("is the checkpoint of a run with another alpha or beta")]
@@ -68,6 +68,8 @@ pub struct Manifest {
     /// A digest of the plan and the schedules.
     pub fingerprint: String,
     pub factors: String,
+    /// What the plan was made from, as JSON; empty if it is not known.
+    pub origin: String,
     /// A digest for each operand, and for the prior values of the output if they are read.
     pub operands: Vec<String>,
     pub generation: u64,

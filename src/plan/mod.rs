@@ -25,7 +25,7 @@
 //! |---|---|
 //! | the request; the arguments that a pass sets for a search | `context`, `options`, `fixed`; `algorithm_search_arguments` |
 //! | candidate algorithms, distributions and their prices | `algorithm_search_space`, `candidates`, `cost` |
-//! | a plan as a value; the queries on it | `structure`, `queries` |
+//! | a plan as a value; the queries on it; what it was made from | `structure`, `queries`, `origin` |
 //! | groups of ranks that take disjoint sets of slices | `slice_groups` |
 //!
 //! | what a plan can be queried for | file |
@@ -60,6 +60,7 @@ mod layout;
 mod lower;
 mod memory_fit;
 mod options;
+mod origin;
 mod packing;
 mod path;
 mod path_report;
@@ -84,6 +85,7 @@ pub use error::PlanError;
 pub use explain::Explain;
 pub use fixed::FixedDistributions;
 pub use options::{KernelChoice, PipelineChoice, PlanOptions};
+pub use origin::PlanOrigin;
 pub use path::{PathChoice, PathMethod, SearchLimit, SearchRecord};
 pub use path_report::PathReport;
 pub use proof::{Classes, MAX_FULL_PROOF_RANKS, Step};

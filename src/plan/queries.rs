@@ -16,7 +16,7 @@ use crate::machine::Machine;
 use crate::schedule::verify::{Spec, VerifyError};
 use crate::schedule::{Schedule, TaskId};
 use crate::timeline::Timeline;
-use crate::tree::{EinsumSource, Einsums, Tree};
+use crate::tree::{EinsumSource, Einsums, Order, Tree};
 
 /// log2 of the elements of intermediates that fit into the memory limit of all ranks beside the operands and the
 /// result; infinite without a limit.
@@ -42,6 +42,8 @@ pub struct SearchedTree {
     pub limits: Vec<SearchLimit>,
     /// What the search for each einsum did.
     pub records: Vec<SearchRecord>,
+    /// The order of each einsum.
+    pub(super) orders: Vec<Order>,
 }
 
 impl Plan {
@@ -76,20 +78,21 @@ impl Plan {
             ranks: machine.ranks as f64,
             elements: elements_within_limit(einsums, machine, options),
         };
-        let (mut limits, mut records, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut limits, mut records, mut chosen, mut orders) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut tree = Tree::new(einsums, |network| {
             let Searched { order, sliced, limit, record } = path::order(network, &options.path, budget)?;
             limits.extend(limit);
             records.push(record);
             // An einsum of fewer tensors has no order to search.
             chosen.extend((network.tensors.len() > 2).then_some(sliced));
+            orders.push(order.clone());
             Ok(order)
         })?;
         // The slices of one of several einsums say little, because the memory limit is common.
         if let [sliced] = &mut chosen[..] {
             tree.sliced = std::mem::take(sliced);
         }
-        Ok(SearchedTree { tree, limits, records })
+        Ok(SearchedTree { tree, limits, records, orders })
     }
 
     /// Plans a tree for a machine.

@@ -6,6 +6,7 @@ fn manifest() -> Manifest {
     Manifest {
         fingerprint: digest(b"plan"),
         factors: "alpha".to_owned(),
+        origin: "{\"order\":[]}".to_owned(),
         operands: vec![digest(b"a"), digest(b"b")],
         generation: 3,
         finished: 7,

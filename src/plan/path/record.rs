@@ -16,6 +16,8 @@ pub enum PathMethod {
     Optimal,
     /// Annealing from greedy orders and from recursive bisection, with reconfigured subtrees.
     Anneal,
+    /// The order was in the checkpoint of an interrupted run.
+    Checkpoint,
 }
 
 /// What a path search did. Nominal seconds are search steps divided by the steps per second of a core of about 3 GHz.

@@ -12,9 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::command::Folder;
+use crate::common::Rng;
+use crate::networks::network;
 use einsum_dist::distribution::Distribution;
 use einsum_dist::{
-    Checkpoint, CheckpointError, DistTensor, Dtype, Element, Error, Machine, Plan, PlanOptions, Problem, World,
+    Checkpoint, CheckpointError, DistTensor, Dtype, Element, Error, Machine, PathChoice, Plan, PlanOptions, Problem,
+    World,
 };
 use num_complex::Complex;
 
@@ -31,9 +34,10 @@ fn replace(folder: &Path, files: &Files) {
     files.iter().for_each(|(name, bytes)| std::fs::write(folder.join(name), bytes).unwrap());
 }
 
-/// A plan with several slices. Slices cut the dimension a of the result and the summed dimension c.
+/// A plan with several slices, in which not only rank 0 has a sum. Slices cut the dimension a of the result and the summed
+/// dimension c.
 fn plan(expression: &str, dtype: Dtype, (ranks, groups): (usize, usize)) -> Plan {
-    let shapes = [vec![12, 6], vec![18, 6], vec![18, 15], vec![15, 7]];
+    let shapes = [vec![26, 6], vec![18, 6], vec![18, 29], vec![29, 7]];
     let shaped = Problem::parse(expression).unwrap().shapes(&shapes).unwrap();
     let workers = if ranks == 1 { rayon::current_num_threads() } else { 1 };
     let machine = Machine::new(ranks, workers);
@@ -41,7 +45,10 @@ fn plan(expression: &str, dtype: Dtype, (ranks, groups): (usize, usize)) -> Plan
     let needed = shaped.plan(&Machine::new(1, workers), &PlanOptions::default().dtype(dtype)).unwrap().peak_bytes(0);
     let limits = (3..100).rev().map(|percent| options.clone().memory_limit(needed * percent / 100));
     let mut plans = limits.filter_map(|options| shaped.plan(&machine, &options).ok());
-    let found = plans.find(|plan| plan.slice_rounds() > 2 && plan.slice_groups == groups);
+    let found = plans.find(|plan| {
+        let whole = ranks == 1 || groups > 1 || plan.placement(plan.output()) != "rank 0";
+        plan.slice_rounds() > 2 && plan.slice_groups == groups && whole
+    });
     found.unwrap_or_else(|| panic!("no sliced plan on {ranks} ranks in {groups} groups"))
 }
 
@@ -129,17 +136,56 @@ fn a_run_continues_with_the_same_bits_from_every_slice() {
     continues::<Complex<f64>>(&plan(EXPRESSION, Dtype::Complex128, (3, 3)), 0.0);
 }
 
-/// Stops a run after two slices, and returns the checkpoint.
-fn stopped(plan: &Plan, values: Values, folder: &Folder) -> Checkpoint {
+/// Stops a run after two slices.
+fn stop(plan: &Plan, values: Values, checkpoint: &Checkpoint) {
     let flag = Arc::new(AtomicBool::new(false));
-    let checkpoint = Checkpoint::new(folder.path().join("state")).every(Duration::ZERO);
     let raised = flag.clone();
     let stop = move |finished: usize, _: usize| raised.store(finished >= 2, Ordering::Relaxed);
     let stopping = checkpoint.clone().stop_when(flag);
     let Err(Error::Stopped { finished: 2, .. }) = run::<f64>(plan, values, Some(&stopping), stop) else {
         panic!("the run is not stopped after two slices")
     };
-    checkpoint
+}
+
+/// A search that depends on the speed of the machine, and its measured rates, may lead to another plan.
+#[test]
+fn a_run_that_continues_has_the_plan_of_the_interrupted_run() {
+    let mut rng = Rng::new(5);
+    let edges: Vec<(usize, usize)> =
+        (0..24).flat_map(|from| [(from, (from + 1) % 24), (from, (from + 2 + rng.below(20)) % 24)]).collect();
+    let problem = Problem::parse(&network(24, &edges)).unwrap();
+    let shapes: Vec<_> = problem.expression().operands().map(|term| vec![2; term.indices.len()]).collect();
+    let shaped = problem.shapes(&shapes).unwrap();
+    let speeds = [(1e-3, 8e10), (0.1, 8e10)];
+    let cases = [
+        (PathChoice::Anneal, Some(1.0), speeds),
+        (PathChoice::Auto, Some(1.0), speeds),
+        (PathChoice::Auto, None, [(1.0, 8e10), (1.0, 4e5)]),
+    ];
+    for (path, seconds, speeds) in cases {
+        let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(1 << 14).path(path.clone());
+        let runs = speeds.map(|(speed, flops)| {
+            let options = options.clone().path_seconds(seconds).path_speed(speed);
+            (options, Machine { flops, ..Machine::new(1, 1) })
+        });
+        let [own, other] = [0, 1].map(|at| shaped.plan(&runs[at].1, &runs[at].0).unwrap());
+        assert!(own.slice_rounds() > 2 && own.path != other.path, "{path:?} {seconds:?}");
+        let folder = Folder::new("checkpoints-with-paths");
+        let world = World::in_process(1);
+        let open = || Checkpoint::open(&world, folder.path().join("state")).unwrap().every(Duration::ZERO);
+        let (mut checkpoint, (options, machine)) = (open(), &runs[0]);
+        let plan = checkpoint.plan(&shaped, machine, options).unwrap();
+        assert_eq!(plan, own);
+        let (want, _) = run::<f64>(&plan, VALUES, None, |_, _| ()).unwrap();
+        stop(&plan, VALUES, &checkpoint);
+        let mut checkpoint = open();
+        let again = checkpoint.plan(&shaped, &runs[1].1, &runs[1].0).unwrap();
+        assert_eq!(again, plan);
+        assert_eq!(run::<f64>(&again, VALUES, Some(&checkpoint), |_, _| ()).unwrap(), (want, 2));
+        let foreign = Checkpoint::new(folder.path().join("state"));
+        let refused = run::<f64>(&other, VALUES, Some(&foreign), |_, _| ());
+        assert!(matches!(refused, Err(Error::Checkpoint { why: CheckpointError::Plan, .. })));
+    }
 }
 
 #[test]
@@ -147,12 +193,14 @@ fn what_belongs_to_another_run_is_refused_and_stays() {
     let (ranks, folder) = ((3, 1), Folder::new("refused-checkpoints"));
     let own = plan(EXPRESSION, Dtype::Float64, ranks);
     let values = Values { beta: -1.0, ..VALUES };
-    let checkpoint = stopped(&own, values, &folder);
+    let checkpoint = Checkpoint::new(folder.path().join("state")).every(Duration::ZERO);
+    stop(&own, values, &checkpoint);
     let before = files_of(folder.path());
     let refused = |plan: &Plan, values: Values| {
         let files = files_of(folder.path());
-        let Err(Error::Checkpoint { why, .. }) = run::<f64>(plan, values, Some(&checkpoint), |_, _| ()) else {
-            panic!("the checkpoint is not refused")
+        let outcome = run::<f64>(plan, values, Some(&checkpoint), |_, _| ());
+        let Err(Error::Checkpoint { why, .. }) = outcome else {
+            panic!("not refused: {:?}, with the files {:?}", outcome.map(|(_, resumed)| resumed), files.keys())
         };
         assert!(files_of(folder.path()) == files, "files are changed: {why}");
         why

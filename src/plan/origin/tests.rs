@@ -1,0 +1,44 @@
+//! Unit tests of `origin`.
+
+use super::*;
+use crate::plan::{PathChoice, Plan};
+
+fn einsums(text: &str, extent: usize) -> Einsums {
+    let expression = einsum_parser::parse(text).unwrap();
+    let shapes: Vec<Vec<usize>> = expression.operands().map(|term| vec![extent; term.indices.len()]).collect();
+    Einsums::new(&expression, &shapes).unwrap()
+}
+
+#[test]
+fn an_origin_gives_the_tree_only_for_the_same_request() {
+    let (text, machine) = ("[ab,bc,cd->ad],de,ef,fg->ag", Machine { flops: 1e11 / 3.0, ..Machine::new(3, 2) });
+    let (own, options) = (einsums(text, 5), PlanOptions::default().path_speed(0.7));
+    let searched = Plan::searched_tree(&own, &machine, &options).unwrap();
+    let origin = PlanOrigin::new((text, &own), &machine, &options, &searched);
+    let origin: PlanOrigin = serde_json::from_str(&serde_json::to_string(&origin).unwrap()).unwrap();
+    let here = Machine::new(3, 2);
+    let found = |text: &str, extent: usize, machine: &Machine, options: &PlanOptions| {
+        origin.found((text, &einsums(text, extent)), machine, options)
+    };
+    let (again, rates) = found(text, 5, &here, &PlanOptions::default()).unwrap();
+    assert_eq!((again.tree, rates), (searched.tree, machine));
+    assert!(found("[ab,bc,cd->ad],de,ef,fg->ga", 5, &here, &options).is_none());
+    assert!(found(text, 6, &here, &options).is_none());
+    assert!(found(text, 5, &Machine::new(2, 2), &options).is_none());
+    assert!(found(text, 5, &Machine::new(3, 1), &options).is_none());
+    assert!(found(text, 5, &here, &options.clone().dtype(crate::dtype::Dtype::Float64)).is_none());
+    assert!(found(text, 5, &here, &options.clone().path(PathChoice::Greedy)).is_none());
+    for orders in [vec![], vec![origin.orders[1].clone()], vec![vec![vec![0, 1]]; 2], vec![vec![vec![9]]; 2]] {
+        let changed = PlanOrigin { orders, ..origin.clone() };
+        assert!(changed.found((text, &own), &here, &options).is_none());
+    }
+    assert!(PlanOrigin { sliced: vec![Label(7)], ..origin }.found((text, &own), &here, &options).is_none());
+}
+
+#[test]
+fn an_order_uses_every_tensor_once() {
+    assert!(is_order(&vec![], 1) && is_order(&vec![vec![0]], 1) && is_order(&vec![vec![1, 0], vec![3, 2]], 3));
+    for wrong in [vec![], vec![vec![0, 1]], vec![vec![0, 0], vec![1, 2]], vec![vec![0, 3], vec![1, 2]], vec![vec![]]] {
+        assert!(!is_order(&wrong, 3), "{wrong:?}");
+    }
+}
