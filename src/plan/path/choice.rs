@@ -46,6 +46,9 @@ pub enum PathChoice {
     /// The steps as positions in the list of tensors. A step removes its tensors from the list and appends their
     /// result, as in opt_einsum.
     Explicit(Vec<Vec<usize>>),
+    /// The steps as numbers of tensors, as in cotengra's SSA paths: the operands have the numbers from 0, followed by the
+    /// results in the order of the steps.
+    Numbered(Vec<Vec<usize>>),
 }
 
 impl FromStr for PathChoice {
@@ -58,6 +61,14 @@ impl FromStr for PathChoice {
             "optimal" => Ok(PathChoice::Optimal),
             "anneal" => Ok(PathChoice::Anneal),
             "left-to-right" => Ok(PathChoice::LeftToRight),
+            text if text.starts_with('[') && text[1..].trim_start().starts_with('[') => {
+                let steps: Vec<Vec<usize>> = serde_json::from_str(text)
+                    .map_err(|error| format!("the path is not a list of positions such as [[0,1],[0,1]]: {error}"))?;
+                match steps.iter().position(Vec::is_empty) {
+                    Some(at) => Err(format!("step {} of the path contracts nothing; leave it out", at + 1)),
+                    None => Ok(PathChoice::Explicit(steps)),
+                }
+            }
             text if text.starts_with(['(', '[']) => explicit(text).map(PathChoice::Explicit),
             text => Err(format!(
                 "unknown path `{text}` (known: auto, greedy, optimal, anneal, left-to-right, or positions: \"(0,1),(0,1)\")"

@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `choice` | the user's choice, as text and as a value |
+//! | `form` | orders and slices that the user gives, in the forms of other libraries |
 //! | `search` | the searches of the crate `einsum_path` for greedy, optimal and annealed orders |
 //! | `limit` | the limits that can end a search early |
 //! | `record` | what a search did, for reports |
@@ -15,6 +16,7 @@
 
 mod choice;
 mod cost;
+mod form;
 mod limit;
 mod positions;
 mod record;
@@ -23,13 +25,13 @@ mod search;
 pub use choice::PathChoice;
 pub use cost::log2_size;
 pub use einsum_path::log2_sum;
+pub use form::{GivenPath, given, numbers, written};
 pub use limit::SearchLimit;
 pub use positions::path;
-pub use record::{PathMethod, SearchRecord};
+pub use record::{PathMethod, SearchProgress, SearchRecord};
 
 use search::{Annealed, PathSearch};
 
-use super::error::PlanError;
 use crate::dims::Label;
 use crate::tree::{Network, Order, left_to_right};
 use einsum_path::{Proof, Request, Solution};
@@ -60,6 +62,9 @@ const OPTIMAL_SECONDS: f64 = 10.0;
 const ANNEAL_SECONDS: f64 = 5e-3;
 const MAX_ANNEAL_SECONDS: f64 = 1.0;
 
+/// The budget of searches that end by themselves, in nominal seconds.
+const UNLIMITED_SECONDS: f64 = 1e300;
+
 /// Fraction and maximum seconds of its budget that `auto` spends on the optimal order if it cannot examine all orders.
 const OPTIMAL_SHARE: f64 = 0.1;
 const MAX_OPTIMAL_SECONDS: f64 = 0.05;
@@ -78,9 +83,12 @@ const LEAST_EXCESS_BITS: f64 = 0.25;
 /// A budget in nominal seconds, given the best solution so far.
 type Seconds<'a> = dyn Fn(Option<&Solution>) -> f64 + 'a;
 
+/// Called now and then during a search.
+pub type Watch<'a> = dyn Fn(SearchProgress) + 'a;
+
 /// What a search may spend.
-#[derive(Debug, Clone, Copy)]
-pub struct Budget {
+#[derive(Clone, Copy)]
+pub struct Budget<'a> {
     /// The seconds that the user allows; `None` for the default of the search.
     pub asked: Option<f64>,
     /// Nominal seconds of search in one second.
@@ -95,9 +103,11 @@ pub struct Budget {
     pub threads: usize,
     /// log2 of the number of elements of intermediates that fit into the memory limit; infinite without a limit.
     pub elements: f64,
+    /// Is told how the search proceeds.
+    pub watch: &'a Watch<'a>,
 }
 
-impl Budget {
+impl Budget<'_> {
     /// The nominal seconds that the user allows.
     fn seconds(&self) -> Option<f64> {
         self.asked.map(|seconds| seconds * self.speed)
@@ -112,6 +122,24 @@ impl Budget {
         let least = LEAST_SEARCH_SECONDS * tensors as f64;
         self.seconds().unwrap_or((MAX_SEARCH_SHARE * self.runs * run).clamp(least, MAX_SEARCH_SECONDS.max(least)))
     }
+
+    /// The seconds that a search may take that has found this order.
+    pub fn allowed(&self, network: &Network, choice: &PathChoice, order: &Order) -> f64 {
+        let tensors = network.tensors.len();
+        self.asked.unwrap_or_else(|| match choice {
+            PathChoice::Auto => {
+                self.of_auto(tensors, cost::log2_products(network, order), cost::log2_elements(network, order))
+            }
+            PathChoice::Anneal => anneal_seconds(tensors),
+            PathChoice::Optimal => OPTIMAL_SECONDS,
+            _ => UNLIMITED_SECONDS,
+        })
+    }
+}
+
+/// The default budget for annealing, in nominal seconds.
+fn anneal_seconds(tensors: usize) -> f64 {
+    (ANNEAL_SECONDS * tensors as f64).min(MAX_ANNEAL_SECONDS)
 }
 
 /// The result of a search.
@@ -125,35 +153,27 @@ pub struct Searched {
 }
 
 impl Searched {
-    fn new(method: PathMethod, order: Order, limit: Option<SearchLimit>) -> Searched {
+    pub fn new(method: PathMethod, order: Order, limit: Option<SearchLimit>) -> Searched {
         Searched { order, sliced: Vec::new(), limit, record: SearchRecord { method, seconds: 0.0, found_at: 0.0 } }
     }
 }
 
-/// Finds the contraction order of one einsum.
-///
-/// # Errors
-/// If an explicit path is not valid for this einsum.
-pub fn order(network: &Network, choice: &PathChoice, budget: Budget) -> Result<Searched, PlanError> {
+/// Finds the contraction order of one einsum. An explicit choice, which is for a whole expression, is not followed.
+pub fn order(network: &Network, choice: &PathChoice, budget: Budget) -> Searched {
     let tensors = network.tensors.len();
-    if let PathChoice::Explicit(path) = choice {
-        let order = positions::numbered(path, tensors).map_err(PlanError::Path)?;
-        return Ok(Searched::new(PathMethod::Explicit, order, None));
-    }
     if tensors < 3 || *choice == PathChoice::LeftToRight {
-        return Ok(Searched::new(PathMethod::LeftToRight, left_to_right(tensors), None));
+        return Searched::new(PathMethod::LeftToRight, left_to_right(tensors), None);
     }
     let search = PathSearch::new(network);
-    Ok(match choice {
+    match choice {
         PathChoice::Greedy => greedy(&search, tensors, budget),
         PathChoice::Optimal => optimal(network, &search, budget),
         PathChoice::Anneal => {
-            let default = (ANNEAL_SECONDS * tensors as f64).min(MAX_ANNEAL_SECONDS);
-            let seconds = budget.seconds().unwrap_or(default);
+            let seconds = budget.seconds().unwrap_or_else(|| anneal_seconds(tensors));
             anneal(network, &search, Budget { asked: Some(seconds / budget.speed), ..budget }, &|_| seconds)
         }
-        PathChoice::LeftToRight | PathChoice::Explicit(_) | PathChoice::Auto => auto(network, &search, budget),
-    })
+        _ => auto(network, &search, budget),
+    }
 }
 
 fn greedy(search: &PathSearch, tensors: usize, budget: Budget) -> Searched {
@@ -186,7 +206,15 @@ fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
 /// budget, given the best order so far.
 fn anneal(network: &Network, search: &PathSearch, budget: Budget, seconds: &Seconds) -> Searched {
     let patience = if budget.asked.is_some() { f64::INFINITY } else { search::PATIENCE };
-    let mut request = Request { threads: budget.threads, budget: seconds, patience, known: Vec::new() };
+    let seconds = |best: Option<&Solution>| {
+        let nominal = seconds(best);
+        if let Some(&Solution { products, largest, .. }) = best {
+            let seconds = nominal / budget.speed;
+            (budget.watch)(SearchProgress { seconds, log2_products: products, log2_largest: largest });
+        }
+        nominal
+    };
+    let mut request = Request { threads: budget.threads, budget: &seconds, patience, known: Vec::new() };
     if budget.elements.is_infinite() {
         return search.anneal(f64::INFINITY, request).into();
     }
