@@ -171,7 +171,7 @@ pub use mpi;
 pub use ndarray;
 pub use plan::{
     Explain, FixedDistributions, GivenPath, KernelChoice, PathChoice, PathMethod, PathReport, Pipeline, PipelineChoice,
-    Plan, PlanError, PlanOptions, ResultResidency, SearchLimit, SearchRecord, SearchedTree, Slice,
+    Plan, PlanError, PlanOptions, ResultResidency, SearchLimit, SearchProgress, SearchRecord, SearchedTree, Slice,
 };
 pub use rayon;
 pub use report::{

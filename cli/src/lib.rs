@@ -16,7 +16,6 @@
 //! | `gather` | gathers numbers from all processes |
 //! | `norm`, `compensated` | the norm of a result, and sums in twice the precision |
 //! | `explain`, `print` | standard output |
-//! | `path_speed`, `path_cache` | the speed and the cache of rank 0 for path searches |
 //! | `progress` | the progress of a path search, and of a run of several slices |
 //! | `trace_files` | the files of `--trace` and `--timeline` |
 //! | `failure`, `panics`, `say` | messages on standard error |
@@ -38,7 +37,6 @@ mod inputs;
 mod norm;
 mod outcome;
 mod panics;
-pub mod path_cache;
 mod path_speed;
 mod paths;
 mod print;

@@ -12,8 +12,7 @@ use einsum_dist::exec::ResolvedKernel;
 use einsum_dist::io::output::display_path;
 use einsum_dist::local_plan::Target;
 use einsum_dist::plan::{
-    AlgorithmName, FixedDistributions, FoundOrder, GivenPath, MAX_SIMULATED_RANKS, PipelineChoice, PlanError,
-    found_tree,
+    AlgorithmName, FixedDistributions, GivenPath, MAX_SIMULATED_RANKS, PipelineChoice, PlanError, SearchedTree,
 };
 use einsum_dist::report::PathSearchReport;
 use einsum_dist::tree::{Step, Tree};
@@ -24,7 +23,6 @@ use super::check::budget;
 use super::config::RunConfig;
 use super::failure::Failure;
 use super::inputs::Headers;
-use super::path_cache::Cached;
 use super::say::say;
 use super::sizes::Sizes;
 use super::start::{MAX_WORKERS, agree, check_flags, usage};
@@ -65,8 +63,17 @@ impl RunConfig {
         let speed = path_speed::shared(world, &args, workers)?;
         args.path = inputs::text(world, &args.path, "--path")?;
         let request = agree(world, Request::new(world, &args, &text, machine, (target, speed)))?;
-        let cached = Cached::read(world, &args, &request)?;
-        let mut config = agree(world, RunConfig::local(world, args, request, &cached))?;
+        let started = Instant::now();
+        let shows = world.is_root() && !args.quiet;
+        let Request { shaped, machine, options, .. } = &request;
+        let searched = progress::during_search(shows, |watch| {
+            shaped.cached_tree(world, args.path_cache.as_deref(), machine, options, watch)
+        });
+        let (searched, warnings) = agree(world, searched.map_err(with_flag_name))?;
+        for warning in warnings.iter().filter(|_| shows) {
+            say!("warning: --path-cache: {warning}");
+        }
+        let mut config = agree(world, RunConfig::local(world, args, request, searched, started))?;
         if config.check && !config.explain {
             config.check_bytes = budget::here(world, &config.plan, &config.tree, config.check_bytes)?;
         }
@@ -76,22 +83,20 @@ impl RunConfig {
         Ok(config)
     }
 
-    /// Plans the request, and checks what one rank can check by itself.
+    /// Plans a tree whose search `started` then, and checks what one rank can check by itself.
     ///
     /// # Errors
     /// If a check fails. Returns the first error found.
-    pub fn local(world: &World, args: Args, request: Request, cached: &Cached) -> Result<RunConfig> {
-        let Request { shaped, machine, mut options, resolved_kernel, default_sizes } = request;
+    pub fn local(
+        world: &World,
+        args: Args,
+        Request { shaped, machine, mut options, resolved_kernel, default_sizes }: Request,
+        searched: SearchedTree,
+        started: Instant,
+    ) -> Result<RunConfig> {
         let dtype = options.dtype;
-        let started = Instant::now();
-        let shows = world.is_root() && !args.quiet;
-        let searched = progress::during_search(shows, |watch| {
-            found_tree(shaped.einsums(), &machine, &options, cached.known.as_ref(), watch)
-        });
-        let searched = searched.map_err(|error| with_flag_name(error.into()))?;
         let path_seconds = started.elapsed().as_secs_f64();
-        cached.write(&args, &FoundOrder::of(&searched, &options));
-        for limit in searched.limits.iter().filter(|_| shows) {
+        for limit in searched.limits.iter().filter(|_| world.is_root() && !args.quiet) {
             say!("warning: {limit}");
         }
         let tree = searched.tree.clone();

@@ -8,12 +8,12 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Instant;
 
 use clap::Parser;
 use einsum_dist::{Dtype, Machine, World};
 use einsum_dist_cli::args::Args;
 use einsum_dist_cli::config::RunConfig;
-use einsum_dist_cli::path_cache::Cached;
 use einsum_dist_cli::start::check_flags;
 use einsum_dist_cli::validate::Request;
 use einsum_dist_fuzz::{check_beyond, text};
@@ -80,7 +80,11 @@ fn plan(args: Args) {
     }
     let expression = args.expression.clone().unwrap_or_default();
     let request = Request::new(&world, &args, &expression, Machine::new(1, 1), (None, 1.0));
-    match request.and_then(|request| RunConfig::local(&world, args, request, &Cached::default())) {
+    let planned = request.and_then(|request| {
+        let searched = request.shaped.searched_tree(&request.machine, &request.options)?;
+        RunConfig::local(&world, args, request, searched, Instant::now())
+    });
+    match planned {
         Ok(config) => {
             if config.plan.ranks() <= MAX_RANKS {
                 config.plan.verify().unwrap_or_else(|error| panic!("{expression}: {error}"));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use einsum_dist::{
-    AlgorithmName, Dtype, FixedDistributions, GivenPath, KernelChoice, Machine, PathReport, PlanOptions, Problem,
+    AlgorithmName, Dtype, FixedDistributions, GivenPath, KernelChoice, Machine, PathReport, PlanOptions, Problem, World,
 };
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
@@ -104,12 +104,9 @@ pub fn plan(py: Python<'_>, subscripts: &str, shapes: Vec<Vec<usize>>, options: 
     let distributions = options.distributions;
     let planned = py.detach(|| {
         let shaped = Problem::parse(subscripts)?.shapes(&shapes)?;
-        let (tree, warnings) = match &options.path_cache {
-            Some(folder) => {
-                shaped.cached_tree(folder, &machine, &wanted).map(|(found, warnings)| (found.tree, warnings))?
-            }
-            None => (shaped.tree(&machine, &wanted)?, Vec::new()),
-        };
+        let folder = options.path_cache.as_deref();
+        let (searched, warnings) = shaped.cached_tree(&World::single(), folder, &machine, &wanted, &|_| ())?;
+        let tree = searched.tree;
         let fixed = match &distributions {
             Some(text) => FixedDistributions::within(text, &tree, machine.ranks)?,
             None => FixedDistributions::default(),

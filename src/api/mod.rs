@@ -50,7 +50,6 @@ pub use einsum::einsum;
 pub use error::{Error, Rank, Result};
 pub use npy::NpyOutput;
 pub use operand::{Operand, Output};
-pub use path_cache::PathCache;
 pub use problem::{Problem, Shaped};
 pub use program::Program;
 pub use program_cache::ProgramCache;

@@ -116,24 +116,16 @@ pub fn fitted(context: &PlanningContext, whole: Plan) -> Result<Plan, PlanError>
 /// If it does not fit within the limit, or a forced algorithm or cut needs a sliced dimension.
 pub fn prescribed(context: &PlanningContext) -> Result<Plan, PlanError> {
     let limit = context.options.memory_limit.unwrap_or(u64::MAX);
-    let with = |result, spread| {
-        let arguments = SearchArguments { spread, ..SearchArguments::new(context.options) };
-        let fit = MemoryFit { context, limit, arguments };
+    let fit = MemoryFit { context, limit, arguments: SearchArguments::new(context.options) };
+    let with = |result| {
         let found = fit.sliced(context.slices.clone(), result)?;
-        if found.peak > limit {
-            let too_large = fit.too_large(&found, "a path with other slices, or none, may need less");
-            return Err(too_large);
-        }
-        Ok(fit.kept(found, result))
+        let fits = found.peak <= limit;
+        if fits { Ok(fit.kept(found, result)) } else { Err(fit.too_large(&found, "other slices are not allowed")) }
     };
-    let mut tried = with(ResultResidency::Whole, false);
-    for (result, spread) in [(ResultResidency::Whole, true), (ResultResidency::InParts, false)] {
-        let possible = if spread { context.machine.ranks > 1 } else { context.options.in_parts };
-        if possible && matches!(tried, Err(PlanError::Memory { .. })) {
-            tried = with(result, spread).or(tried);
-        }
+    match with(ResultResidency::Whole) {
+        Err(PlanError::Memory { .. }) if context.options.in_parts => with(ResultResidency::InParts),
+        planned => planned,
     }
-    tried
 }
 
 /// Chooses the layouts of intermediates, then distributes the tree.

@@ -27,8 +27,6 @@ pub struct SearchedTree {
     pub limits: Vec<SearchLimit>,
     /// What the search for each einsum did.
     pub records: Vec<SearchRecord>,
-    /// The maximum seconds of each search, given its result.
-    pub seconds: f64,
     /// Whether the order was known before.
     pub cached: bool,
 }

@@ -1,9 +1,5 @@
-//! Orders and slices of whole expressions, in the forms of opt_einsum and cotengra.
-//!
-//! ```text
-//! path      [[0, 1], [0, 1]]    positions in a list; a step removes its tensors and appends its result (opt_einsum)
-//! ssa_path  [[0, 1], [2, 3]]    numbers: the operands, then the results of the steps (cotengra)
-//! ```
+//! Orders and slices of whole expressions, in the forms of opt_einsum (`path`, with positions) and cotengra (`ssa_path`,
+//! with numbers of tensors).
 //!
 //! Invariant: what [`written`] returns gives the same tree and slices if it is read.
 
@@ -27,8 +23,7 @@ use crate::tree::{EinsumSource, Einsums, Order};
 /// let given = r#"{"ssa_path": [[1, 2], [0, 3]], "sliced_inds": ["k"], "slice_sizes": {"k": 2}}"#;
 /// let GivenPath { order, sliced } = given.parse().map_err(einsum_dist::Error::Usage)?;
 /// let plan = shaped.plan(&Machine::default(), &PlanOptions::default().path(order).sliced(sliced))?;
-/// assert_eq!((plan.path.clone(), plan.slice_count()), (vec![[1, 2], [0, 1]], 2));
-/// assert!(plan.path_json().contains("\"sliced_inds\":[\"k\"]"));
+/// assert_eq!((plan.ssa_path(), plan.slice_count()), (vec![[1, 2], [0, 3]], 2));
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -52,42 +47,27 @@ struct Object {
 impl FromStr for GivenPath {
     type Err = String;
 
-    /// Reads the name of a search, a path, or a JSON object with `path` or `ssa_path` (`auto` without them),
-    /// `sliced_inds`, and `slice_sizes` (the extents of sliced dimensions in one slice, by default 1).
+    /// Reads what a [`PathChoice`] is read from, or a JSON object with `ssa_path` or else `path` (`auto` without them),
+    /// `sliced_inds`, and `slice_sizes` (extents in one slice, by default 1).
     fn from_str(text: &str) -> Result<GivenPath, String> {
         if !text.trim_start().starts_with('{') {
             return Ok(GivenPath { order: text.parse()?, sliced: Vec::new() });
         }
         let Object { path, ssa_path, sliced_inds, slice_sizes } = serde_json::from_str(text)
-            .map_err(|error| format!("the path is not an object such as {{\"path\": [[0,1],[0,1]]}}: {error}"))?;
+            .map_err(|error| format!("not a JSON object with `path` or `ssa_path`: {error}"))?;
         if let Some(name) = slice_sizes.keys().find(|name| !sliced_inds.contains(name)) {
             return Err(format!("slice_sizes has `{name}`, which is not in sliced_inds"));
         }
-        let sliced = sliced_inds.into_iter().map(|name| (slice_sizes.get(&name).copied().unwrap_or(1), name));
-        let sliced: Vec<(String, usize)> = sliced.map(|(piece, name)| (name, piece)).collect();
+        let piece = |name: String| (slice_sizes.get(&name).copied().unwrap_or(1), name);
+        let sliced: Vec<_> = sliced_inds.into_iter().map(piece).map(|(piece, name)| (name, piece)).collect();
         let order = match (ssa_path, path) {
-            (Some(numbers), Some(path)) if !are_equal(&numbers, &path) => {
-                return Err("path and ssa_path are different orders; leave one of them out".to_owned());
-            }
             (Some(numbers), _) => PathChoice::Numbered(numbers),
             (None, Some(path)) => PathChoice::Explicit(path),
-            (None, None) if sliced.is_empty() => {
-                return Err("the object has none of path, ssa_path and sliced_inds".to_owned());
-            }
+            (None, None) if sliced.is_empty() => return Err("none of path, ssa_path and sliced_inds".to_owned()),
             (None, None) => PathChoice::Auto,
         };
         Ok(GivenPath { order, sliced })
     }
-}
-
-/// Whether the steps of two complete paths contract the same tensors.
-fn are_equal(numbers: &[Vec<usize>], path: &[Vec<usize>]) -> bool {
-    let tensors = 1 + path.iter().map(|step| step.len().saturating_sub(1)).sum::<usize>();
-    let sorted = |mut order: Order| {
-        order.iter_mut().for_each(|step| step.sort_unstable());
-        order
-    };
-    numbered(path, tensors, false).is_ok_and(|order| sorted(order) == sorted(numbers.to_vec()))
 }
 
 /// The order and slices of a plan as a JSON object, with its multiply-adds over all slices, and the elements of the
@@ -131,46 +111,49 @@ pub fn given(einsums: &Einsums, choice: &PathChoice) -> Result<Vec<Order>, Strin
     Ok(orders.filter(|(_, node)| matches!(node.source, EinsumSource::Of(_))).map(|(order, _)| order).collect())
 }
 
-/// Divides an order of all operands among the einsums of an expression. Returns one order for each node.
-///
-/// # Errors
-/// If a step contracts tensors of different einsums.
+/// Divides an order of all operands among the nodes of an expression.
 fn divided(einsums: &Einsums, order: &Order) -> Result<Vec<Order>, String> {
     let nodes = &einsums.nodes;
-    // For each node and each operand: the einsum that contracts it, and its number there.
-    let (mut above, mut places) = (vec![None; nodes.len()], vec![0; einsums.operands]);
+    // For each node, the einsum that contracts it, and its number there.
+    let (mut above, mut operands, mut left) =
+        (vec![None; nodes.len()], vec![0; einsums.operands], vec![0; nodes.len()]);
     for (id, node) in nodes.iter().enumerate() {
         match &node.source {
-            EinsumSource::Operand(operand) => places[*operand] = id,
+            EinsumSource::Operand(operand) => operands[*operand] = id,
             EinsumSource::Of(inputs) => {
                 inputs.iter().enumerate().for_each(|(number, &input)| above[input] = Some((id, number)));
+                left[id] = inputs.len();
             }
         }
     }
-    let inputs = |id: usize| if let EinsumSource::Of(inputs) = &nodes[id].source { inputs.len() } else { 0 };
-    // An einsum of one input has no steps.
-    let place = |mut node: usize| loop {
-        match above[node] {
-            Some((id, _)) if inputs(id) == 1 => node = id,
-            place => return place,
+    let inputs = left.clone();
+    let place = |node: usize| {
+        let mut place = above[node];
+        // An einsum of one input has no steps.
+        while let Some((id, _)) = place
+            && inputs[id] == 1
+        {
+            place = above[id];
         }
+        place
     };
-    let mut left: Vec<usize> = (0..nodes.len()).map(inputs).collect();
-    let mut places: Vec<Option<(usize, usize)>> = places.into_iter().map(place).collect();
+    let mut places: Vec<Option<(usize, usize)>> = operands.into_iter().map(place).collect();
     let mut orders = vec![Order::new(); nodes.len()];
     for (at, group) in order.iter().enumerate() {
-        let of = places[group[0]];
-        let (Some((id, _)), true) = (of, group.len() > 1) else {
-            places.push(of);
-            continue;
-        };
-        let numbers = group.iter().map(|&member| places[member].filter(|(einsum, _)| *einsum == id));
-        let numbers: Option<Vec<usize>> = numbers.map(|place| Some(place?.1)).collect();
-        orders[id].push(numbers.ok_or_else(|| {
-            format!("step {} of the path contracts tensors of different brackets; contract each bracket first", at + 1)
-        })?);
-        left[id] -= group.len() - 1;
-        places.push(if left[id] == 1 { place(id) } else { Some((id, inputs(id) + orders[id].len() - 1)) });
+        let mut next = places[group[0]];
+        if let (Some((id, _)), true) = (next, group.len() > 1) {
+            let numbers = group.iter().map(|&member| places[member].filter(|place| place.0 == id).map(|place| place.1));
+            let numbers: Option<Vec<usize>> = numbers.collect();
+            orders[id].push(numbers.ok_or_else(|| {
+                format!(
+                    "step {} of the path contracts tensors of different brackets; contract each bracket first",
+                    at + 1
+                )
+            })?);
+            left[id] -= group.len() - 1;
+            next = if left[id] == 1 { place(id) } else { Some((id, inputs[id] + orders[id].len() - 1)) };
+        }
+        places.push(next);
     }
     Ok(orders)
 }

@@ -62,9 +62,6 @@ const OPTIMAL_SECONDS: f64 = 10.0;
 const ANNEAL_SECONDS: f64 = 5e-3;
 const MAX_ANNEAL_SECONDS: f64 = 1.0;
 
-/// The budget of searches that end by themselves, in nominal seconds.
-const UNLIMITED_SECONDS: f64 = 1e300;
-
 /// Fraction and maximum seconds of its budget that `auto` spends on the optimal order if it cannot examine all orders.
 const OPTIMAL_SHARE: f64 = 0.1;
 const MAX_OPTIMAL_SECONDS: f64 = 0.05;
@@ -122,24 +119,6 @@ impl Budget<'_> {
         let least = LEAST_SEARCH_SECONDS * tensors as f64;
         self.seconds().unwrap_or((MAX_SEARCH_SHARE * self.runs * run).clamp(least, MAX_SEARCH_SECONDS.max(least)))
     }
-
-    /// The seconds that a search may take that has found this order.
-    pub fn allowed(&self, network: &Network, choice: &PathChoice, order: &Order) -> f64 {
-        let tensors = network.tensors.len();
-        self.asked.unwrap_or_else(|| match choice {
-            PathChoice::Auto => {
-                self.of_auto(tensors, cost::log2_products(network, order), cost::log2_elements(network, order))
-            }
-            PathChoice::Anneal => anneal_seconds(tensors),
-            PathChoice::Optimal => OPTIMAL_SECONDS,
-            _ => UNLIMITED_SECONDS,
-        })
-    }
-}
-
-/// The default budget for annealing, in nominal seconds.
-fn anneal_seconds(tensors: usize) -> f64 {
-    (ANNEAL_SECONDS * tensors as f64).min(MAX_ANNEAL_SECONDS)
 }
 
 /// The result of a search.
@@ -169,7 +148,8 @@ pub fn order(network: &Network, choice: &PathChoice, budget: Budget) -> Searched
         PathChoice::Greedy => greedy(&search, tensors, budget),
         PathChoice::Optimal => optimal(network, &search, budget),
         PathChoice::Anneal => {
-            let seconds = budget.seconds().unwrap_or_else(|| anneal_seconds(tensors));
+            let default = (ANNEAL_SECONDS * tensors as f64).min(MAX_ANNEAL_SECONDS);
+            let seconds = budget.seconds().unwrap_or(default);
             anneal(network, &search, Budget { asked: Some(seconds / budget.speed), ..budget }, &|_| seconds)
         }
         _ => auto(network, &search, budget),

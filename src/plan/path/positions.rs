@@ -83,12 +83,9 @@ pub fn numbered(path: &[Vec<usize>], tensors: usize, numbers: bool) -> Result<Or
         let mut group = Vec::with_capacity(positions.len());
         for (i, &position) in positions.iter().enumerate() {
             if numbers {
-                if position >= tensors + at {
-                    let most = tensors + at - 1;
-                    return Err(format!("{} has tensor {position}, but tensors are 0 to {most} there", written()));
-                }
-                if positions[..i].contains(&position) || live.position(position + 1) == live.position(position) {
-                    return Err(format!("{} has tensor {position}, which is contracted already", written()));
+                let is_live = position < tensors + at && live.position(position + 1) > live.position(position);
+                if !is_live || positions[..i].contains(&position) {
+                    return Err(format!("{} has tensor {position}, which is missing or used already", written()));
                 }
                 group.push(position);
                 continue;

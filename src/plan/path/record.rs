@@ -32,7 +32,7 @@ pub struct SearchRecord {
 /// The state of a search that is going on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SearchProgress {
-    /// The seconds that the search may take in all, given the best order so far.
+    /// The budget in seconds, given the best order so far.
     pub seconds: f64,
     /// log2 of the multiply-adds in the best order so far, over all slices.
     pub log2_products: f64,
