@@ -68,7 +68,6 @@ fn show_search(progress: &Receiver<SearchProgress>) {
         if elapsed >= SHOWN_AFTER {
             let line = line.get_or_insert_with(ProgressBar::new_spinner);
             line.set_message(searched(elapsed.as_secs_f64(), best));
-            line.tick();
         }
     }
     if let Some(line) = line {
@@ -78,12 +77,12 @@ fn show_search(progress: &Receiver<SearchProgress>) {
 
 /// Describes a search after so many seconds.
 fn searched(elapsed: f64, best: Option<SearchProgress>) -> String {
-    let Some(best) = best else { return format!("searching a path: {elapsed:.1} s") };
+    let Some(best) = best else { return format!("path: {elapsed:.1} s") };
     let [products, largest] = [best.log2_products, best.log2_largest].map(|log2| log2 * std::f64::consts::LOG10_2);
+    let seconds = best.seconds;
+    // Fits into 80 columns.
     format!(
-        "searching a path: {elapsed:.1} of at most {:.1} s, best so far 10^{products:.2} multiply-adds, largest \
-         intermediate 10^{largest:.2} elements",
-        best.seconds
+        "path: {elapsed:.1} of {seconds:.1} s, best 10^{products:.2} multiply-adds, largest 10^{largest:.2} elements"
     )
 }
 

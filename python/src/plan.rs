@@ -102,7 +102,7 @@ pub fn plan(py: Python<'_>, subscripts: &str, shapes: Vec<Vec<usize>>, options: 
         .conjugate(options.conjugate)
         .accumulate(options.accumulate);
     let distributions = options.distributions;
-    let planned = py.detach(|| {
+    let planned = py.detach(|| -> einsum_dist::Result<_> {
         let shaped = Problem::parse(subscripts)?.shapes(&shapes)?;
         let folder = options.path_cache.as_deref();
         let (searched, warnings) = shaped.cached_tree(&World::single(), folder, &machine, &wanted, &|_| ())?;

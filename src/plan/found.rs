@@ -5,10 +5,23 @@ use serde::{Deserialize, Serialize};
 use super::error::PlanError;
 use super::options::PlanOptions;
 use super::path::{self, Budget, PathChoice, PathMethod, SearchLimit, SearchRecord, Searched, Watch};
-use super::queries::SearchedTree;
 use crate::dims::Label;
 use crate::machine::Machine;
 use crate::tree::{EinsumSource, Einsums, Order, Tree};
+
+/// The contraction tree of an expression, and what the path searches did.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct SearchedTree {
+    /// The tree.
+    pub tree: Tree,
+    /// The limits that ended searches early; at most one for each einsum.
+    pub limits: Vec<SearchLimit>,
+    /// What the search for each einsum did.
+    pub records: Vec<SearchRecord>,
+    /// Whether the order was known before.
+    pub cached: bool,
+}
 
 /// An order that a search found, as a file stores it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -116,16 +116,21 @@ pub fn fitted(context: &PlanningContext, whole: Plan) -> Result<Plan, PlanError>
 /// If it does not fit within the limit, or a forced algorithm or cut needs a sliced dimension.
 pub fn prescribed(context: &PlanningContext) -> Result<Plan, PlanError> {
     let limit = context.options.memory_limit.unwrap_or(u64::MAX);
-    let fit = MemoryFit { context, limit, arguments: SearchArguments::new(context.options) };
-    let with = |result| {
+    let with = |result, spread| {
+        let arguments = SearchArguments { spread, ..SearchArguments::new(context.options) };
+        let fit = MemoryFit { context, limit, arguments };
         let found = fit.sliced(context.slices.clone(), result)?;
         let fits = found.peak <= limit;
         if fits { Ok(fit.kept(found, result)) } else { Err(fit.too_large(&found, "other slices are not allowed")) }
     };
-    match with(ResultResidency::Whole) {
-        Err(PlanError::Memory { .. }) if context.options.in_parts => with(ResultResidency::InParts),
-        planned => planned,
+    let mut planned = with(ResultResidency::Whole, false);
+    for (in_parts, spread) in [(false, true), (true, false), (true, true)] {
+        let is_other = (!in_parts || context.options.in_parts) && (!spread || context.machine.ranks > 1);
+        if is_other && matches!(planned, Err(PlanError::Memory { .. })) {
+            planned = with(if in_parts { ResultResidency::InParts } else { ResultResidency::Whole }, spread);
+        }
     }
+    planned
 }
 
 /// Chooses the layouts of intermediates, then distributes the tree.

@@ -84,12 +84,11 @@ pub use bound::words as lower_bound_words;
 pub use error::PlanError;
 pub use explain::Explain;
 pub use fixed::FixedDistributions;
-pub use found::{FoundOrder, tree as found_tree};
+pub use found::{FoundOrder, SearchedTree, tree as found_tree};
 pub use options::{KernelChoice, PipelineChoice, PlanOptions};
 pub use path::{GivenPath, PathChoice, PathMethod, SearchLimit, SearchProgress, SearchRecord};
 pub use path_report::PathReport;
 pub use proof::{Classes, MAX_FULL_PROOF_RANKS, Step};
-pub use queries::SearchedTree;
 pub use simulate::MAX_SIMULATED_RANKS;
 pub use structure::{Candidate, Pipeline, Plan, ResultResidency, Slice, Source, Value};
 

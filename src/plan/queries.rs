@@ -5,31 +5,17 @@
 use super::context::PlanningContext;
 use super::error::PlanError;
 use super::explain::Explain;
+use super::found::{self, SearchedTree};
 use super::options::PlanOptions;
 use super::packing::Packing;
-use super::path::{SearchLimit, SearchRecord};
 use super::proof::{Classes, Step};
 use super::structure::{Plan, Value};
-use super::{bound, found, idle, lower, path, proof, rounding, simulate, spec, traffic};
+use super::{bound, idle, lower, path, path_report, proof, rounding, simulate, spec, traffic};
 use crate::machine::Machine;
 use crate::schedule::verify::{Spec, VerifyError};
 use crate::schedule::{Schedule, TaskId};
 use crate::timeline::Timeline;
 use crate::tree::{Einsums, Tree};
-
-/// The contraction tree of an expression, and what the path searches did.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct SearchedTree {
-    /// The tree.
-    pub tree: Tree,
-    /// The limits that ended searches early; at most one for each einsum.
-    pub limits: Vec<SearchLimit>,
-    /// What the search for each einsum did.
-    pub records: Vec<SearchRecord>,
-    /// Whether the order was known before.
-    pub cached: bool,
-}
 
 impl Plan {
     /// Returns the contraction tree of an expression, in the contraction order that the options select.
@@ -61,7 +47,7 @@ impl Plan {
     /// The order and slices as a JSON object, from which [`GivenPath`](crate::GivenPath) reads them. It has `path` as in
     /// opt_einsum, `ssa_path` and `sliced_inds` as in cotengra, and `multiply_adds` over all slices.
     pub fn path_json(&self) -> String {
-        path::written(self).to_string()
+        path_report::written(self).to_string()
     }
 
     /// Plans a tree for a machine.

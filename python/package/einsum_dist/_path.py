@@ -51,7 +51,7 @@ def planner_path(optimize, operands=None):
     return ",".join(f"({first},{second})" for first, second in steps)
 
 
-def plan_path(path):
+def plan_path(path, subscripts=""):
     """Returns the text of a path for :func:`plan`, with the slices that belong to it; None for an unknown name.
 
     Besides what `planner_path` reads, `path` may be a tree of cotengra, what `contract_path` of opt_einsum returns, a dict, or
@@ -60,7 +60,12 @@ def plan_path(path):
     if isinstance(path, str) and path.lstrip()[:1] in tuple("([{"):
         return path
     if hasattr(path, "get_ssa_path"):
-        path = {"ssa_path": path.get_ssa_path(), "sliced_inds": path.sliced_inds}
+        # cotengra may have renamed the indices.
+        terms = subscripts.split("->")[0].replace(" ", "").split(",")
+        names = {old: new for inds, term in zip(path.inputs, terms) for old, new in zip(inds, term)}
+        fits = len(terms) == len(path.inputs) and all(len(term) == len(inds) for inds, term in zip(path.inputs, terms))
+        sliced = [names.get(name, name) if fits else name for name in path.sliced_inds]
+        path = {"ssa_path": path.get_ssa_path(), "sliced_inds": sliced}
     if isinstance(path, tuple) and len(path) == 2 and hasattr(path[1], "path"):
         path = path[1]
     path = getattr(path, "path", path)

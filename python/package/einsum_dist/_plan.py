@@ -117,7 +117,7 @@ def plan(
     for index in constant:
         if not 0 <= index < len(operands):
             raise IndexError(f"operand {index} of {len(operands)} is declared constant")
-    order = plan_path(path)
+    order = plan_path(path, subscripts)
     if order is None:
         raise ValueError(f"unknown order of contractions: {path!r}")
     if sliced is not None:

@@ -1,17 +1,15 @@
 //! Orders and slices of whole expressions, in the forms of opt_einsum (`path`, with positions) and cotengra (`ssa_path`,
 //! with numbers of tensors).
 //!
-//! Invariant: what [`written`] returns gives the same tree and slices if it is read.
+//! Invariant: what [`Plan::path_json`](crate::Plan::path_json) writes gives the same tree and slices if it is read.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
 
 use super::PathChoice;
 use super::positions::numbered;
-use crate::plan::structure::{Plan, Source};
 use crate::tree::{EinsumSource, Einsums, Order};
 
 /// A choice of the contraction order, and the dimensions to slice.
@@ -68,25 +66,6 @@ impl FromStr for GivenPath {
         };
         Ok(GivenPath { order, sliced })
     }
-}
-
-/// The order and slices of a plan as a JSON object, with its multiply-adds over all slices, and the elements of the
-/// largest intermediate in one slice.
-pub fn written(plan: &Plan) -> Value {
-    let name = |label| plan.name(label).to_owned();
-    let sizes = plan.slices.iter().filter(|slice| slice.piece > 1).map(|slice| (name(slice.label), slice.piece));
-    let steps =
-        plan.values[..plan.values.len() - 1].iter().filter(|value| matches!(value.source, Source::Contract { .. }));
-    let elements = steps.map(|value| value.shape.iter().map(|&extent| extent as f64).product::<f64>());
-    json!({
-        "expression": plan.expression,
-        "path": plan.path,
-        "ssa_path": plan.ssa_path(),
-        "sliced_inds": plan.slices.iter().map(|slice| name(slice.label)).collect::<Vec<_>>(),
-        "slice_sizes": sizes.collect::<BTreeMap<_, _>>(),
-        "multiply_adds": plan.total_gflop() * 1e9 / plan.dtype.flops_per_multiply_add() as f64,
-        "largest_intermediate": elements.fold(0.0, f64::max),
-    })
 }
 
 /// The pairs of a path as numbers of tensors, given the number of operands.

@@ -25,7 +25,7 @@ mod search;
 pub use choice::PathChoice;
 pub use cost::log2_size;
 pub use einsum_path::log2_sum;
-pub use form::{GivenPath, given, numbers, written};
+pub use form::{GivenPath, given, numbers};
 pub use limit::SearchLimit;
 pub use positions::path;
 pub use record::{PathMethod, SearchProgress, SearchRecord};
