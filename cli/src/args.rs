@@ -91,7 +91,8 @@ pub struct Args {
     pub cut: Option<String>,
 
     /// Order of the contractions, as far as brackets do not prescribe it: auto, greedy, optimal, anneal, left-to-right,
-    /// or pairs of positions in the list of operands, written as in opt_einsum: "(0,1),(0,1)"
+    /// pairs of positions in the list of operands, written as in opt_einsum: "(0,1),(0,1)", or `@FILE`: a JSON object with
+    /// `path` (opt_einsum) or `ssa_path` (cotengra), and `sliced_inds`, as --path-out writes it
     #[arg(long, value_name = "PATH", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Plan")]
     pub path: String,
@@ -102,6 +103,17 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = values::seconds())]
     #[arg(help_heading = "Plan")]
     pub path_time: Option<f64>,
+
+    /// Keep the orders that searches find in this directory, and use them for the same expression and extents if the
+    /// earlier search was at least as long
+    #[arg(long, value_name = "DIR", allow_hyphen_values = true, value_parser = values::file())]
+    #[arg(help_heading = "Plan")]
+    pub path_cache: Option<PathBuf>,
+
+    /// Write the order and the slices of the plan to this file, as JSON, for --path, opt_einsum and cotengra
+    #[arg(long, value_name = "FILE.json", allow_hyphen_values = true, value_parser = values::file())]
+    #[arg(help_heading = "Reports")]
+    pub path_out: Option<PathBuf>,
 
     /// How often the plan will run. With more runs, --path auto searches longer [default: the number of --repeat]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = values::repeat())]

@@ -42,6 +42,7 @@ pub struct RunConfig {
     pub overlap: bool,
     pub trace: Option<PathBuf>,
     pub timeline: Option<PathBuf>,
+    pub path_out: Option<PathBuf>,
     pub json: bool,
     pub verbose: bool,
     pub quiet: bool,

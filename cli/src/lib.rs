@@ -16,7 +16,7 @@
 //! | `gather` | gathers numbers from all processes |
 //! | `norm`, `compensated` | the norm of a result, and sums in twice the precision |
 //! | `explain`, `print` | standard output |
-//! | `progress` | the progress bar of a run of several slices |
+//! | `progress` | the progress of a path search, and of a run of several slices |
 //! | `trace_files` | the files of `--trace` and `--timeline` |
 //! | `failure`, `panics`, `say` | messages on standard error |
 //! | `signals`, `guard` | clean-up of temporary files when a signal ends the program |
@@ -49,7 +49,7 @@ pub mod sizes;
 pub mod start;
 mod trace_files;
 pub mod units;
-mod validate;
+pub mod validate;
 pub mod values;
 
 use std::io::{ErrorKind, Write};

@@ -125,7 +125,7 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     if let (Some(path), true) = (&config.output, outcome.check.is_none_or(|check| check.ok)) {
         lines.push(("written", display_path(path).to_string()));
     }
-    for (name, path) in [("trace", &config.trace), ("timeline", &config.timeline)] {
+    for (name, path) in [("trace", &config.trace), ("timeline", &config.timeline), ("path", &config.path_out)] {
         lines.extend(path.iter().map(|path| (name, display_path(path).to_string())));
     }
     let mut text = String::new();

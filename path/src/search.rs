@@ -65,6 +65,8 @@ pub struct Progress {
     pub products: f64,
     /// [`Solution::elements`].
     pub elements: f64,
+    /// [`Solution::largest`].
+    pub largest: f64,
 }
 
 /// The result of a search.
@@ -108,11 +110,11 @@ pub fn search(network: &Prepared, settings: Settings, request: Request) -> Found
         best.sort_by(|([excess, price], _), (other, _)| excess.total_cmp(&other[0]).then(price.total_cmp(&other[1])));
         best.dedup_by(|(_, later), (_, first)| later.price == first.price);
         best.truncate(KEPT);
-        let (rank, Solution { products, elements, .. }) = best[0];
+        let (rank, Solution { products, elements, largest, .. }) = best[0];
         if before.is_none_or(|before| rank < before) {
             found.found_at = found.seconds;
         }
-        rounds.push(Progress { seconds: found.seconds, products, elements });
+        rounds.push(Progress { seconds: found.seconds, products, elements, largest });
     }
     found.solutions = best.into_iter().map(|(_, solution)| solution).collect();
     found

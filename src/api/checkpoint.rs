@@ -98,26 +98,26 @@ impl Checkpoint {
     /// # Errors
     /// The same as for [`Shaped::plan`].
     pub fn plan(&mut self, shaped: &Shaped, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
-        let (SearchedTree { tree, .. }, machine) = self.searched_tree(shaped, machine.clone(), options)?;
+        let (tree, machine) = match self.tree(shaped, machine, options) {
+            Some((SearchedTree { tree, .. }, machine)) => (tree, machine),
+            None => {
+                let searched = shaped.searched_tree(machine, options)?;
+                self.keep(shaped, &searched, machine, options);
+                (searched.tree, machine.clone())
+            }
+        };
         shaped.plan_tree(&tree, &machine, options)
     }
 
-    /// Like [`Shaped::searched_tree`], but see [`Checkpoint::plan`]. Also returns the machine for which to plan.
-    ///
-    /// # Errors
-    /// The same as for [`Shaped::searched_tree`].
-    pub fn searched_tree(
-        &mut self,
-        shaped: &Shaped,
-        machine: Machine,
-        options: &PlanOptions,
-    ) -> Result<(SearchedTree, Machine)> {
-        if let Some(found) = self.origin.as_ref().and_then(|origin| shaped.tree_of(origin, &machine, options)) {
-            return Ok(found);
-        }
-        let searched = shaped.searched_tree(&machine, options)?;
-        self.origin = Some(shaped.origin(&searched, &machine, options));
-        Ok((searched, machine))
+    /// The tree and machine of the interrupted run for [`Checkpoint::plan`]; `None` if there is none, or if it was for
+    /// another expression or machine, or other options.
+    pub fn tree(&self, shaped: &Shaped, machine: &Machine, options: &PlanOptions) -> Option<(SearchedTree, Machine)> {
+        self.origin.as_ref().and_then(|origin| shaped.tree_of(origin, machine, options))
+    }
+
+    /// Keeps a tree that was just searched in the next checkpoints, for [`Checkpoint::tree`].
+    pub fn keep(&mut self, shaped: &Shaped, searched: &SearchedTree, machine: &Machine, options: &PlanOptions) {
+        self.origin = Some(shaped.origin(searched, machine, options));
     }
 
     /// Sets the time from the end of one checkpoint to the beginning of the next.

@@ -25,6 +25,7 @@ mod memory_limits;
 mod npy;
 mod operand;
 mod output;
+mod path_cache;
 mod pinning;
 mod placement;
 mod problem;

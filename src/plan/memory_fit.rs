@@ -110,6 +110,29 @@ pub fn fitted(context: &PlanningContext, whole: Plan) -> Result<Plan, PlanError>
     }
 }
 
+/// Returns a plan with the slices that the options prescribe, with the result in parts if it does not fit otherwise.
+///
+/// # Errors
+/// If it does not fit within the limit, or a forced algorithm or cut needs a sliced dimension.
+pub fn prescribed(context: &PlanningContext) -> Result<Plan, PlanError> {
+    let limit = context.options.memory_limit.unwrap_or(u64::MAX);
+    let with = |result, spread| {
+        let arguments = SearchArguments { spread, ..SearchArguments::new(context.options) };
+        let fit = MemoryFit { context, limit, arguments };
+        let found = fit.sliced(context.slices.clone(), result)?;
+        let fits = found.peak <= limit;
+        if fits { Ok(fit.kept(found, result)) } else { Err(fit.too_large(&found, "other slices are not allowed")) }
+    };
+    let mut planned = with(ResultResidency::Whole, false);
+    for (in_parts, spread) in [(false, true), (true, false), (true, true)] {
+        let is_other = (!in_parts || context.options.in_parts) && (!spread || context.machine.ranks > 1);
+        if is_other && matches!(planned, Err(PlanError::Memory { .. })) {
+            planned = with(if in_parts { ResultResidency::InParts } else { ResultResidency::Whole }, spread);
+        }
+    }
+    planned
+}
+
 /// Chooses the layouts of intermediates, then distributes the tree.
 fn arranged(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) -> Result<Plan, PlanError> {
     distributed(context, &context.arranged(tree), arguments)
@@ -198,13 +221,17 @@ impl MemoryFit<'_> {
         }
         let whole = Sliced::new(Vec::new(), whole);
         let found = if whole.peak <= limit { whole } else { self.slice(whole)? };
+        Ok(self.kept(found, result))
+    }
+
+    /// Returns the plan that fits, and keeps values that are the same in all slices in the remaining memory.
+    fn kept(&self, found: Sliced, result: ResultResidency) -> Plan {
         if found.plan.part_count() > 1 && result == ResultResidency::InParts {
-            return Ok(found.plan);
+            return found.plan;
         }
         let plan = Plan { result: ResultResidency::Whole, ..found.plan };
-        // Keeps values that are the same in all slices in the remaining memory.
         let keeping = lasting(plan.clone(), true);
-        Ok(if busiest(&keeping).0 <= limit { keeping } else { plan })
+        if busiest(&keeping).0 <= self.limit { keeping } else { plan }
     }
 
     /// Slices a plan that does not fit.

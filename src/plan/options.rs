@@ -177,6 +177,9 @@ pub struct PlanOptions {
     pub kernel: KernelChoice,
     /// The contraction order of einsums with several operands.
     pub path: PathChoice,
+    /// Names of the dimensions to slice, each with its extent in one slice, which divides that of the dimension. The plan
+    /// then has these slices and no others, with or without a memory limit.
+    pub sliced: Vec<(String, usize)>,
     /// The time budget of the search for an order, in seconds. It is converted to search steps with
     /// [`path_speed`](Self::path_speed), so that all ranks find the same order. `None` means 10 seconds for
     /// [`PathChoice::Optimal`], at most one second for `Anneal`, a fraction of the predicted time of all runs for
@@ -225,6 +228,7 @@ setters! {
     step_by_step: bool = value value;
     kernel: KernelChoice = value value;
     path: PathChoice = value value;
+    sliced: Vec<(String, usize)> = value value;
     path_seconds: impl Into<Option<f64>> = value value.into();
     path_speed: f64 = value value;
     runs: usize = value value;
@@ -252,6 +256,7 @@ impl Default for PlanOptions {
             step_by_step: false,
             kernel: KernelChoice::Auto,
             path: PathChoice::Auto,
+            sliced: Vec::new(),
             path_seconds: None,
             path_speed: 1.0,
             runs: 1,

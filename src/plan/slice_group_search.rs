@@ -134,7 +134,8 @@ impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
         let PlanningContext { expression, tree, machine, options, .. } = *self.context;
         let size = machine.ranks / groups;
         let machine = machine_of_group(machine, size);
-        let Some(limit) = options.memory_limit else { return Ok(None) };
+        // Without a limit, only prescribed slices are left.
+        let limit = options.memory_limit.unwrap_or(u64::MAX);
         let mut available = limit;
         let mut needed = limit;
         for _ in 0..MAX_TRIES {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::plan::{PathMethod, Plan, SearchRecord, Source};
+use crate::plan::{PathMethod, Plan, SearchedTree, Source};
 
 /// Planned and measured numbers of bytes. `measured` is `None` before a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -204,11 +204,14 @@ pub struct PathSearchReport {
     pub largest_elements: f64,
     /// Seconds after which the order was found.
     pub found_at_seconds: f64,
+    /// Whether an earlier search found the order, which was kept in a cache.
+    pub cached: bool,
 }
 
 impl PathSearchReport {
     /// Describes the searches for a plan, which took `seconds`.
-    pub fn of(plan: &Plan, records: &[SearchRecord], seconds: f64) -> PathSearchReport {
+    pub fn of(plan: &Plan, searched: &SearchedTree, seconds: f64) -> PathSearchReport {
+        let records = &searched.records;
         let longest = records.iter().max_by(|one, other| one.seconds.total_cmp(&other.seconds));
         let nominal: f64 = records.iter().map(|record| record.seconds).sum();
         let found_at: f64 = records.iter().map(|record| record.found_at).sum();
@@ -219,6 +222,7 @@ impl PathSearchReport {
             seconds,
             gflop: plan.total_gflop(),
             largest_elements: elements.fold(0.0, f64::max),
+            cached: searched.cached,
             found_at_seconds: if nominal > 0.0 { seconds * found_at / nominal } else { seconds },
         }
     }

@@ -141,6 +141,7 @@ impl Command {
             ("--trace", &["t.json"][..]),
             ("--timeline", &["t.svg"]),
             ("--path-cache", &["cache"]),
+            ("--path-out", &["p.json"]),
             ("--checkpoint", &["sums.checkpoint"]),
         ] {
             self.allowed_files.extend(names.iter().filter(|_| has(flag)).map(|name| (*name).to_owned()));

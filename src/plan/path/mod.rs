@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `choice` | the user's choice, as text and as a value |
+//! | `form` | orders and slices that the user gives, in the forms of other libraries |
 //! | `search` | the searches of the crate `einsum_path` for greedy, optimal and annealed orders |
 //! | `limit` | the limits that can end a search early |
 //! | `record` | what a search did, for reports |
@@ -15,6 +16,7 @@
 
 mod choice;
 mod cost;
+mod form;
 mod limit;
 mod positions;
 mod record;
@@ -23,13 +25,13 @@ mod search;
 pub use choice::PathChoice;
 pub use cost::log2_size;
 pub use einsum_path::log2_sum;
+pub use form::{GivenPath, given, numbers};
 pub use limit::SearchLimit;
 pub use positions::path;
-pub use record::{PathMethod, SearchRecord};
+pub use record::{PathMethod, SearchProgress, SearchRecord};
 
 use search::{Annealed, PathSearch};
 
-use super::error::PlanError;
 use crate::dims::Label;
 use crate::tree::{Network, Order, left_to_right};
 use einsum_path::{Progress, Proof};
@@ -83,9 +85,12 @@ const LEAST_LIVE_BITS: f64 = 0.95;
 /// A budget in nominal seconds, given the progress of the search.
 type Seconds<'a> = dyn Fn(&[Progress]) -> f64 + 'a;
 
+/// Called now and then during a search.
+pub type Watch<'a> = dyn Fn(SearchProgress) + 'a;
+
 /// What a search may spend.
-#[derive(Debug, Clone, Copy)]
-pub struct Budget {
+#[derive(Clone, Copy)]
+pub struct Budget<'a> {
     /// The seconds that the user allows; `None` for the default of the search.
     pub asked: Option<f64>,
     /// Nominal seconds of search in one second.
@@ -100,9 +105,11 @@ pub struct Budget {
     pub threads: usize,
     /// log2 of the number of elements of intermediates that fit into the memory limit; infinite without a limit.
     pub elements: f64,
+    /// Is told how the search proceeds.
+    pub watch: &'a Watch<'a>,
 }
 
-impl Budget {
+impl Budget<'_> {
     /// The nominal seconds that the user allows.
     fn seconds(&self) -> Option<f64> {
         self.asked.map(|seconds| seconds * self.speed)
@@ -144,26 +151,19 @@ pub struct Searched {
 }
 
 impl Searched {
-    fn new(method: PathMethod, order: Order, limit: Option<SearchLimit>) -> Searched {
+    pub fn new(method: PathMethod, order: Order, limit: Option<SearchLimit>) -> Searched {
         Searched { order, sliced: Vec::new(), limit, record: SearchRecord { method, seconds: 0.0, found_at: 0.0 } }
     }
 }
 
-/// Finds the contraction order of one einsum.
-///
-/// # Errors
-/// If an explicit path is not valid for this einsum.
-pub fn order(network: &Network, choice: &PathChoice, budget: Budget) -> Result<Searched, PlanError> {
+/// Finds the contraction order of one einsum. An explicit choice, which is for a whole expression, is not followed.
+pub fn order(network: &Network, choice: &PathChoice, budget: Budget) -> Searched {
     let tensors = network.tensors.len();
-    if let PathChoice::Explicit(path) = choice {
-        let order = positions::numbered(path, tensors).map_err(PlanError::Path)?;
-        return Ok(Searched::new(PathMethod::Explicit, order, None));
-    }
     if tensors < 3 || *choice == PathChoice::LeftToRight {
-        return Ok(Searched::new(PathMethod::LeftToRight, left_to_right(tensors), None));
+        return Searched::new(PathMethod::LeftToRight, left_to_right(tensors), None);
     }
     let search = PathSearch::new(network);
-    Ok(match choice {
+    match choice {
         PathChoice::Greedy => greedy(&search, tensors, budget),
         PathChoice::Optimal => optimal(network, &search, budget),
         PathChoice::Anneal => {
@@ -171,8 +171,8 @@ pub fn order(network: &Network, choice: &PathChoice, budget: Budget) -> Result<S
             let seconds = budget.seconds().unwrap_or(default);
             anneal(&search, budget, &|_| seconds)
         }
-        PathChoice::LeftToRight | PathChoice::Explicit(_) | PathChoice::Auto => auto(network, &search, budget),
-    })
+        _ => auto(network, &search, budget),
+    }
 }
 
 fn greedy(search: &PathSearch, tensors: usize, budget: Budget) -> Searched {
@@ -206,7 +206,15 @@ fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
 fn anneal(search: &PathSearch, budget: Budget, seconds: &Seconds) -> Searched {
     let Budget { threads, elements, .. } = budget;
     let limit = (elements - LEAST_LIVE_BITS).max(0.0);
-    let Annealed { order, sliced, found } = search.anneal(limit, elements, seconds, threads);
+    let seconds = |rounds: &[Progress]| {
+        let nominal = seconds(rounds);
+        if let Some(&Progress { products, largest, .. }) = rounds.last() {
+            let seconds = nominal / budget.speed;
+            (budget.watch)(SearchProgress { seconds, log2_products: products, log2_largest: largest });
+        }
+        nominal
+    };
+    let Annealed { order, sliced, found } = search.anneal(limit, elements, &seconds, threads);
     let record = SearchRecord { method: PathMethod::Anneal, seconds: found.seconds, found_at: found.found_at };
     Searched { order, sliced, limit: None, record }
 }
