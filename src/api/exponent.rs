@@ -1,14 +1,9 @@
 //! Runs programs whose values leave the range of the element type, with powers of two kept apart.
 //!
-//! Operands are divided by powers of two, and so is the result of every contraction, by a factor that is the same for
-//! all ranks and slices. So the results of ranks and slices can be added as always. The factors are chosen by running:
-//! a run measures all values, and the next run corrects the factors, until every value is of medium size
-//! ([`medium`]). Factors are at first those for operands of random signs. The inputs of the earliest step that is not
-//! of medium size are, so its next factor is right, and there are at most as many runs as steps. Most often, the first
-//! or second run is the last one.
-//!
-//! Powers of two scale exactly, so the factors do not change the digits of the result, except for elements that are
-//! smaller than others of the same value by more than the range of the type.
+//! Contractions multiply their results by powers of two that are the same for all ranks and slices, so the results of
+//! these are added as always. A run measures all values, and the next one corrects the powers, until every value is of
+//! medium size ([`medium`]). The inputs of the first step that is not are, so at most two runs per step are needed, and
+//! one or two for most networks.
 
 use super::program::Slices;
 use super::{DistTensor, Program, Result, World};
@@ -87,15 +82,6 @@ impl<T: Element> DistTensor<T> {
     /// [1/2, 1), and returns the exponent. The quotients are exact, except for numbers that become subnormal. A tensor
     /// of zeros, or with an infinite or NaN part, stays the same, with exponent 0. Collective.
     ///
-    /// ```
-    /// use einsum_dist::{DistTensor, World, distribution::Distribution};
-    /// let world = World::in_process(2);
-    /// let mut tensor = DistTensor::from_fn(&world, &[2], &Distribution::cut(0, 2), |at| [3.0f32, -5.0][at[0]]);
-    /// assert_eq!(tensor.split_exponent(&world)?, 3);
-    /// assert_eq!(tensor.gather(&world)?.into_raw_vec_and_offset().0, [0.375, -0.625]);
-    /// # Ok::<(), einsum_dist::Error>(())
-    /// ```
-    ///
     /// # Errors
     /// If MPI fails.
     pub fn split_exponent(&mut self, world: &World) -> Result<i32> {
@@ -106,17 +92,14 @@ impl<T: Element> DistTensor<T> {
 }
 
 impl<T: Element> Program<T> {
-    /// Like [`Program::run_dist`], for a result or intermediates outside the range of the element type: computes `out`,
-    /// with a largest absolute value in [1/2, 1), and an exponent, which it returns. The result is `out` times 2 to this
-    /// power. It has the digits that it would have in a type with unlimited exponents, except for elements that are far
-    /// smaller than others of the same operand or intermediate (by 2^126 in single precision). Collective.
+    /// Like [`Program::run_dist`], for values outside the range of the element type: the result is `out`, with a largest
+    /// absolute value in [1/2, 1), times 2 to the returned power. Only elements that are far smaller than others of the
+    /// same tensor lose digits (by 2^126 in single precision). If an operand has infinite or NaN parts, nothing is
+    /// scaled. Collective.
     ///
-    /// If an operand has infinite or NaN parts, nothing is scaled. If the result is 0, the exponent is too.
-    ///
-    /// Cost: also reads every intermediate once. Repeats the run, or its first slice, until no value leaves the range:
-    /// most often at most once, but for values that grow or shrink irregularly up to once per step. Later runs begin with
-    /// the factors of the last one. Operands whose largest absolute value is far from 1 are copied; to avoid this, call
-    /// [`DistTensor::split_exponent`]. Constant operands ([`crate::PlanOptions::constant`]) save nothing here.
+    /// Cost: reads every intermediate once more, and repeats the run, or its first slice, until no value leaves the
+    /// range; later runs need no repetition. Copies operands whose largest absolute value is far from 1; see
+    /// [`DistTensor::split_exponent`]. Constant operands are not reused.
     ///
     /// ```
     /// use einsum_dist::{Distribution, DistTensor, PlanOptions, Problem, World};

@@ -51,16 +51,6 @@ impl<T: Element> Program<T> {
     /// Like [`Program::run`], with an exponent as in [`Program::run_dist_with_exponent`]: the result is the array times
     /// 2 to this power. Copies the operands. Collective.
     ///
-    /// ```
-    /// use einsum_dist::{PlanOptions, Problem, World, ndarray::Array2};
-    /// let huge = Array2::<f32>::from_elem((2, 2), 2f32.powi(100));
-    /// let shaped = Problem::parse("ab,bc->ac")?.shapes(&vec![vec![2, 2]; 2])?;
-    /// let mut program = World::single().prepare::<f32>(&shaped, 1, &PlanOptions::default())?;
-    /// let (array, exponent) = program.run_with_exponent(&[&huge, &huge])?;
-    /// assert_eq!((array[[0, 0]], exponent), (0.5, 202));
-    /// # Ok::<(), einsum_dist::Error>(())
-    /// ```
-    ///
     /// # Errors
     /// The same as for [`Program::run`].
     pub fn run_with_exponent(&mut self, operands: &[&dyn Operand<T>]) -> Result<(ArrayD<T>, i64)> {
