@@ -19,7 +19,7 @@ fn chain(rng: &mut Rng, length: usize) -> (String, Vec<Vec<usize>>) {
 fn element(operand: usize, at: &[usize]) -> f64 {
     let mut rng = Rng::new(at.iter().fold(operand as u64 * 77 + 5, |seed, &at| seed * 31 + at as u64));
     let number = (1 + rng.below(1000)) as f64 / 1000.0;
-    if operand % 2 == 0 || rng.below(2) == 0 { number } else { -number }
+    if operand.is_multiple_of(2) || rng.below(2) == 0 { number } else { -number }
 }
 
 /// Runs a plan with operands that are scaled by `scales`, and returns the result as numbers and an exponent.
