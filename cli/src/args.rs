@@ -194,6 +194,13 @@ pub struct Args {
     #[arg(help_heading = "Run")]
     pub warmup: u32,
 
+    /// Keep a power of two apart, so that neither the result nor intermediates leave the range of the element type: the
+    /// result is 2 to the printed exponent times the elements, the largest of which is in [0.5, 1). Repeats runs whose
+    /// intermediates left the range
+    #[arg(long, conflicts_with_all = ["accumulate", "checkpoint", "check"])]
+    #[arg(help_heading = "Run")]
+    pub exponent: bool,
+
     /// Recompute elements of the result in double precision and compare them with the result: all elements if that is
     /// quick, otherwise a sample
     #[arg(long)]

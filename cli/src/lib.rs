@@ -15,6 +15,7 @@
 //! | `result_sink`, `check` | consume the result, and compare it with a reference in double precision |
 //! | `gather` | gathers numbers from all processes |
 //! | `norm`, `compensated` | the norm of a result, and sums in twice the precision |
+//! | `range` | finds results outside the range of the element type |
 //! | `explain`, `print` | standard output |
 //! | `progress` | the progress of a path search, and of a run of several slices |
 //! | `trace_files` | the files of `--trace` and `--timeline` |
@@ -41,6 +42,7 @@ mod path_speed;
 mod paths;
 mod print;
 mod progress;
+mod range;
 mod result_sink;
 mod run;
 mod say;

@@ -7,6 +7,7 @@ use einsum_dist::Error;
 use einsum_dist::report::{CheckReport, Measured, Seconds};
 
 use super::check::Overflow;
+use super::range::OutOfRange;
 
 /// The outcome of a run.
 #[derive(Debug)]
@@ -16,7 +17,12 @@ pub struct Outcome {
     pub seconds: Seconds,
     /// Number of slices that were taken from a checkpoint.
     pub resumed_slices: usize,
+    /// The norm of the elements.
     pub norm: f64,
+    /// The exponent of the power of two by which the elements are to be multiplied, with `--exponent`.
+    pub exponent: Option<i64>,
+    /// How the result left the range of its type, if it did.
+    pub out_of_range: Option<OutOfRange>,
     pub check: Option<CheckReport>,
     /// The elements that overflow the element type, if the check found any.
     pub overflow: Option<Overflow>,

@@ -17,7 +17,7 @@ use super::gather::gather;
 use super::outcome::Outcome;
 use super::result_sink::ResultSink;
 use super::say::say;
-use super::{Result, progress, signals, trace_files, units};
+use super::{Result, progress, range, signals, trace_files, units};
 
 /// Runs the plan. Collective.
 ///
@@ -44,7 +44,12 @@ pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
 
 fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let plan = &config.plan;
-    let operands = (0..plan.operands).map(|index| operand::<T>(world, config, index)).collect::<Result<Vec<_>>>()?;
+    let mut operands =
+        (0..plan.operands).map(|index| operand::<T>(world, config, index)).collect::<Result<Vec<_>>>()?;
+    let mut apart = 0;
+    for operand in operands.iter_mut().filter(|_| config.exponent) {
+        apart += i64::from(operand.split_exponent(world)?);
+    }
     let mut part = DistTensor::<T>::try_zeros(world, &plan.part_shape(), &plan.output().distribution)?;
     let mut sink = ResultSink::new(world, config)?;
     let started = Instant::now();
@@ -54,13 +59,14 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     progress::show(world, config, &mut program);
     let beta = if config.accumulate.is_some() { T::ONE } else { T::ZERO };
     let runs = config.warmup + config.repeat;
-    let mut seconds = Vec::new();
+    let (mut seconds, mut exponent, mut finite) = (Vec::new(), None, true);
     for run in 0..runs {
         let mut took = 0.0;
         for number in 0..plan.part_count() {
             let corner: Vec<usize> = plan.part_bounds(number).iter().map(|range| range.start).collect();
             if let Some(prior) = &config.accumulate {
                 part.read_npy(world, prior, &corner)?;
+                finite &= part.largest(world)?.is_finite();
             }
             barrier(world)?;
             let started = Instant::now();
@@ -69,6 +75,9 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
                     let stopping = signals::Stopping::new();
                     let checkpoint = checkpoint.clone().stop_when(stopping.flag());
                     program.run_dist_with_checkpoint(&checkpoint, T::ONE, &operands, beta, &mut part)?;
+                }
+                None if config.exponent => {
+                    exponent = Some(apart + program.run_dist_with_exponent(&operands, &mut part)?);
                 }
                 None => program.run_part(number, T::ONE, &operands, beta, &mut part)?,
             }
@@ -85,6 +94,8 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let measured = program.measured()?;
     let (kernel, resumed_slices) = (program.kernel(), program.resumed_slices());
     let (norm, check, overflow) = sink.end()?;
+    let exponent = exponent.map(|exponent| if norm == 0.0 { 0 } else { exponent });
+    let out_of_range = range::examine(world, config, &operands, finite, norm)?;
     if let Some(checkpoint) = config.checkpoint.as_ref().filter(|_| check.is_none_or(|check| check.ok)) {
         checkpoint.remove(world)?;
     }
@@ -93,7 +104,19 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     } else {
         None
     };
-    Ok(Outcome { measured, compile_seconds, seconds, resumed_slices, norm, check, overflow, kernel, trace_error })
+    Ok(Outcome {
+        measured,
+        compile_seconds,
+        seconds,
+        resumed_slices,
+        norm,
+        exponent,
+        out_of_range,
+        check,
+        overflow,
+        kernel,
+        trace_error,
+    })
 }
 
 fn operand<T: Element>(world: &World, config: &RunConfig, index: usize) -> Result<DistTensor<T>> {

@@ -126,6 +126,7 @@ impl RunConfig {
             repeat: args.repeat.get() as usize,
             warmup: args.warmup as usize,
             default_sizes,
+            exponent: args.exponent,
             check: args.check,
             check_bytes,
             explain: args.explain || args.simulate,
@@ -317,7 +318,7 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<PlanOpti
         .accumulate(args.accumulate.is_some())
         .constant(Vec::new())
         .memory_limit(memory_limit.map_err(|error| usage(format!("--memory-limit: {error}")))?)
-        .in_parts(args.checkpoint.is_none())
+        .in_parts(args.checkpoint.is_none() && !args.exponent)
         .idle(args.idle)
         .reorder(args.reorder.parse().map_err(|error: String| usage(format!("--reorder: {error}")))?)
         .forbid_redistribution(args.forbid_redistribution)

@@ -17,6 +17,7 @@ mod crew;
 mod dist_tensor;
 mod einsum;
 mod error;
+mod exponent;
 pub mod host;
 mod hostname;
 mod launch;

@@ -73,6 +73,8 @@ pub struct Program<T: Element> {
     pub(super) ran_accumulating: bool,
     /// Whether the last run succeeded, so that the next may reuse values of constant operands.
     pub(super) holds: bool,
+    /// The factors of the last run with an exponent, for each value.
+    pub(super) exponents: Option<Vec<i32>>,
     /// The steps between groups of ranks, if these take disjoint sets of slices.
     pub(super) groups: Option<Box<GroupSteps<T>>>,
     /// Called after every slice.
@@ -172,6 +174,7 @@ impl<T: Element> Program<T> {
             accumulating: None,
             ran_accumulating: false,
             holds: false,
+            exponents: None,
             groups: GroupSteps::compile(world, plan)?,
             on_slice: None,
             gather: None,
@@ -399,7 +402,7 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    fn check_whole(&self, operands: &[ArrayViewD<T>], out: &ArrayViewMutD<T>) -> Result<()> {
+    pub(super) fn check_whole(&self, operands: &[ArrayViewD<T>], out: &ArrayViewMutD<T>) -> Result<()> {
         self.check_caller()?;
         if operands.len() != self.plan.operands {
             return Err(Error::Usage(format!("{} operands for a plan of {}", operands.len(), self.plan.operands)));

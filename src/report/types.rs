@@ -135,8 +135,14 @@ pub struct OutputReport {
     pub shape: Vec<usize>,
     /// Number of parts in which a run delivers the result, or 1 if it delivers the complete result in memory.
     pub parts: usize,
-    /// The Frobenius norm of the result.
+    /// The Frobenius norm of the result; `None` if double precision cannot represent it.
     pub norm: Option<f64>,
+    /// The decimal logarithm of the norm, if the norm is positive and finite.
+    pub log10_norm: Option<f64>,
+    /// If a scale was kept apart, its exponent: the result is 2 to this power times the elements.
+    pub exponent: Option<i64>,
+    /// `overflow` or `underflow` if the result left the range of its type.
+    pub out_of_range: Option<&'static str>,
 }
 
 /// The JSON object that `--json` prints.

@@ -49,7 +49,7 @@ fn plain(_: &mut Rng, _: &Context<'_>) -> Value {
 pub const COMPARED: [&str; 9] =
     ["--output", "--size", "--dtype", "--seed", "--ranks", "--accumulate", "--json", "--help", "--version"];
 
-pub const FLAGS: [Flag; 35] = [
+pub const FLAGS: [Flag; 36] = [
     flag("--workers", 2, |rng, _| {
         some(rng, &["1", "2", "3"], &[("0", Refused), ("many", Refused), ("5000", Open), (BEYOND, Refused)])
     }),
@@ -71,6 +71,7 @@ pub const FLAGS: [Flag; 35] = [
     flag("--repeat", 8, |rng, _| some(rng, &["1", "2", "3"], &[("0", Refused), ("-1", Refused), (BEYOND, Refused)])),
     flag("--warmup", 8, |rng, _| some(rng, &["0", "1", "2"], &[("-1", Refused), (BEYOND, Refused)])),
     flag("--check", 3, plain),
+    flag("--exponent", 25, |_, _| (None, Open)),
     flag("--explain", 10, plain),
     flag("--simulate", 10, plain),
     flag("--trace", 14, |_, _| (Some("t.json".to_owned()), Open)),

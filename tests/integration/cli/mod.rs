@@ -7,6 +7,7 @@ mod memory_limits;
 mod messages;
 mod numbers;
 mod placement;
+mod range;
 mod scale;
 mod search;
 mod values;

@@ -3,6 +3,7 @@
 mod checkpoints;
 mod conjugation;
 mod distributions;
+mod exponents;
 mod fixed;
 mod groups;
 mod nodes;
