@@ -1,14 +1,14 @@
 //! Distributes the operands, compiles the program once and runs it as often as requested.
 //!
 //! The time of a run is that of all parts of the result (usually one), and the parts of the last run are checked and
-//! written.
+//! written. It includes the time for reading operands in parts; other operands are read before the first run.
 
 use std::time::Instant;
 
 use einsum_dist::api::host;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::report::Seconds;
-use einsum_dist::{Checkpoint, DistTensor, Element, World};
+use einsum_dist::{Checkpoint, DistTensor, Element, OperandParts, World};
 use num_complex::Complex;
 
 use super::config::RunConfig;
@@ -44,13 +44,13 @@ pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
 
 fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let plan = &config.plan;
-    let operands = (0..plan.operands).map(|index| operand::<T>(world, config, index)).collect::<Result<Vec<_>>>()?;
+    let mut operands =
+        OperandParts::<T>::new(world, plan, |index, corner, part| read(world, config, index, corner, part))?;
     let mut part = DistTensor::<T>::try_zeros(world, &plan.part_shape(), &plan.output().distribution)?;
     let mut sink = ResultSink::new(world, config)?;
     let started = Instant::now();
     let mut program = world.compile::<T>(plan)?;
     let compile_seconds = started.elapsed().as_secs_f64();
-    let operands: Vec<&DistTensor<T>> = operands.iter().collect();
     progress::show(world, config, &mut program);
     let checkpoint = config.checkpoint.as_ref().map(|(path, every)| Checkpoint::new(path).every(*every));
     let beta = if config.accumulate.is_some() { T::ONE } else { T::ZERO };
@@ -69,9 +69,9 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
                 Some(checkpoint) => {
                     let stopping = signals::Stopping::new();
                     let checkpoint = checkpoint.clone().stop_when(stopping.flag());
-                    program.run_dist_with_checkpoint(&checkpoint, T::ONE, &operands, beta, &mut part)?;
+                    program.run_reading_with_checkpoint(&checkpoint, T::ONE, &mut operands, beta, &mut part)?;
                 }
-                None => program.run_part(number, T::ONE, &operands, beta, &mut part)?,
+                None => program.run_part_reading(number, T::ONE, &mut operands, beta, &mut part)?,
             }
             took += started.elapsed().as_secs_f64();
             if run + 1 == runs {
@@ -97,13 +97,18 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     Ok(Outcome { measured, compile_seconds, seconds, resumed_slices, norm, check, overflow, kernel, trace_error })
 }
 
-fn operand<T: Element>(world: &World, config: &RunConfig, index: usize) -> Result<DistTensor<T>> {
-    let value = config.plan.operand(index);
-    let shape = config.plan.operand_shape(index);
-    Ok(match config.operands.get(index) {
-        Some(path) => DistTensor::from_npy(world, path, &value.distribution)?,
-        None => DistTensor::try_random(world, &shape, &value.distribution, config.seed, index as u32)?,
-    })
+/// Reads the part of an operand that begins at `corner`, or fills it with random values.
+fn read<T: Element>(
+    world: &World,
+    config: &RunConfig,
+    index: usize,
+    corner: &[usize],
+    part: &mut DistTensor<T>,
+) -> einsum_dist::Result<()> {
+    match config.operands.get(index) {
+        Some(path) => part.read_npy(world, path, corner),
+        None => part.fill_random(&config.plan.operand_shape(index), corner, config.seed, index as u32),
+    }
 }
 
 /// Returns when all ranks have called this function.

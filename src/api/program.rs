@@ -9,8 +9,9 @@ use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
 use super::crew::room_for_threads;
 use super::dist_tensor::{allocation_error, part};
 use super::launch::{Slots, launch};
+use super::operand_parts::Operands;
 use super::record::Record;
-use super::validate::{Tensor, expect_distribution, expect_fit, expect_memory, expect_shape};
+use super::validate::{Tensor, expect_fit, expect_memory, expect_shape};
 use super::{DistTensor, Error, Operand, Output, Result, Shaped, World};
 use crate::distribution::{Bounds, Region};
 use crate::exec::{Factors, Fault, Injection, RankProgram, ResolvedKernel};
@@ -246,7 +247,7 @@ impl<T: Element> Program<T> {
         for (region, mut values) in block.blocks_mut().filter(|_| beta != T::ZERO) {
             values.assign(&part(out.view(), &only_box(&region)));
         }
-        self.each_slice(self.all_slices(), beta, |program, slice, beta| {
+        self.each_slice(self.all_slices(), false, beta, |program, slice, beta| {
             let slots = bind(program.ranks[0].schedule(), |buffer| match buffer.home {
                 Home::Operand(index) => {
                     let view = program.slice_of(views[index].view(), program.plan.operand(index), slice);
@@ -276,7 +277,7 @@ impl<T: Element> Program<T> {
         if self.ran_accumulating {
             return self.accumulating()?.run_dist(alpha, operands, beta, out);
         }
-        self.run_blocks(self.all_slices(), alpha, operands, beta, out)
+        self.run_blocks(self.all_slices(), alpha, &mut Operands::Whole(operands), beta, out)
     }
 
     /// Like [`Program::run_dist`], but computes one part of the result into `out`, which has the shape
@@ -316,51 +317,7 @@ impl<T: Element> Program<T> {
         beta: T,
         out: &mut DistTensor<T>,
     ) -> Result<()> {
-        self.ran_accumulating = self.needs_accumulating(beta);
-        if self.ran_accumulating {
-            return self.accumulating()?.run_part(part, alpha, operands, beta, out);
-        }
-        let parts = self.plan.part_count();
-        if part >= parts {
-            return Err(Error::Usage(format!("there is no part {part}: the last part of the result is {}", parts - 1)));
-        }
-        let slices = Slices { run: self.plan.slices_of_part(part), output: self.plan.result, goes_on: false };
-        self.run_blocks(slices, alpha, operands, beta, out)
-    }
-
-    /// Runs some slices; `out` is the result, or the part that they write.
-    pub(super) fn run_blocks(
-        &mut self,
-        slices: Slices,
-        alpha: T,
-        operands: &[&DistTensor<T>],
-        beta: T,
-        out: &mut DistTensor<T>,
-    ) -> Result<()> {
-        let held = slices.output;
-        let fits = self.check_dist(operands, out, held);
-        self.world.agree(fits)?;
-        if self.groups.is_some() {
-            return self.run_in_groups(alpha, operands, beta, out, None);
-        }
-        self.each_slice(slices, beta, |program, slice, beta| {
-            let bound = program.ranks.iter().map(|rank| {
-                let schedule = rank.schedule();
-                bind(schedule, |buffer| match buffer.home {
-                    Home::Operand(index) => operands[index]
-                        .block(schedule.rank)
-                        .map(|block| Slot::borrowed(&program.slice_of(block, program.plan.operand(index), slice))),
-                    Home::Output => out.block_mut(schedule.rank).map(|block| match held {
-                        ResultResidency::Whole => {
-                            Slot::borrowed_mut(&mut program.slice_of_mut(block, program.plan.output(), slice))
-                        }
-                        ResultResidency::InParts => Slot::borrowed_mut(&mut { block }),
-                    }),
-                    Home::Arena | Home::Exchange => None,
-                })
-            });
-            Ok((Factors::new(alpha, beta), bound.collect()))
-        })
+        self.run_part_of(part, alpha, Operands::Whole(operands), beta, out)
     }
 
     /// Makes the next run compute all values; call this after constant operands ([`crate::PlanOptions::constant`]) have
@@ -392,7 +349,7 @@ impl<T: Element> Program<T> {
         Ok(self.accumulating.insert(accumulating))
     }
 
-    fn check_caller(&self) -> Result<()> {
+    pub(super) fn check_caller(&self) -> Result<()> {
         if self.plan.ranks() > 1 && rayon::current_thread_index().is_some() {
             return Err(Error::Usage("a run on several ranks must not start inside a rayon worker".to_owned()));
         }
@@ -410,30 +367,6 @@ impl<T: Element> Program<T> {
         expect_shape(Tensor::Output, out.shape(), self.plan.whole_dims(self.plan.output()))
     }
 
-    pub(super) fn check_dist(
-        &self,
-        operands: &[&DistTensor<T>],
-        out: &DistTensor<T>,
-        held: ResultResidency,
-    ) -> Result<()> {
-        self.check_caller()?;
-        if operands.len() != self.plan.operands {
-            return Err(Error::Usage(format!("{} operands for a plan of {}", operands.len(), self.plan.operands)));
-        }
-        let named = operands.iter().enumerate();
-        let named = named.map(|(index, &tensor)| (Tensor::Operand(index), tensor, self.plan.operand(index)));
-        for (name, tensor, value) in named {
-            expect_shape(name, tensor.shape(), self.plan.whole_dims(value))?;
-            expect_distribution(name, tensor.distribution(), value)?;
-        }
-        let value = self.plan.output();
-        match held {
-            ResultResidency::Whole => expect_shape(Tensor::Output, out.shape(), self.plan.whole_dims(value))?,
-            ResultResidency::InParts => expect_shape(Tensor::Part, out.shape(), value.shape.iter().copied())?,
-        }
-        expect_distribution(Tensor::Output, out.distribution(), value)
-    }
-
     /// Runs a plan with all ranks in this process, each of which writes its block in place.
     fn run_whole(&mut self, alpha: T, operands: &[ArrayViewD<T>], beta: T, mut out: ArrayViewMutD<T>) -> Result<()> {
         let ranks = self.plan.ranks();
@@ -442,7 +375,7 @@ impl<T: Element> Program<T> {
         let (holders, boxes): (Vec<usize>, Vec<Bounds>) = boxes.unzip();
         // Only the first rank with a block writes it in place; other replicas are discarded.
         let mut replicas: Vec<ArrayD<T>> = Vec::new();
-        self.each_slice(self.all_slices(), beta, |program, slice, beta| {
+        self.each_slice(self.all_slices(), false, beta, |program, slice, beta| {
             let mut parts: Vec<Option<Slot>> = (0..ranks).map(|_| None).collect();
             let mut piece = program.slice_of_mut(out.view_mut(), program.plan.output(), slice);
             let replicated = program.plan.output().distribution.replicas() > 1;
@@ -482,10 +415,11 @@ impl<T: Element> Program<T> {
     }
 
     /// Runs the schedule for every slice. For a slice and its `beta`, `bind` returns its [`Factors`] and each rank's
-    /// user memory. It may fail only if all ranks are in this process, because others would not be notified.
-    fn each_slice(
+    /// user memory, of which operands in parts need less if it `reads` them. It may fail only on all processes, because others would not be notified.
+    pub(super) fn each_slice(
         &mut self,
         slices: Slices,
+        reads: bool,
         beta: T,
         mut bind: impl FnMut(&Self, usize, T) -> Result<(Factors, Vec<Slots>)>,
     ) -> Result<()> {
@@ -507,7 +441,7 @@ impl<T: Element> Program<T> {
             self.ranks.iter_mut().for_each(|rank| rank.hold(lasts));
             let beta = if self.plan.begins(slice) { beta } else { T::ONE };
             let (factors, bound) = bind(self, slice, beta)?;
-            self.execute(factors, bound, slices.output)?;
+            self.execute(factors, bound, slices.output, reads)?;
             self.report_slices(slice + 1);
         }
         self.holds = true;
@@ -553,11 +487,18 @@ impl<T: Element> Program<T> {
         Some(sliced.map(|((at, (_, piece)), start)| (Axis(at), Slice::from(start..start + piece))))
     }
 
-    pub(super) fn execute(&mut self, factors: Factors, bound: Vec<Slots>, output: ResultResidency) -> Result<()> {
+    pub(super) fn execute(
+        &mut self,
+        factors: Factors,
+        bound: Vec<Slots>,
+        output: ResultResidency,
+        reads: bool,
+    ) -> Result<()> {
         let element = size_of::<T>() as u64;
         let bytes =
             |slots: &Slots| slots.iter().map(|(_, slot)| slot.extents().iter().product::<usize>() as u64).sum::<u64>();
-        let outside = |(rank, slots): (usize, &Slots)| bytes(slots) * element + self.plan.bytes_outside(rank, output);
+        let outside =
+            |(rank, slots): (usize, &Slots)| bytes(slots) * element + self.plan.bytes_outside(rank, output, reads);
         self.bound_bytes = self.world.local_ranks().zip(&bound).map(outside).collect();
         let metrics = launch(&self.world, &self.plan, &mut self.ranks, factors, bound)?;
         for (program, metrics) in self.ranks.iter().zip(&metrics) {
