@@ -3,6 +3,7 @@
 //! The time of a run is that of all parts of the result (usually one), and the parts of the last run are checked and
 //! written. It includes the time for reading operands in parts; other operands are read before the first run.
 
+use std::cell::Cell;
 use std::time::Instant;
 
 use einsum_dist::api::host;
@@ -44,8 +45,13 @@ pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
 
 fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let plan = &config.plan;
-    let mut operands =
-        OperandParts::<T>::new(world, plan, |index, corner, part| read(world, config, index, corner, part))?;
+    let reading = Cell::new(0.0);
+    let mut operands = OperandParts::<T>::new(world, plan, |index, corner, part| {
+        let started = Instant::now();
+        let read = read(world, config, index, corner, part);
+        reading.set(reading.get() + started.elapsed().as_secs_f64());
+        read
+    })?;
     let mut part = DistTensor::<T>::try_zeros(world, &plan.part_shape(), &plan.output().distribution)?;
     let mut sink = ResultSink::new(world, config)?;
     let started = Instant::now();
@@ -58,6 +64,7 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let mut seconds = Vec::new();
     for run in 0..runs {
         let mut took = 0.0;
+        reading.set(0.0);
         for number in 0..plan.part_count() {
             let corner: Vec<usize> = plan.part_bounds(number).iter().map(|range| range.start).collect();
             if let Some(prior) = &config.accumulate {
@@ -94,7 +101,19 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     } else {
         None
     };
-    Ok(Outcome { measured, compile_seconds, seconds, resumed_slices, norm, check, overflow, kernel, trace_error })
+    let reading_seconds = reading.get();
+    Ok(Outcome {
+        measured,
+        compile_seconds,
+        seconds,
+        reading_seconds,
+        resumed_slices,
+        norm,
+        check,
+        overflow,
+        kernel,
+        trace_error,
+    })
 }
 
 /// Reads the part of an operand that begins at `corner`, or fills it with random values.

@@ -6,6 +6,7 @@ mod distributions;
 mod fixed;
 mod groups;
 mod nodes;
+mod operand_parts;
 mod parts;
 mod paths;
 mod pipeline;
