@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::operand_parts::Operands;
+use super::operand_parts::{OperandParts, Operands};
 use super::program::Slices;
 use super::record::Record;
 use super::{DistTensor, Error, Program, Result, World};
@@ -125,7 +125,23 @@ impl<T: Element> Program<T> {
         self.run_with_checkpoint(checkpoint, alpha, Operands::Whole(operands), beta, out)
     }
 
-    pub(super) fn run_with_checkpoint(
+    /// Like [`Program::run_dist_with_checkpoint`], but reads operands in parts during the run, and once more before its
+    /// first slice. Collective.
+    ///
+    /// # Errors
+    /// The same as for [`Program::run_dist_with_checkpoint`], and if a part of an operand cannot be read.
+    pub fn run_reading_with_checkpoint(
+        &mut self,
+        checkpoint: &Checkpoint,
+        alpha: T,
+        operands: &mut OperandParts<T>,
+        beta: T,
+        out: &mut DistTensor<T>,
+    ) -> Result<()> {
+        self.run_with_checkpoint(checkpoint, alpha, Operands::InParts(operands), beta, out)
+    }
+
+    fn run_with_checkpoint(
         &mut self,
         checkpoint: &Checkpoint,
         alpha: T,
@@ -154,7 +170,7 @@ impl<T: Element> Program<T> {
         while finished < saves.slices {
             let slices = Slices { run: finished..saves.next, output: ResultResidency::Whole, goes_on };
             (finished, goes_on) = (saves.next, true);
-            self.run_blocks(slices, alpha, &mut operands, beta, out)?;
+            self.run_slices(slices, alpha, &mut operands, beta, out)?;
             saves.after(finished, out)?;
         }
         Ok(())

@@ -5,7 +5,7 @@
 
 use super::program::{Slices, bind};
 use super::validate::{Tensor, expect_distribution, expect_shape};
-use super::{Checkpoint, DistTensor, Error, Program, Result, World};
+use super::{DistTensor, Error, Program, Result, World};
 use crate::exec::Factors;
 use crate::kernel::Element;
 use crate::memory::Slot;
@@ -135,6 +135,46 @@ impl<T: Element> Operands<'_, '_, T> {
 }
 
 impl<T: Element> Program<T> {
+    /// Like [`Program::run_dist`], but computes one part of the result into `out`, which has the shape
+    /// [`Plan::part_shape`]. A plan with the whole result has only one part; otherwise the run needs no more memory
+    /// than planned.
+    ///
+    /// There are [`Plan::part_count`] independent parts, and the same `out` may be used for each after the previous one
+    /// is consumed. Part 0 resets the measurements, and later parts add to them.
+    ///
+    /// ```
+    /// # use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
+    /// # let world = World::single();
+    /// // The result needs 80,000 bytes, and the operands need 16,000.
+    /// let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(50_000).in_parts(true);
+    /// let plan = Problem::parse("mk,kn->mn")?.shapes(&[vec![100, 10], vec![10, 100]])?.plan(&Machine::default(), &options)?;
+    /// let mut program = world.compile::<f64>(&plan)?;
+    /// # let [left, right] =
+    /// #     [0, 1].map(|i| DistTensor::random(&world, &plan.operand_shape(i), &plan.operand(i).distribution, 1, i as u32));
+    /// let mut part = DistTensor::zeros(&world, &plan.part_shape(), &plan.output().distribution);
+    /// let mut squares = 0.0;
+    /// for number in 0..plan.part_count() {
+    ///     program.run_part(number, 1.0, &[&left, &right], 0.0, &mut part)?;
+    ///     println!("{:?} is finished", plan.part_bounds(number));
+    ///     squares += part.blocks().map(|(_, block)| block.iter().map(|x| x * x).sum::<f64>()).sum::<f64>();
+    /// }
+    /// # assert!(plan.part_count() > 1 && squares > 0.0);
+    /// # Ok::<(), einsum_dist::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The same as for [`Program::run_dist`], and if the part does not exist.
+    pub fn run_part(
+        &mut self,
+        part: usize,
+        alpha: T,
+        operands: &[&DistTensor<T>],
+        beta: T,
+        out: &mut DistTensor<T>,
+    ) -> Result<()> {
+        self.run_part_of(part, alpha, Operands::Whole(operands), beta, out)
+    }
+
     /// Like [`Program::run_part`], but reads operands in parts during the run, before the slices that need them.
     /// Collective.
     ///
@@ -151,23 +191,7 @@ impl<T: Element> Program<T> {
         self.run_part_of(part, alpha, Operands::InParts(operands), beta, out)
     }
 
-    /// Like [`Program::run_dist_with_checkpoint`], but reads operands in parts during the run, and once more before its
-    /// first slice. Collective.
-    ///
-    /// # Errors
-    /// The same as for [`Program::run_dist_with_checkpoint`], and if a part of an operand cannot be read.
-    pub fn run_reading_with_checkpoint(
-        &mut self,
-        checkpoint: &Checkpoint,
-        alpha: T,
-        operands: &mut OperandParts<T>,
-        beta: T,
-        out: &mut DistTensor<T>,
-    ) -> Result<()> {
-        self.run_with_checkpoint(checkpoint, alpha, Operands::InParts(operands), beta, out)
-    }
-
-    pub(super) fn run_part_of(
+    fn run_part_of(
         &mut self,
         part: usize,
         alpha: T,
@@ -184,11 +208,23 @@ impl<T: Element> Program<T> {
             return Err(Error::Usage(format!("there is no part {part}: the last part of the result is {}", parts - 1)));
         }
         let slices = Slices { run: self.plan.slices_of_part(part), output: self.plan.result, goes_on: false };
-        self.run_blocks(slices, alpha, &mut operands, beta, out)
+        self.run_slices(slices, alpha, &mut operands, beta, out)
+    }
+
+    /// Like [`Program::run_slices`], with whole operands.
+    pub(super) fn run_blocks(
+        &mut self,
+        slices: Slices,
+        alpha: T,
+        operands: &[&DistTensor<T>],
+        beta: T,
+        out: &mut DistTensor<T>,
+    ) -> Result<()> {
+        self.run_slices(slices, alpha, &mut Operands::Whole(operands), beta, out)
     }
 
     /// Runs some slices; `out` is the result, or the part that they write.
-    pub(super) fn run_blocks(
+    pub(super) fn run_slices(
         &mut self,
         slices: Slices,
         alpha: T,

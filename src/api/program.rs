@@ -9,7 +9,6 @@ use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
 use super::crew::room_for_threads;
 use super::dist_tensor::{allocation_error, part};
 use super::launch::{Slots, launch};
-use super::operand_parts::Operands;
 use super::record::Record;
 use super::validate::{Tensor, expect_fit, expect_memory, expect_shape};
 use super::{DistTensor, Error, Operand, Output, Result, Shaped, World};
@@ -277,47 +276,7 @@ impl<T: Element> Program<T> {
         if self.ran_accumulating {
             return self.accumulating()?.run_dist(alpha, operands, beta, out);
         }
-        self.run_blocks(self.all_slices(), alpha, &mut Operands::Whole(operands), beta, out)
-    }
-
-    /// Like [`Program::run_dist`], but computes one part of the result into `out`, which has the shape
-    /// [`Plan::part_shape`]. A plan with the whole result has only one part; otherwise the run needs no more memory
-    /// than planned.
-    ///
-    /// There are [`Plan::part_count`] independent parts, and the same `out` may be used for each after the previous one
-    /// is consumed. Part 0 resets the measurements, and later parts add to them.
-    ///
-    /// ```
-    /// # use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
-    /// # let world = World::single();
-    /// // The result needs 80,000 bytes, and the operands need 16,000.
-    /// let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(50_000).in_parts(true);
-    /// let plan = Problem::parse("mk,kn->mn")?.shapes(&[vec![100, 10], vec![10, 100]])?.plan(&Machine::default(), &options)?;
-    /// let mut program = world.compile::<f64>(&plan)?;
-    /// # let [left, right] =
-    /// #     [0, 1].map(|i| DistTensor::random(&world, &plan.operand_shape(i), &plan.operand(i).distribution, 1, i as u32));
-    /// let mut part = DistTensor::zeros(&world, &plan.part_shape(), &plan.output().distribution);
-    /// let mut squares = 0.0;
-    /// for number in 0..plan.part_count() {
-    ///     program.run_part(number, 1.0, &[&left, &right], 0.0, &mut part)?;
-    ///     println!("{:?} is finished", plan.part_bounds(number));
-    ///     squares += part.blocks().map(|(_, block)| block.iter().map(|x| x * x).sum::<f64>()).sum::<f64>();
-    /// }
-    /// # assert!(plan.part_count() > 1 && squares > 0.0);
-    /// # Ok::<(), einsum_dist::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The same as for [`Program::run_dist`], and if the part does not exist.
-    pub fn run_part(
-        &mut self,
-        part: usize,
-        alpha: T,
-        operands: &[&DistTensor<T>],
-        beta: T,
-        out: &mut DistTensor<T>,
-    ) -> Result<()> {
-        self.run_part_of(part, alpha, Operands::Whole(operands), beta, out)
+        self.run_blocks(self.all_slices(), alpha, operands, beta, out)
     }
 
     /// Makes the next run compute all values; call this after constant operands ([`crate::PlanOptions::constant`]) have

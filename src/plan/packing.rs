@@ -63,7 +63,8 @@ impl<'a> Packing<'a> {
         // The slices of a group work on dense copies.
         let home = if slice_groups::has_groups(self.plan) { Home::Arena } else { buffer.home };
         let whole = match home {
-            Home::Operand(index) => Some(self.plan.operand_part_shape(index)),
+            Home::Operand(index) if self.plan.operands_in_parts.contains(&index) => None,
+            Home::Operand(index) => Some(self.plan.operand_shape(index)),
             Home::Output if self.plan.result == ResultResidency::Whole => Some(self.plan.output_shape()),
             Home::Output | Home::Arena | Home::Exchange => None,
         };

@@ -215,12 +215,14 @@ pub fn large_operand(folder: &Folder) {
     }
 }
 
-/// Requires that a run within the limit of [`OUT_OF_CORE`] used exactly the planned memory.
+/// Requires that a run within the limit of [`OUT_OF_CORE`] used no more than the planned memory; on one rank, exactly it.
 #[track_caller]
 pub fn out_of_core(report: &serde_json::Value) {
     let peak = &report["peak_bytes"];
     assert!(report["slices"].as_u64() > Some(1), "{report}");
-    assert!(peak["planned"] == peak["measured"] && peak["planned"].as_u64() <= Some(512 << 10), "{report}");
+    let [planned, measured] = ["planned", "measured"].map(|which| peak[which].as_u64().unwrap());
+    assert!(measured <= planned && planned <= 512 << 10, "{report}");
+    assert!(measured == planned || report["ranks"] != 1, "{report}");
     assert_eq!(report["check"]["ok"], true, "{report}");
 }
 
@@ -243,7 +245,7 @@ pub const REFUSED: &[(&[&str], &str)] = &[
     ),
     (&["mk,kn->mn", "a.npy", "b.npy", "-s", "m=7"], "--size gives `m` extent 7, but the file of operand 0 has 2"),
     (&["mk,kn->mn", "-o", "none/c.npy"], "none/c.npy: the directory none does not exist"),
-    (&["mk,kn->mn", "-s", "8", "--memory-limit", "100", "--algorithm", "local"], "more than the memory limit of 100"),
+    (&["mk,kn->mn", "-s", "8", "--memory-limit", "10", "--algorithm", "local"], "more than the memory limit of 10"),
     (&["mk,kn->mn", "--memory-limit", "much"], "--memory-limit: `much` is no number of bytes"),
     (&["mk,kn->mn", "--algorithm", "magic"], "unknown algorithm `magic` (known: auto, local, c, "),
     (&["mk,kn->mn", "--algorithm", "c"], "algorithm c does not apply to `mk,kn->mn`: it needs a dimension of kind c"),
