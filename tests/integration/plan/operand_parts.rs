@@ -41,9 +41,9 @@ fn check<T: Element>(network: &Network, plan: &Plan) {
         Ok(())
     };
     let mut operands = OperandParts::new(&world, plan, read).unwrap();
-    for index in 0..plan.operands {
+    for (index, operand) in whole.iter().enumerate() {
         let is_in_parts = plan.operands_in_parts.contains(&index);
-        assert_eq!(reads.borrow()[index], if is_in_parts { 0 } else { whole[index].len() }, "{what}");
+        assert_eq!(reads.borrow()[index], if is_in_parts { 0 } else { operand.len() }, "{what}");
     }
     let mut program = world.compile::<T>(plan).unwrap();
     for beta in if plan.accumulate { [0.0, -1.0] } else { [0.0; 2] } {
