@@ -17,32 +17,6 @@ type Read<'a, T> = dyn FnMut(usize, &[usize], &mut DistTensor<T>) -> Result<()> 
 
 /// The operands of a plan that reads some of them for every slice ([`Plan::operands_in_parts`]), because they are larger
 /// than the memory of a rank. The others are read once.
-///
-/// ```
-/// use einsum_dist::{DistTensor, Dtype, OperandParts, PlanOptions, Problem, World, distribution::Distribution};
-/// # let folder = std::env::temp_dir().join(format!("einsum-dist-operands-{}", std::process::id()));
-/// # std::fs::create_dir_all(&folder).unwrap();
-/// let world = World::single();
-/// // The operands need 80,000 and 1,600 bytes.
-/// let (shapes, paths) = ([[100, 100], [100, 2]], ["a.npy", "b.npy"].map(|name| folder.join(name)));
-/// for (shape, path) in shapes.iter().zip(&paths) {
-///     DistTensor::from_fn(&world, shape, &Distribution::single(), |i| (i[0] + i[1]) as f64).write_npy(&world, path)?;
-/// }
-/// let options = PlanOptions::default().memory_limit(50_000).operands_in_parts(true);
-/// let shaped = Problem::parse("ab,bc->ac")?.shapes(&shapes.map(Vec::from))?;
-/// let mut program = world.prepare::<f64>(&shaped, 1, &options)?;
-/// let plan = program.plan().clone();
-/// assert_eq!((&plan.operands_in_parts[..], plan.operand_reads(0)), (&[0][..], 1));
-///
-/// let read = |index: usize, corner: &[usize], part: &mut DistTensor<f64>| part.read_npy(&world, &paths[index], corner);
-/// let mut operands = OperandParts::new(&world, &plan, read)?;
-/// let mut out = DistTensor::zeros(&world, &plan.part_shape(), &plan.output().distribution);
-/// program.run_part_reading(0, 1.0, &mut operands, 0.0, &mut out)?;
-/// let element = (0..100).map(|b| ((3 + b) * (b + 1)) as f64).sum::<f64>();
-/// assert_eq!(out.gather(&world)?[[3, 1]], element);
-/// # std::fs::remove_dir_all(&folder).unwrap();
-/// # Ok::<(), einsum_dist::Error>(())
-/// ```
 pub struct OperandParts<'a, T: Element> {
     world: World,
     tensors: Vec<DistTensor<T>>,
@@ -54,9 +28,8 @@ pub struct OperandParts<'a, T: Element> {
 impl<'a, T: Element> OperandParts<'a, T> {
     /// Allocates the blocks of all operands or of their parts, and reads the operands that are not in parts.
     ///
-    /// `read` gets the number of an operand, the index at which the part begins, and the part, whose blocks on this
-    /// process it must fill ([`DistTensor::read_npy`], [`DistTensor::fill_random`]). All processes call it in the same
-    /// order. Collective.
+    /// `read` gets the number of an operand, the index at which the part begins, and the part, whose local blocks it must
+    /// fill ([`DistTensor::read_npy`], [`DistTensor::fill_random`]). Collective, like its calls of `read`.
     ///
     /// # Errors
     /// If memory runs out or `read` fails on any process; then all return an error.
