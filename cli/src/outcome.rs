@@ -1,6 +1,6 @@
 //! Defines the values that are printed at the end of a run.
 //!
-//! Invariant: they are the same on every rank, except for the kernel's name. The result tensor is consumed part by part
+//! Invariant: they are the same on every rank, except for the kernel's name and the time for reading. The result tensor is consumed part by part
 //! (`result_sink`).
 
 use einsum_dist::Error;
@@ -15,6 +15,8 @@ pub struct Outcome {
     pub measured: Vec<Measured>,
     pub compile_seconds: f64,
     pub seconds: Seconds,
+    /// Seconds for reading operands in parts in the last run, on this process.
+    pub reading_seconds: f64,
     /// Number of slices that were taken from a checkpoint.
     pub resumed_slices: usize,
     /// The norm of the elements.

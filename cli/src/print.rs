@@ -116,6 +116,12 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
         lines.push(("continued", format!("{taken} of {all} slices are from the checkpoint, and are not in the times")));
     }
     lines.push(("time", time(config, outcome)));
+    if !plan.operands_in_parts.is_empty() {
+        let all = if plan.operands_in_parts.len() == 1 { "operand" } else { "operands" };
+        let which: Vec<String> = plan.operands_in_parts.iter().map(usize::to_string).collect();
+        let took = seconds(outcome.reading_seconds);
+        lines.push(("reading", format!("{took} of the last run, for parts of {all} {}", which.join(", "))));
+    }
     if let Some(gflops) = report.gflops.filter(|&gflops| gflops > 0.0) {
         let flop = format!("{} GFLOP", digits(gflop(config, outcome)));
         lines.push(("rate", format!("{} GFLOP/s ({flop})", digits(gflops))));

@@ -4,7 +4,7 @@
 //! overflowed if all operands are finite. A result of zeros or subnormal numbers underflowed if no operand is zero, and
 //! if products of its smallest elements are too small for the type; other results of zeros are exact.
 
-use einsum_dist::{DistTensor, Dtype, Element, World};
+use einsum_dist::{DistTensor, Dtype, Element, OperandParts, World};
 
 use super::Result;
 use super::check::remedy;
@@ -24,11 +24,11 @@ pub struct OutOfRange {
 /// `--accumulate`, if any, is finite. Collective.
 ///
 /// # Errors
-/// If MPI fails.
+/// If MPI fails, or a part of an operand cannot be read again.
 pub fn examine<T: Element>(
     world: &World,
     config: &RunConfig,
-    operands: &[&DistTensor<T>],
+    operands: &mut OperandParts<T>,
     finite: bool,
     norm: f64,
 ) -> Result<Option<OutOfRange>> {
@@ -43,8 +43,17 @@ pub fn examine<T: Element>(
         return Ok(None);
     }
     // The largest and smallest absolute values, without zeros.
-    let mut extremes = vec![(0.0, f64::INFINITY); operands.len()];
-    let mine: Vec<f64> = operands.iter().flat_map(|operand| extremes_here(operand)).collect();
+    let mut extremes = vec![(0.0, f64::INFINITY); config.plan.operands];
+    let mut mine = Vec::new();
+    for index in 0..config.plan.operands {
+        let [mut largest, mut smallest] = [0.0, f64::INFINITY];
+        operands.each_part(&config.plan, index, |part| {
+            let [more, less] = extremes_here(part);
+            (largest, smallest) = (f64::max(largest, more), f64::min(smallest, less));
+            Ok(())
+        })?;
+        mine.extend([largest, smallest]);
+    }
     for theirs in gather(world, &mine)? {
         for ((largest, smallest), [more, less]) in extremes.iter_mut().zip(theirs.as_chunks().0) {
             (*largest, *smallest) = (f64::max(*largest, *more), f64::min(*smallest, *less));

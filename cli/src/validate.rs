@@ -319,6 +319,7 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<PlanOpti
         .constant(Vec::new())
         .memory_limit(memory_limit.map_err(|error| usage(format!("--memory-limit: {error}")))?)
         .in_parts(args.checkpoint.is_none() && !args.exponent)
+        .operands_in_parts(!args.exponent)
         .idle(args.idle)
         .reorder(args.reorder.parse().map_err(|error: String| usage(format!("--reorder: {error}")))?)
         .forbid_redistribution(args.forbid_redistribution)

@@ -5,6 +5,7 @@
 //! medium size ([`medium`]). The inputs of the first step that is not are, so at most two runs per step are needed, and
 //! one or two for most networks.
 
+use super::operand_parts::Operands;
 use super::program::Slices;
 use super::{DistTensor, Program, Result, World};
 use crate::dtype::Dtype;
@@ -119,7 +120,7 @@ impl<T: Element> Program<T> {
     /// # Errors
     /// The same as for [`Program::run_dist`]. If memory for a copy runs out.
     pub fn run_dist_with_exponent(&mut self, operands: &[&DistTensor<T>], out: &mut DistTensor<T>) -> Result<i64> {
-        let fits = self.check_dist(operands, out, ResultResidency::Whole);
+        let fits = self.check_dist(&Operands::Whole(operands), out, ResultResidency::Whole);
         self.world.agree(fits)?;
         let mut largest = combined(&self.world, operands.iter().map(|operand| operand.largest_here()))?;
         if !largest.iter().all(|largest| largest.is_finite()) {

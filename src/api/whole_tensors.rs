@@ -98,6 +98,6 @@ impl<T: Element> Program<T> {
             Home::Arena | Home::Exchange => None,
         });
         gather.record = Record::default();
-        gather.execute(Factors::new(T::ONE, T::ZERO), vec![slots], ResultResidency::Whole)
+        gather.execute(Factors::new(T::ONE, T::ZERO), vec![slots], ResultResidency::Whole, false)
     }
 }

@@ -18,7 +18,7 @@
 //! | subtrees on disjoint groups of ranks | `groups` |
 //! | results that later slices and runs reuse | `reuse` |
 //! | subtrees that run concurrently on one rank | `branches` |
-//! | grids that need less memory, slices, or a result in parts, to meet the memory limit | `memory_fit`, `slice_model`, `slice_search`, `slice` |
+//! | grids that need less memory, slices, or tensors in parts, to meet the memory limit | `memory_fit`, `slice_model`, `slice_search`, `slice` |
 //! | groups of ranks that take disjoint sets of slices | `slice_group_search` |
 //!
 //! | shared by the passes | file |
