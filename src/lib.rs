@@ -150,8 +150,8 @@ pub mod tree;
 
 pub use algorithm::{AlgorithmName, Reorder};
 pub use api::{
-    Checkpoint, DistTensor, Error, NpyOutput, Operand, Output, Problem, Program, ProgramCache, Rank, Result, Shaped,
-    World, einsum,
+    Checkpoint, DistTensor, Error, NpyOutput, Operand, OperandParts, Output, Problem, Program, ProgramCache, Rank,
+    Result, Shaped, World, einsum,
 };
 pub use comm::{CommError, Transport};
 pub use dims::{Kind, Kinds, Label};
@@ -170,8 +170,8 @@ pub use memory::OutOfMemory;
 pub use mpi;
 pub use ndarray;
 pub use plan::{
-    Explain, FixedDistributions, KernelChoice, PathChoice, PathMethod, PathReport, Pipeline, PipelineChoice, Plan,
-    PlanError, PlanOptions, ResultResidency, SearchLimit, SearchRecord, SearchedTree, Slice,
+    Explain, FixedDistributions, GivenPath, KernelChoice, PathChoice, PathMethod, PathReport, Pipeline, PipelineChoice,
+    Plan, PlanError, PlanOptions, ResultResidency, SearchLimit, SearchProgress, SearchRecord, SearchedTree, Slice,
 };
 pub use rayon;
 pub use report::{

@@ -91,17 +91,29 @@ pub struct Args {
     pub cut: Option<String>,
 
     /// Order of the contractions, as far as brackets do not prescribe it: auto, greedy, optimal, anneal, left-to-right,
-    /// or pairs of positions in the list of operands, written as in opt_einsum: "(0,1),(0,1)"
+    /// pairs of positions in the list of operands, written as in opt_einsum: "(0,1),(0,1)", or `@FILE`: a JSON object with
+    /// `path` (opt_einsum) or `ssa_path` (cotengra), and `sliced_inds`, as --path-out writes it
     #[arg(long, value_name = "PATH", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Plan")]
     pub path: String,
 
     /// Time budget for the contraction-order search, in seconds. It is converted to a number of search steps at the speed
-    /// of rank 0, so that all ranks find the same order [default: 10 for optimal; at most 1 for anneal; for auto a fifth of the
-    /// predicted time of all runs, at most 60, and less if the search makes no progress]
+    /// of rank 0, so that all ranks find the same order [default: 10 for optimal; at most 1 for anneal; for auto as
+    /// long as it is expected to save time over all runs, at most 60]
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = values::seconds())]
     #[arg(help_heading = "Plan")]
     pub path_time: Option<f64>,
+
+    /// Keep the orders that searches find in this directory, and use them for the same expression and extents if the
+    /// earlier search was at least as long
+    #[arg(long, value_name = "DIR", allow_hyphen_values = true, value_parser = values::file())]
+    #[arg(help_heading = "Plan")]
+    pub path_cache: Option<PathBuf>,
+
+    /// Write the order and the slices of the plan to this file, as JSON, for --path, opt_einsum and cotengra
+    #[arg(long, value_name = "FILE.json", allow_hyphen_values = true, value_parser = values::file())]
+    #[arg(help_heading = "Reports")]
+    pub path_out: Option<PathBuf>,
 
     /// How often the plan will run. With more runs, --path auto searches longer [default: the number of --repeat]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = values::repeat())]
@@ -144,7 +156,7 @@ pub struct Args {
     pub forbid_redistribution: bool,
 
     /// Maximum number of bytes that each rank may use: `4GiB`, `500MB`. If a plan exceeds this limit, contractions are
-    /// repeated for slices of some dimensions, or the result is computed in parts
+    /// repeated for slices of some dimensions, or the result is computed in parts, or operands are read in parts
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Plan")]
     pub memory_limit: Option<String>,
@@ -181,6 +193,13 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true, value_parser = values::warmup())]
     #[arg(help_heading = "Run")]
     pub warmup: u32,
+
+    /// Keep a power of two apart, so that neither the result nor intermediates leave the range of the element type: the
+    /// result is 2 to the printed exponent times the elements, the largest of which is in [0.5, 1). Repeats runs whose
+    /// intermediates left the range
+    #[arg(long, conflicts_with_all = ["accumulate", "checkpoint", "check"])]
+    #[arg(help_heading = "Run")]
+    pub exponent: bool,
 
     /// Recompute elements of the result in double precision and compare them with the result: all elements if that is
     /// quick, otherwise a sample

@@ -33,6 +33,8 @@ pub struct RunConfig {
     pub warmup: usize,
     /// Whether any extent is a default, because neither `--size` nor a file gives it.
     pub default_sizes: bool,
+    /// Whether a power of two is kept apart from the result.
+    pub exponent: bool,
     pub check: bool,
     /// Memory budget for `--check`, in bytes per process.
     pub check_bytes: u64,
@@ -42,6 +44,7 @@ pub struct RunConfig {
     pub overlap: bool,
     pub trace: Option<PathBuf>,
     pub timeline: Option<PathBuf>,
+    pub path_out: Option<PathBuf>,
     pub json: bool,
     pub verbose: bool,
     pub quiet: bool,

@@ -20,17 +20,25 @@ const MAX_EXPRESSION_MIB: u64 = 64;
 /// # Errors
 /// If the file or standard input cannot be read.
 pub fn expression(world: &World, typed: &str) -> Result<String> {
-    let from_file = typed == "-" || typed.starts_with('@');
-    if !from_file {
-        return Ok(typed.to_owned());
-    }
-    let text = if world.is_root() { read_text(typed) } else { Ok(String::new()) };
+    if typed == "-" { shared(world, typed, "the expression") } else { text(world, typed, "the expression") }
+}
+
+/// Returns a text of the command line, which `@FILE` reads from a file; `what` it is appears in errors. Collective.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn text(world: &World, typed: &str, what: &str) -> Result<String> {
+    if typed.starts_with('@') { shared(world, typed, what) } else { Ok(typed.to_owned()) }
+}
+
+fn shared(world: &World, typed: &str, what: &str) -> Result<String> {
+    let text = if world.is_root() { read_text(typed, what) } else { Ok(String::new()) };
     let text = world.agree(text)?;
     let all = world.all_gather(text.as_bytes())?;
     Ok(all.first().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default())
 }
 
-fn read_text(typed: &str) -> Result<String> {
+fn read_text(typed: &str, what: &str) -> Result<String> {
     if typed == "@" {
         return Err(Error::Usage("`@` needs the name of a file behind it".to_owned()));
     }
@@ -38,7 +46,7 @@ fn read_text(typed: &str) -> Result<String> {
         Some(path) => (display_path(Path::new(path)).to_string(), text_of(Path::new(path), MAX_EXPRESSION_MIB)),
         None => ("standard input".to_owned(), text_from(std::io::stdin().lock(), MAX_EXPRESSION_MIB)),
     };
-    let text = text.map_err(|why| Error::Usage(format!("cannot read the expression from {name}: {why}")))?;
+    let text = text.map_err(|why| Error::Usage(format!("cannot read {what} from {name}: {why}")))?;
     Ok(text.trim_end().to_owned())
 }
 

@@ -15,8 +15,9 @@
 //! | `result_sink`, `check` | consume the result, and compare it with a reference in double precision |
 //! | `gather` | gathers numbers from all processes |
 //! | `norm`, `compensated` | the norm of a result, and sums in twice the precision |
+//! | `range` | finds results outside the range of the element type |
 //! | `explain`, `print` | standard output |
-//! | `progress` | the progress bar of a run of several slices |
+//! | `progress` | the progress of a path search, and of a run of several slices |
 //! | `trace_files` | the files of `--trace` and `--timeline` |
 //! | `failure`, `panics`, `say` | messages on standard error |
 //! | `signals`, `guard` | clean-up of temporary files when a signal ends the program |
@@ -41,6 +42,7 @@ mod path_speed;
 mod paths;
 mod print;
 mod progress;
+mod range;
 mod result_sink;
 mod run;
 mod say;
@@ -49,7 +51,7 @@ pub mod sizes;
 pub mod start;
 mod trace_files;
 pub mod units;
-mod validate;
+pub mod validate;
 pub mod values;
 
 use std::io::{ErrorKind, Write};

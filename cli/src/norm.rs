@@ -22,6 +22,30 @@ const fn power(exponent: i64) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
+/// Returns a norm times 2^`exponent`, or infinity or 0 beyond the range of double precision.
+pub fn scaled(norm: f64, exponent: i64) -> f64 {
+    let clamped = exponent.clamp(-4000, 4000);
+    (0..4).fold(norm, |norm, at| norm * 2f64.powi((clamped + at).div_euclid(4) as i32))
+}
+
+/// Returns the decimal logarithm of a norm times 2^`exponent`, if it is positive and finite.
+pub fn log10(norm: f64, exponent: i64) -> Option<f64> {
+    (norm > 0.0 && norm.is_finite()).then(|| norm.log10() + exponent as f64 * std::f64::consts::LOG10_2)
+}
+
+/// Formats a norm times 2^`exponent`, which may exceed the range of double precision.
+pub fn text(norm: f64, exponent: i64) -> String {
+    let value = scaled(norm, exponent);
+    match log10(norm, exponent).filter(|_| !value.is_normal()) {
+        None => format!("{value:.6e}"),
+        Some(log) => {
+            let digits = format!("{:.6}", 10f64.powf(log - log.floor()));
+            let (digits, power) = if digits.starts_with("10") { ("1.000000", 1.0) } else { (&digits[..], 0.0) };
+            format!("{digits}e{}", log.floor() + power)
+        }
+    }
+}
+
 /// Partial sums of squares, from which the norm is computed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Norm {

@@ -37,7 +37,7 @@ fn measured(threads: usize) -> f64 {
     let tensors = (0..TENSORS).map(labels).collect();
     let network = Prepared::new(&Network { tensors, output: Vec::new(), extents: vec![2; 2 * TENSORS as usize] });
     let settings = Settings { price: Price { element: 1.0, step: 0.0 }, limit: f64::INFINITY };
-    let request = Request { threads, budget: &|_| TIMED_SECONDS, patience: f64::INFINITY, known: Vec::new() };
+    let request = Request { threads, budget: &|_| TIMED_SECONDS, known: Vec::new(), excess: &|_| 0.0 };
     let started = Instant::now();
     let found = search(&network, settings, request);
     LONG_SEARCH * found.seconds / started.elapsed().as_secs_f64().max(f64::MIN_POSITIVE)

@@ -33,7 +33,7 @@ pub fn check(world: &World, args: &Args) -> Result<()> {
             let why = match flag.as_str() {
                 "--output" => "a result needs a file, as other text goes to standard output",
                 "--checkpoint" => "a checkpoint needs a file that can be replaced",
-                "--trace" | "--timeline" => "it needs a file, as other text goes to standard output",
+                "--trace" | "--timeline" | "--path-out" => "it needs a file, as other text goes to standard output",
                 _ => "it is read from a file, not from standard input",
             };
             return Err(usage(format!("{flag} -: {why}; a file that has this name is ./-")));
@@ -83,21 +83,25 @@ fn written(args: &Args) -> Vec<(&'static str, &PathBuf)> {
         ("--checkpoint", checkpoint),
         ("--trace", args.trace.as_ref()),
         ("--timeline", args.timeline.as_ref()),
+        ("--path-out", args.path_out.as_ref()),
     ];
     paths.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect()
 }
 
 /// Returns all paths with their flags, written ones first.
 fn named(args: &Args) -> Vec<Named<'_>> {
-    let expression = args.expression.as_deref().and_then(|text| text.strip_prefix('@')).map(Path::new);
+    let texts = [args.expression.as_deref(), Some(args.path.as_str())];
+    let [expression, path] = texts.map(|text| text?.strip_prefix('@').map(Path::new));
     let flags = [
         ("--output", args.output.as_deref(), true),
         ("--checkpoint", args.checkpoint.as_deref(), true),
         ("--trace", args.trace.as_deref(), true),
         ("--timeline", args.timeline.as_deref(), true),
+        ("--path-out", args.path_out.as_deref(), true),
         ("--accumulate", args.accumulate.as_deref(), false),
         ("--machine", args.machine.as_deref(), false),
         ("the expression's", expression, false),
+        ("--path", path, false),
     ];
     let flags =
         flags.into_iter().filter_map(|(flag, path, writes)| Some(Named { flag: flag.to_owned(), path: path?, writes }));

@@ -15,7 +15,7 @@ use super::failure::Failure;
 use super::outcome::Outcome;
 use super::say::say;
 use super::units::{bytes, counted, digits, seconds};
-use super::{Result, write_out};
+use super::{Result, norm, write_out};
 
 /// Maximum number of steps in the summary: those with the most operations.
 const MAX_STEPS: usize = 24;
@@ -43,6 +43,9 @@ pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Op
     if outcome.check.is_none_or(|check| check.ok) {
         if let (Some(overflow), true) = (overflow, world.is_root()) {
             say!("warning: {}", overflow.message);
+        }
+        if let (Some(found), true, false, None) = (&outcome.out_of_range, world.is_root(), config.quiet, overflow) {
+            say!("warning: {}", found.message);
         }
         return Ok(text);
     }
@@ -78,7 +81,11 @@ fn report(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Repor
         report.seconds = Some(outcome.seconds);
         report.gflops = (outcome.seconds.median > 0.0).then(|| gflop(config, outcome) / outcome.seconds.median);
         report.check = outcome.check;
-        report.output.norm = Some(outcome.norm);
+        let scale = outcome.exponent.unwrap_or(0);
+        report.output.norm = Some(norm::scaled(outcome.norm, scale)).filter(|norm| *norm > 0.0 || outcome.norm == 0.0);
+        report.output.log10_norm = norm::log10(outcome.norm, scale);
+        report.output.exponent = outcome.exponent;
+        report.output.out_of_range = outcome.out_of_range.as_ref().map(|found| found.what);
     }
     report
 }
@@ -109,6 +116,12 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
         lines.push(("continued", format!("{taken} of {all} slices are from the checkpoint, and are not in the times")));
     }
     lines.push(("time", time(config, outcome)));
+    if !plan.operands_in_parts.is_empty() {
+        let all = if plan.operands_in_parts.len() == 1 { "operand" } else { "operands" };
+        let which: Vec<String> = plan.operands_in_parts.iter().map(usize::to_string).collect();
+        let took = seconds(outcome.reading_seconds);
+        lines.push(("reading", format!("{took} of the last run, for parts of {all} {}", which.join(", "))));
+    }
     if let Some(gflops) = report.gflops.filter(|&gflops| gflops > 0.0) {
         let flop = format!("{} GFLOP", digits(gflop(config, outcome)));
         lines.push(("rate", format!("{} GFLOP/s ({flop})", digits(gflops))));
@@ -120,12 +133,18 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     let shape = if shape.is_empty() { "one number".to_owned() } else { shape.join(" x ") };
     let parts =
         if report.output.parts > 1 { format!(", computed in {} parts", report.output.parts) } else { String::new() };
-    lines.push(("output", format!("{}, norm {:.6e}{parts}", beginning(shape), outcome.norm)));
+    lines.push((
+        "output",
+        format!("{}, norm {}{parts}", beginning(shape), norm::text(outcome.norm, outcome.exponent.unwrap_or(0))),
+    ));
+    if let Some(exponent) = outcome.exponent {
+        lines.push(("exponent", format!("{exponent}: the result is 2^{exponent} times the elements of the output")));
+    }
     lines.extend(outcome.check.as_ref().map(|check| ("check", verdict(outcome, check))));
     if let (Some(path), true) = (&config.output, outcome.check.is_none_or(|check| check.ok)) {
         lines.push(("written", display_path(path).to_string()));
     }
-    for (name, path) in [("trace", &config.trace), ("timeline", &config.timeline)] {
+    for (name, path) in [("trace", &config.trace), ("timeline", &config.timeline), ("path", &config.path_out)] {
         lines.extend(path.iter().map(|path| (name, display_path(path).to_string())));
     }
     let mut text = String::new();

@@ -1,10 +1,13 @@
-//! Shows a progress bar over the slices of a run, with the time left.
+//! Shows the progress of a path search, and a bar over the slices of a run, with the time left.
 //!
-//! Guarantee: only rank 0 prints, only to a terminal, and not with `--quiet`. The bar is removed when the program is
-//! dropped, so it is never mixed with messages that are printed after the run.
+//! Guarantee: only rank 0 prints, only to a terminal, and not with `--quiet`. The search removes its line when it ends,
+//! and the program its bar when it is dropped, so they are never mixed with messages that are printed later.
 
 use std::io::IsTerminal;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
+use einsum_dist::plan::SearchProgress;
 use einsum_dist::{Element, Program, World};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -30,3 +33,58 @@ pub fn show<T: Element>(world: &World, config: &RunConfig, program: &mut Program
         bar.set_position(finished);
     });
 }
+
+/// Shorter searches show nothing.
+const SHOWN_AFTER: Duration = Duration::from_millis(500);
+
+/// Time between two updates of the seconds.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Calls a search with a function that is told its progress, and shows the progress if it `may`.
+pub fn during_search<V>(may: bool, search: impl FnOnce(&dyn Fn(SearchProgress)) -> V) -> V {
+    if !may || !std::io::stderr().is_terminal() {
+        return search(&|_| ());
+    }
+    let (sender, receiver) = channel();
+    std::thread::scope(|scope| {
+        scope.spawn(move || show_search(&receiver));
+        // The search drops the sender, which ends the thread.
+        search(&move |progress| {
+            // A thread that has ended shows nothing.
+            let _ = sender.send(progress);
+        })
+    })
+}
+
+fn show_search(progress: &Receiver<SearchProgress>) {
+    let (started, mut best, mut line) = (Instant::now(), None, None::<ProgressBar>);
+    loop {
+        match progress.recv_timeout(TICK) {
+            Ok(found) => best = Some(found),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+        let elapsed = started.elapsed();
+        if elapsed >= SHOWN_AFTER {
+            let line = line.get_or_insert_with(ProgressBar::new_spinner);
+            line.set_message(searched(elapsed.as_secs_f64(), best));
+        }
+    }
+    if let Some(line) = line {
+        line.finish_and_clear();
+    }
+}
+
+/// Describes a search after so many seconds.
+fn searched(elapsed: f64, best: Option<SearchProgress>) -> String {
+    let Some(best) = best else { return format!("path: {elapsed:.1} s") };
+    let [products, largest] = [best.log2_products, best.log2_largest].map(|log2| log2 * std::f64::consts::LOG10_2);
+    let seconds = best.seconds;
+    // Fits into 80 columns.
+    format!(
+        "path: {elapsed:.1} of {seconds:.1} s, best 10^{products:.2} multiply-adds, largest 10^{largest:.2} elements"
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,15 @@
 //! Distributes the operands, compiles the program once and runs it as often as requested.
 //!
 //! The time of a run is that of all parts of the result (usually one), and the parts of the last run are checked and
-//! written.
+//! written. It includes the time for reading operands in parts; other operands are read before the first run.
 
+use std::cell::Cell;
 use std::time::Instant;
 
 use einsum_dist::api::host;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::report::Seconds;
-use einsum_dist::{DistTensor, Element, World};
+use einsum_dist::{DistTensor, Element, OperandParts, World};
 use num_complex::Complex;
 
 use super::config::RunConfig;
@@ -17,7 +18,7 @@ use super::gather::gather;
 use super::outcome::Outcome;
 use super::result_sink::ResultSink;
 use super::say::say;
-use super::{Result, progress, signals, trace_files, units};
+use super::{Result, progress, range, signals, trace_files, units};
 
 /// Runs the plan. Collective.
 ///
@@ -44,23 +45,34 @@ pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
 
 fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let plan = &config.plan;
-    let operands = (0..plan.operands).map(|index| operand::<T>(world, config, index)).collect::<Result<Vec<_>>>()?;
+    let reading = Cell::new(0.0);
+    let mut operands = OperandParts::<T>::new(world, plan, |index, corner, part| {
+        let started = Instant::now();
+        let read = read(world, config, index, corner, part);
+        reading.set(reading.get() + started.elapsed().as_secs_f64());
+        read
+    })?;
+    let mut apart = 0;
+    for operand in operands.tensors().iter_mut().filter(|_| config.exponent) {
+        apart += i64::from(operand.split_exponent(world)?);
+    }
     let mut part = DistTensor::<T>::try_zeros(world, &plan.part_shape(), &plan.output().distribution)?;
     let mut sink = ResultSink::new(world, config)?;
     let started = Instant::now();
     let mut program = world.compile::<T>(plan)?;
     let compile_seconds = started.elapsed().as_secs_f64();
-    let operands: Vec<&DistTensor<T>> = operands.iter().collect();
     progress::show(world, config, &mut program);
     let beta = if config.accumulate.is_some() { T::ONE } else { T::ZERO };
     let runs = config.warmup + config.repeat;
-    let mut seconds = Vec::new();
+    let (mut seconds, mut exponent, mut finite) = (Vec::new(), None, true);
     for run in 0..runs {
         let mut took = 0.0;
+        reading.set(0.0);
         for number in 0..plan.part_count() {
             let corner: Vec<usize> = plan.part_bounds(number).iter().map(|range| range.start).collect();
             if let Some(prior) = &config.accumulate {
                 part.read_npy(world, prior, &corner)?;
+                finite &= part.largest(world)?.is_finite();
             }
             barrier(world)?;
             let started = Instant::now();
@@ -68,9 +80,13 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
                 Some(checkpoint) => {
                     let stopping = signals::Stopping::new();
                     let checkpoint = checkpoint.clone().stop_when(stopping.flag());
-                    program.run_dist_with_checkpoint(&checkpoint, T::ONE, &operands, beta, &mut part)?;
+                    program.run_reading_with_checkpoint(&checkpoint, T::ONE, &mut operands, beta, &mut part)?;
                 }
-                None => program.run_part(number, T::ONE, &operands, beta, &mut part)?,
+                None if config.exponent => {
+                    let whole: Vec<&DistTensor<T>> = operands.tensors().iter().collect();
+                    exponent = Some(apart + program.run_dist_with_exponent(&whole, &mut part)?);
+                }
+                None => program.run_part_reading(number, T::ONE, &mut operands, beta, &mut part)?,
             }
             took += started.elapsed().as_secs_f64();
             if run + 1 == runs {
@@ -85,6 +101,9 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let measured = program.measured()?;
     let (kernel, resumed_slices) = (program.kernel(), program.resumed_slices());
     let (norm, check, overflow) = sink.end()?;
+    let exponent = exponent.map(|exponent| if norm == 0.0 { 0 } else { exponent });
+    let reading_seconds = reading.get();
+    let out_of_range = range::examine(world, config, &mut operands, finite, norm)?;
     if let Some(checkpoint) = config.checkpoint.as_ref().filter(|_| check.is_none_or(|check| check.ok)) {
         checkpoint.remove(world)?;
     }
@@ -93,16 +112,34 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     } else {
         None
     };
-    Ok(Outcome { measured, compile_seconds, seconds, resumed_slices, norm, check, overflow, kernel, trace_error })
+    Ok(Outcome {
+        measured,
+        compile_seconds,
+        seconds,
+        reading_seconds,
+        resumed_slices,
+        norm,
+        exponent,
+        out_of_range,
+        check,
+        overflow,
+        kernel,
+        trace_error,
+    })
 }
 
-fn operand<T: Element>(world: &World, config: &RunConfig, index: usize) -> Result<DistTensor<T>> {
-    let value = config.plan.operand(index);
-    let shape = config.plan.operand_shape(index);
-    Ok(match config.operands.get(index) {
-        Some(path) => DistTensor::from_npy(world, path, &value.distribution)?,
-        None => DistTensor::try_random(world, &shape, &value.distribution, config.seed, index as u32)?,
-    })
+/// Reads the part of an operand that begins at `corner`, or fills it with random values.
+fn read<T: Element>(
+    world: &World,
+    config: &RunConfig,
+    index: usize,
+    corner: &[usize],
+    part: &mut DistTensor<T>,
+) -> einsum_dist::Result<()> {
+    match config.operands.get(index) {
+        Some(path) => part.read_npy(world, path, corner),
+        None => part.fill_random(&config.plan.operand_shape(index), corner, config.seed, index as u32),
+    }
 }
 
 /// Returns when all ranks have called this function.

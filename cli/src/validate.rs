@@ -12,7 +12,7 @@ use einsum_dist::exec::ResolvedKernel;
 use einsum_dist::io::output::display_path;
 use einsum_dist::local_plan::Target;
 use einsum_dist::plan::{
-    AlgorithmName, FixedDistributions, MAX_SIMULATED_RANKS, PipelineChoice, PlanError, SearchedTree,
+    AlgorithmName, FixedDistributions, GivenPath, MAX_SIMULATED_RANKS, PipelineChoice, PlanError, SearchedTree,
 };
 use einsum_dist::report::PathSearchReport;
 use einsum_dist::tree::{Step, Tree};
@@ -27,7 +27,7 @@ use super::say::say;
 use super::sizes::Sizes;
 use super::start::{MAX_WORKERS, agree, check_flags, usage};
 use super::units::{self, counted};
-use super::{Result, inputs, path_speed, paths};
+use super::{Result, inputs, path_speed, paths, progress};
 
 /// Maximum ranks for explaining a plan with given distributions, whose quadratic verification takes up to a minute and
 /// 0.3 GB for 512.
@@ -41,7 +41,7 @@ impl RunConfig {
     ///
     /// # Errors
     /// If any rank finds an error; then all return one.
-    pub fn new(world: &World, args: Args) -> Result<RunConfig> {
+    pub fn new(world: &World, mut args: Args) -> Result<RunConfig> {
         agree(world, check_flags(&args).and_then(|()| paths::check(world, &args)))?;
         paths::tidy(world, &args);
         let text = inputs::expression(world, args.expression.as_deref().unwrap_or_default())?;
@@ -61,59 +61,43 @@ impl RunConfig {
             Machine::new(1, workers)
         };
         let checkpoint = args.checkpoint.as_ref().filter(|_| args.machine.is_none());
-        let checkpoint = checkpoint.map(|path| Checkpoint::open(world, path)).transpose()?;
+        let mut checkpoint = checkpoint.map(|path| Checkpoint::open(world, path)).transpose()?;
         let speed = path_speed::shared(world, &args, workers)?;
-        let mut config = agree(world, RunConfig::local(world, args, &text, machine, (target, speed, checkpoint)))?;
+        args.path = inputs::text(world, &args.path, "--path")?;
+        let mut request = agree(world, Request::new(world, &args, &text, machine, (target, speed)))?;
+        let started = Instant::now();
+        let searched = request.searched(world, &args, checkpoint.as_mut())?;
+        let mut config = agree(world, RunConfig::local(world, args, request, (searched, started), checkpoint))?;
         if config.check && !config.explain {
             config.check_bytes = budget::here(world, &config.plan, &config.tree, config.check_bytes)?;
+        }
+        if let Some(path) = &config.path_out {
+            world.write_text(path, &(config.plan.path_json() + "\n"))?;
         }
         Ok(config)
     }
 
-    /// Checks everything that one rank can check by itself. Rank 0 has determined `target`, the processor of the
-    /// kernels, `speed`, that of path searches, and what `checkpoint` says about the plan.
+    /// Plans a tree whose search `started` then, and checks what one rank can check by itself.
     ///
     /// # Errors
     /// If a check fails. Returns the first error found.
     pub fn local(
         world: &World,
         args: Args,
-        text: &str,
-        here: Machine,
-        (target, speed, mut checkpoint): (Option<Target>, f64, Option<Checkpoint>),
+        Request { shaped, machine, mut options, resolved_kernel, default_sizes }: Request,
+        (searched, started): (SearchedTree, Instant),
+        checkpoint: Option<Checkpoint>,
     ) -> Result<RunConfig> {
-        let problem = Problem::parse(text)?;
-        let headers = inputs::headers(&args)?;
-        let dtype = inputs::dtype(&args, &headers)?;
-        let (shaped, default_sizes) = shaped(&args, &problem, &headers)?;
-        let described = args.machine.as_deref().map(|path| machine(path, args.ranks.map(usize::from))).transpose()?;
-        let ranks = match &described {
-            Some(machine) => machine.ranks,
-            None if world.ranks() > 1 => world.ranks(),
-            None => args.ranks.map_or(1, usize::from),
-        };
-        check_explained(&args, ranks)?;
-        let mut options = options(&args, dtype, target)?;
-        options.path_speed = speed;
-        let resolved_kernel = ResolvedKernel::resolve(options.kernel, dtype)?;
-        let started = Instant::now();
-        let machine = match described {
-            Some(machine) => {
-                let workers = args.workers.map_or(machine.workers, usize::from);
-                Machine { workers, ..machine }
-            }
-            None => Machine { ranks, ..here },
-        };
-        let (searched, machine) = searched(&shaped, machine, &options, checkpoint.as_mut())?;
-        let SearchedTree { tree, limits, records, .. } = searched;
+        let dtype = options.dtype;
         let path_seconds = started.elapsed().as_secs_f64();
-        for limit in limits.iter().filter(|_| world.is_root() && !args.quiet) {
+        for limit in searched.limits.iter().filter(|_| world.is_root() && !args.quiet) {
             say!("warning: {limit}");
         }
+        let tree = searched.tree.clone();
         let largest = check_extents(&tree, dtype)?;
         if let Some(text) = &args.distribution {
             options.fixed =
-                FixedDistributions::within(text, &tree, ranks).map_err(|error| with_flag_name(error.into()))?;
+                FixedDistributions::within(text, &tree, machine.ranks).map_err(|error| with_flag_name(error.into()))?;
         }
         let within = |memory_limit| shaped.plan_tree(&tree, &machine, &options.clone().memory_limit(memory_limit));
         let (plan, check_bytes) = if args.check {
@@ -121,7 +105,7 @@ impl RunConfig {
         } else {
             (within(options.memory_limit).map_err(with_flag_name)?, 0)
         };
-        let path_search = PathSearchReport::of(&plan, &records, path_seconds);
+        let path_search = PathSearchReport::of(&plan, &searched, path_seconds);
         let plan_seconds = started.elapsed().as_secs_f64();
         check_idle(world, &args, &tree, &plan, largest)?;
         let one_rank_plan =
@@ -142,6 +126,7 @@ impl RunConfig {
             repeat: args.repeat.get() as usize,
             warmup: args.warmup as usize,
             default_sizes,
+            exponent: args.exponent,
             check: args.check,
             check_bytes,
             explain: args.explain || args.simulate,
@@ -149,10 +134,79 @@ impl RunConfig {
             overlap: !args.no_overlap,
             trace: args.trace,
             timeline: args.timeline,
+            path_out: args.path_out,
             json: args.json,
             verbose: args.verbose,
             quiet: args.quiet,
         })
+    }
+}
+
+/// What is to be planned, before an order is searched.
+pub struct Request {
+    pub shaped: Shaped,
+    pub machine: Machine,
+    pub options: PlanOptions,
+    resolved_kernel: ResolvedKernel,
+    /// Whether any extent is a default.
+    default_sizes: bool,
+}
+
+impl Request {
+    /// Checks the flags and files that describe the request. Rank 0 has determined `target`, the processor of the
+    /// kernels, and `speed`, that of path searches.
+    ///
+    /// # Errors
+    /// If a check fails. Returns the first error found.
+    pub fn new(
+        world: &World,
+        args: &Args,
+        text: &str,
+        here: Machine,
+        (target, speed): (Option<Target>, f64),
+    ) -> Result<Request> {
+        let problem = Problem::parse(text)?;
+        let headers = inputs::headers(args)?;
+        let dtype = inputs::dtype(args, &headers)?;
+        let (shaped, default_sizes) = shaped(args, &problem, &headers)?;
+        let described = args.machine.as_deref().map(|path| machine(path, args.ranks.map(usize::from))).transpose()?;
+        let ranks = match &described {
+            Some(machine) => machine.ranks,
+            None if world.ranks() > 1 => world.ranks(),
+            None => args.ranks.map_or(1, usize::from),
+        };
+        check_explained(args, ranks)?;
+        let options = options(args, dtype, target)?.path_speed(speed);
+        let resolved_kernel = ResolvedKernel::resolve(options.kernel, dtype)?;
+        let machine = match described {
+            Some(machine) => {
+                let workers = args.workers.map_or(machine.workers, usize::from);
+                Machine { workers, ..machine }
+            }
+            None => Machine { ranks, ..here },
+        };
+        Ok(Request { shaped, machine, options, resolved_kernel, default_sizes })
+    }
+
+    /// Takes the tree from the checkpoint of an interrupted run or from the cache, or else searches. Collective.
+    fn searched(&mut self, world: &World, args: &Args, checkpoint: Option<&mut Checkpoint>) -> Result<SearchedTree> {
+        let Request { shaped, machine, options, .. } = self;
+        if let Some((searched, planned)) = checkpoint.as_ref().and_then(|it| it.tree(shaped, machine, options)) {
+            *machine = planned;
+            return Ok(searched);
+        }
+        let shows = world.is_root() && !args.quiet;
+        let searched = progress::during_search(shows, |watch| {
+            shaped.cached_tree(world, args.path_cache.as_deref(), machine, options, watch)
+        });
+        let (searched, warnings) = agree(world, searched.map_err(with_flag_name))?;
+        for warning in warnings.iter().filter(|_| shows) {
+            say!("warning: --path-cache: {warning}");
+        }
+        if let Some(checkpoint) = checkpoint {
+            checkpoint.keep(shaped, &searched, machine, options);
+        }
+        Ok(searched)
     }
 }
 
@@ -176,20 +230,6 @@ fn shaped(args: &Args, problem: &Problem, headers: &Headers) -> Result<(Shaped, 
         }
         _ => Ok((shaped, default_sizes)),
     }
-}
-
-/// Returns the tree and the machine for which to plan, which may be those of a checkpoint.
-fn searched(
-    shaped: &Shaped,
-    machine: Machine,
-    options: &PlanOptions,
-    checkpoint: Option<&mut Checkpoint>,
-) -> Result<(SearchedTree, Machine)> {
-    let searched = match checkpoint {
-        Some(checkpoint) => checkpoint.searched_tree(shaped, machine, options),
-        None => shaped.searched_tree(&machine, options).map(|searched| (searched, machine)),
-    };
-    searched.map_err(with_flag_name)
 }
 
 /// Warns on rank 0 about flags that have no effect in this run.
@@ -269,6 +309,7 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<PlanOpti
         bytes => Ok(bytes),
     };
     let memory_limit = args.memory_limit.as_deref().map(limit).transpose();
+    let GivenPath { order, sliced } = args.path.parse().map_err(|error: String| usage(format!("--path: {error}")))?;
     Ok(PlanOptions::default()
         .dtype(dtype)
         .algorithm(algorithm)
@@ -277,13 +318,15 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<PlanOpti
         .accumulate(args.accumulate.is_some())
         .constant(Vec::new())
         .memory_limit(memory_limit.map_err(|error| usage(format!("--memory-limit: {error}")))?)
-        .in_parts(args.checkpoint.is_none())
+        .in_parts(args.checkpoint.is_none() && !args.exponent)
+        .operands_in_parts(!args.exponent)
         .idle(args.idle)
         .reorder(args.reorder.parse().map_err(|error: String| usage(format!("--reorder: {error}")))?)
         .forbid_redistribution(args.forbid_redistribution)
         .pipeline(PipelineChoice::Auto)
         .step_by_step(false)
-        .path(args.path.parse().map_err(|error: String| usage(format!("--path: {error}")))?)
+        .path(order)
+        .sliced(sliced)
         .path_seconds(args.path_time)
         .runs(args.runs.unwrap_or(args.repeat).get() as usize)
         .target(target)

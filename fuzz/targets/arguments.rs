@@ -8,12 +8,14 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Instant;
 
 use clap::Parser;
 use einsum_dist::{Dtype, Machine, World};
 use einsum_dist_cli::args::Args;
 use einsum_dist_cli::config::RunConfig;
 use einsum_dist_cli::start::check_flags;
+use einsum_dist_cli::validate::Request;
 use einsum_dist_fuzz::{check_beyond, text};
 use libfuzzer_sys::fuzz_target;
 
@@ -77,7 +79,12 @@ fn plan(args: Args) {
         return;
     }
     let expression = args.expression.clone().unwrap_or_default();
-    match RunConfig::local(&world, args, &expression, Machine::new(1, 1), (None, 1.0)) {
+    let request = Request::new(&world, &args, &expression, Machine::new(1, 1), (None, 1.0));
+    let planned = request.and_then(|request| {
+        let searched = request.shaped.searched_tree(&request.machine, &request.options)?;
+        RunConfig::local(&world, args, request, (searched, Instant::now()), None)
+    });
+    match planned {
         Ok(config) => {
             if config.plan.ranks() <= MAX_RANKS {
                 config.plan.verify().unwrap_or_else(|error| panic!("{expression}: {error}"));

@@ -26,7 +26,7 @@
 //! let tensors = (0..40).map(|at| vec![at, (at + 1) % 40]).collect();
 //! let network = Prepared::new(&Network { tensors, output: vec![], extents: vec![10; 40] });
 //! let settings = Settings { price: Price { element: 1.0, step: 0.0 }, limit: f64::INFINITY };
-//! let request = Request { threads: 2, budget: &|_| 0.01, patience: f64::INFINITY, known: vec![] };
+//! let request = Request { threads: 2, budget: &|_| 0.01, known: vec![], excess: &|_| 0.0 };
 //! let found = search(&network, settings, request);
 //! // 38 contractions of 10^3 multiply-adds, and one of 10^2.
 //! assert_eq!(found.solutions[0].products.exp2().round(), 38.0 * 1000.0 + 100.0);
@@ -55,5 +55,5 @@ pub use chain::{Settings, Solution};
 pub use greedy::{GreedyParameters, greedy};
 pub use network::{Labelled, Network, Prepared};
 pub use optimal::{Proof, log2_sum, optimal};
-pub use search::{Found, Request, search};
+pub use search::{Found, Progress, Request, search};
 pub use tree::Price;

@@ -36,25 +36,37 @@ const LARGE_RANDOM_SHARE: f64 = 0.6;
 /// A chain is shortened to the rest of the budget if that is at least this share of its length.
 const LEAST_REST: f64 = 0.2;
 
+/// How much the limit of chains changes after a round, in bits.
+const LIMIT_STEP: f64 = 0.5;
+
 /// Maximum budget in nominal seconds.
 const MAX_SECONDS: f64 = 1e9;
-
-/// An improvement below this many bits does not count as progress of the search.
-const PROGRESS_BITS: f64 = 0.03;
-
-/// A search does not end for lack of progress before this many nominal seconds.
-const PATIENT_SECONDS: f64 = 0.25;
 
 /// How long a search goes on.
 pub struct Request<'a> {
     /// The number of threads to use.
     pub threads: usize,
-    /// The budget in nominal seconds, given the best solution so far. Read before every round.
-    pub budget: &'a dyn Fn(Option<&Solution>) -> f64,
-    /// The search ends if it made no progress since (time of the last progress) x this factor.
-    pub patience: f64,
+    /// The budget in nominal seconds, given the progress after every round so far. Read before every round.
+    pub budget: &'a dyn Fn(&[Progress]) -> f64,
     /// Solutions that are already known.
     pub known: Vec<Solution>,
+    /// log2 of the factor by which a solution needs too much memory. Solutions that fit (at most 0) are better than all
+    /// others. With more memory than [`Settings::limit`] per result, a solution may still not fit, because several results
+    /// are live at the same time. Chains then get lower limits.
+    pub excess: &'a dyn Fn(&Solution) -> f64,
+}
+
+/// The best solution after a round.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// Nominal seconds since the start of the search.
+    pub seconds: f64,
+    /// [`Solution::products`].
+    pub products: f64,
+    /// [`Solution::elements`].
+    pub elements: f64,
+    /// [`Solution::largest`].
+    pub largest: f64,
 }
 
 /// The result of a search.
@@ -68,11 +80,6 @@ pub struct Found {
     pub found_at: f64,
 }
 
-/// The order of solutions: those within the limit first, then the cheapest.
-fn rank(solution: &Solution, limit: f64) -> (f64, f64) {
-    ((solution.largest - limit).max(0.0), solution.price)
-}
-
 /// Searches until the budget is spent.
 ///
 /// Cost: the budget, on a core of about 3 GHz for each thread.
@@ -82,34 +89,34 @@ pub fn search(network: &Prepared, settings: Settings, request: Request) -> Found
             Solution { steps: vec![], sliced: vec![], price: 0.0, products: 0.0, elements: 0.0, largest: 0.0 };
         return Found { solutions: vec![solution], seconds: 0.0, found_at: 0.0 };
     }
-    let mut state = Search { network, settings, threads: request.threads.clamp(1, CHAINS), random: Random::new(7) };
-    let mut found = Found { solutions: request.known, seconds: 0.0, found_at: 0.0 };
-    let mut progress = (0.0, (f64::INFINITY, f64::INFINITY));
+    let mut state =
+        Search { network, settings, threads: request.threads.clamp(1, CHAINS), random: Random::new(7), lower: 0.0 };
+    // The order of solutions: those that fit first, then the cheapest.
+    let ranked = |solution: Solution| ([(request.excess)(&solution).max(0.0), solution.price], solution);
+    let mut best: Vec<([f64; 2], Solution)> = request.known.into_iter().map(ranked).collect();
+    let mut found = Found { solutions: Vec::new(), seconds: 0.0, found_at: 0.0 };
+    let mut rounds = Vec::new();
     for round in 0.. {
-        let before = found.solutions.first().map(|best| rank(best, settings.limit));
-        let left = (request.budget)(found.solutions.first()).clamp(0.0, MAX_SECONDS) - found.seconds;
+        let before = best.first().map(|(rank, _)| *rank);
+        let left = (request.budget)(&rounds).clamp(0.0, MAX_SECONDS) - found.seconds;
         // A budget that is not a number ends the search.
         let left = if left.is_nan() { 0.0 } else { left };
-        let Some((chains, seconds)) = state.chains(round, left, &found.solutions) else { break };
+        let Some((chains, seconds)) = state.chains(round, left, &best) else { break };
         found.seconds += seconds;
-        found.solutions.extend(state.run(&chains));
-        found.solutions.sort_by(|one, other| {
-            let [one, other] = [one, other].map(|solution| rank(solution, settings.limit));
-            one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1))
-        });
-        found.solutions.dedup_by(|later, first| later.price == first.price);
-        found.solutions.truncate(KEPT);
-        let now = rank(&found.solutions[0], settings.limit);
-        if before.is_none_or(|before| now < before) {
+        let ended: Vec<([f64; 2], Solution)> = state.run(&chains).into_iter().map(ranked).collect();
+        let fitting = ended.iter().filter(|([excess, _], _)| *excess == 0.0).count();
+        state.lower = adapted(state.lower, fitting);
+        best.extend(ended);
+        best.sort_by(|([excess, price], _), (other, _)| excess.total_cmp(&other[0]).then(price.total_cmp(&other[1])));
+        best.dedup_by(|(_, later), (_, first)| later.price == first.price);
+        best.truncate(KEPT);
+        let (rank, Solution { products, elements, largest, .. }) = best[0];
+        if before.is_none_or(|before| rank < before) {
             found.found_at = found.seconds;
         }
-        if now.0 < progress.1.0 || now.1 < progress.1.1 - PROGRESS_BITS {
-            progress = (found.seconds, now);
-        }
-        if found.seconds > (request.patience * progress.0).max(PATIENT_SECONDS) && request.patience.is_finite() {
-            break;
-        }
+        rounds.push(Progress { seconds: found.seconds, products, elements, largest });
     }
+    found.solutions = best.into_iter().map(|(_, solution)| solution).collect();
     found
 }
 
@@ -118,12 +125,23 @@ struct Search<'a> {
     settings: Settings,
     threads: usize,
     random: Random,
+    /// How far below the limit the largest results of chains must stay, in bits.
+    lower: f64,
+}
+
+/// Adapts [`Search::lower`] to the number of chains of a round whose solutions fit, so that about half of them do.
+fn adapted(lower: f64, fitting: usize) -> f64 {
+    match fitting {
+        CHAINS => (lower - LIMIT_STEP).max(0.0),
+        fitting if 2 * fitting < CHAINS => lower + LIMIT_STEP,
+        _ => lower,
+    }
 }
 
 impl Search<'_> {
     /// The chains of a round and their nominal seconds; `None` if too little of the budget is left. There is always a
     /// first round.
-    fn chains(&mut self, round: i32, left: f64, kept: &[Solution]) -> Option<(Vec<Chain>, f64)> {
+    fn chains(&mut self, round: i32, left: f64, kept: &[([f64; 2], Solution)]) -> Option<(Vec<Chain>, f64)> {
         let tensors = self.network.tensors.len() as f64;
         let words = self.network.labels().div_ceil(64).next_power_of_two();
         let waves = CHAINS.div_ceil(self.threads) as f64;
@@ -147,10 +165,15 @@ impl Search<'_> {
         Some((chains, waves * (start + seconds)))
     }
 
-    fn chain(&mut self, (round, number): (i32, usize), (seconds, tries): (f64, usize), kept: &[Solution]) -> Chain {
+    fn chain(
+        &mut self,
+        (round, number): (i32, usize),
+        (seconds, tries): (f64, usize),
+        kept: &[([f64; 2], Solution)],
+    ) -> Chain {
         let random = &mut self.random;
         let (start, hot) = if number % 2 == 1 && !kept.is_empty() {
-            (Start::From(kept[random.below(kept.len())].clone()), 2.0 + 4.0 * random.uniform())
+            (Start::From(kept[random.below(kept.len())].1.clone()), 2.0 + 4.0 * random.uniform())
         } else if (round as usize + number / 2).is_multiple_of(3) && round > 0 {
             (Start::Partition(0.4 * random.uniform()), 1.0 + 2.0 * random.uniform())
         } else if round == 0 && self.network.labels().div_ceil(64) <= MAX_WORDS_AT_ONCE {
@@ -163,8 +186,9 @@ impl Search<'_> {
 
     /// Runs chains on several threads. Returns their solutions in the order of the chains.
     fn run(&self, chains: &[Chain]) -> Vec<Solution> {
+        let settings = Settings { limit: (self.settings.limit - self.lower).max(0.0), ..self.settings };
         if self.threads == 1 {
-            return chains.iter().map(|chain| chain.run(self.network, self.settings)).collect();
+            return chains.iter().map(|chain| chain.run(self.network, settings)).collect();
         }
         let next = AtomicUsize::new(0);
         let found: Mutex<Vec<(usize, Solution)>> = Mutex::new(Vec::new());
@@ -175,7 +199,7 @@ impl Search<'_> {
                         let at = next.fetch_add(1, Ordering::Relaxed);
                         chains.get(at).map(|chain| (at, chain))
                     } {
-                        let solution = chain.run(self.network, self.settings);
+                        let solution = chain.run(self.network, settings);
                         // A thread that panicked ends the search when the scope ends.
                         found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, solution));
                     }

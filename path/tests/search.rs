@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use einsum_path::{Found, Network, Prepared, Price, Request, Settings, Solution, search};
+use einsum_path::{Found, Network, Prepared, Price, Progress, Request, Settings, Solution, search};
 
 /// A random number generator for test cases.
 struct Cases(u64);
@@ -56,7 +56,7 @@ fn lattice(width: u32, height: u32) -> Network {
 fn found(network: &Network, limit: f64, threads: usize, seconds: f64) -> (Prepared, Found) {
     let prepared = Prepared::new(network);
     let settings = Settings { price: Price { element: 0.0, step: 0.0 }, limit };
-    let request = Request { threads, budget: &|_| seconds, patience: f64::INFINITY, known: Vec::new() };
+    let request = Request { threads, budget: &|_| seconds, known: Vec::new(), excess: &|s| s.largest - limit };
     let found = search(&prepared, settings, request);
     (prepared, found)
 }
@@ -165,13 +165,14 @@ fn the_number_of_threads_does_not_matter() {
     let [one, two, four] = [1, 2, 4].map(|threads| {
         let prepared = Prepared::new(&network);
         let settings = Settings { price: Price { element: 1.0, step: 0.0 }, limit: 6.0 };
+        let limit = 6.0;
         // A budget that counts rounds, because one thread spends more nominal time on a round than several threads.
-        let rounds = std::cell::Cell::new(0);
-        let budget = |_: Option<&Solution>| {
-            rounds.set(rounds.get() + 1);
-            if rounds.get() > 6 { 0.0 } else { 1e9 }
-        };
-        search(&prepared, settings, Request { threads, budget: &budget, patience: f64::INFINITY, known: Vec::new() })
+        let budget = |rounds: &[Progress]| if rounds.len() >= 6 { 0.0 } else { 1e9 };
+        search(
+            &prepared,
+            settings,
+            Request { threads, budget: &budget, known: Vec::new(), excess: &|s| s.largest - limit },
+        )
     });
     assert_eq!(one.solutions, two.solutions);
     assert_eq!(one.solutions, four.solutions);

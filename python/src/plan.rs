@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use einsum_dist::{
-    AlgorithmName, Dtype, FixedDistributions, KernelChoice, Machine, PathChoice, PathReport, PlanOptions, Problem,
+    AlgorithmName, Dtype, FixedDistributions, GivenPath, KernelChoice, Machine, PathReport, PlanOptions, Problem, World,
 };
-use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
@@ -31,6 +31,10 @@ pub struct Options {
     dtype: String,
     #[pyo3(item)]
     path: String,
+    #[pyo3(item)]
+    sliced: Option<Vec<(String, usize)>>,
+    #[pyo3(item)]
+    path_cache: Option<std::path::PathBuf>,
     #[pyo3(item)]
     path_seconds: Option<f64>,
     #[pyo3(item)]
@@ -84,9 +88,11 @@ pub fn plan(py: Python<'_>, subscripts: &str, shapes: Vec<Vec<usize>>, options: 
         None => Machine::new(options.ranks.unwrap_or(1), threads),
     };
     let algorithm = options.algorithm.as_deref().filter(|&name| name != "auto");
+    let given = named::<GivenPath>(&options.path)?;
     let wanted = PlanOptions::default()
         .dtype(dtype_of(&options.dtype)?)
-        .path(named::<PathChoice>(&options.path)?)
+        .path(given.order)
+        .sliced(options.sliced.unwrap_or(given.sliced))
         .path_seconds(options.path_seconds)
         .runs(options.runs)
         .memory_limit(options.memory_limit)
@@ -96,16 +102,23 @@ pub fn plan(py: Python<'_>, subscripts: &str, shapes: Vec<Vec<usize>>, options: 
         .conjugate(options.conjugate)
         .accumulate(options.accumulate);
     let distributions = options.distributions;
-    let plan = py.detach(|| {
+    let planned = py.detach(|| -> einsum_dist::Result<_> {
         let shaped = Problem::parse(subscripts)?.shapes(&shapes)?;
-        let tree = shaped.tree(&machine, &wanted)?;
+        let folder = options.path_cache.as_deref();
+        let (searched, warnings) = shaped.cached_tree(&World::single(), folder, &machine, &wanted, &|_| ())?;
+        let tree = searched.tree;
         let fixed = match &distributions {
             Some(text) => FixedDistributions::within(text, &tree, machine.ranks)?,
             None => FixedDistributions::default(),
         };
-        shaped.plan_tree(&tree, &machine, &wanted.fixed(fixed))
+        Ok((shaped.plan_tree(&tree, &machine, &wanted.fixed(fixed))?, warnings))
     });
-    Ok(Plan { inner: Arc::new(plan.map_err(exception)?), threads: options.threads })
+    let (plan, warnings) = planned.map_err(exception)?;
+    for warning in warnings {
+        let warning = std::ffi::CString::new(format!("path_cache: {warning}"))?;
+        PyErr::warn(py, &py.get_type::<PyUserWarning>(), &warning, 2)?;
+    }
+    Ok(Plan { inner: Arc::new(plan), threads: options.threads })
 }
 
 #[pymethods]
@@ -159,6 +172,24 @@ impl Plan {
     #[getter]
     fn path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, self.inner.path.iter().map(|&[first, second]| (first, second)))
+    }
+
+    /// The order of contractions in cotengra's SSA form: pairs of numbers of tensors, where the operands have the numbers
+    /// from 0, followed by the results in the order of contractions.
+    #[getter]
+    fn ssa_path<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.inner.ssa_path().into_iter().map(|[first, second]| (first, second)))
+    }
+
+    /// Names of the sliced dimensions, as in cotengra.
+    #[getter]
+    fn sliced_inds<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.inner.slices.iter().map(|slice| self.inner.name(slice.label)))
+    }
+
+    /// The order and the slices as a JSON object, which ``--path`` and the argument ``path`` of :func:`plan` take.
+    fn path_json(&self) -> String {
+        self.inner.path_json()
     }
 
     /// Number of operations. A multiply-add counts as 2 (8 for complex numbers).

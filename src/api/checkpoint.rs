@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use super::operand_parts::{OperandParts, Operands};
 use super::program::Slices;
 use super::record::Record;
 use super::{DistTensor, Error, Program, Rank, Result, Shaped, World};
@@ -98,26 +99,26 @@ impl Checkpoint {
     /// # Errors
     /// The same as for [`Shaped::plan`].
     pub fn plan(&mut self, shaped: &Shaped, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
-        let (SearchedTree { tree, .. }, machine) = self.searched_tree(shaped, machine.clone(), options)?;
+        let (tree, machine) = match self.tree(shaped, machine, options) {
+            Some((SearchedTree { tree, .. }, machine)) => (tree, machine),
+            None => {
+                let searched = shaped.searched_tree(machine, options)?;
+                self.keep(shaped, &searched, machine, options);
+                (searched.tree, machine.clone())
+            }
+        };
         shaped.plan_tree(&tree, &machine, options)
     }
 
-    /// Like [`Shaped::searched_tree`], but see [`Checkpoint::plan`]. Also returns the machine for which to plan.
-    ///
-    /// # Errors
-    /// The same as for [`Shaped::searched_tree`].
-    pub fn searched_tree(
-        &mut self,
-        shaped: &Shaped,
-        machine: Machine,
-        options: &PlanOptions,
-    ) -> Result<(SearchedTree, Machine)> {
-        if let Some(found) = self.origin.as_ref().and_then(|origin| shaped.tree_of(origin, &machine, options)) {
-            return Ok(found);
-        }
-        let searched = shaped.searched_tree(&machine, options)?;
-        self.origin = Some(shaped.origin(&searched, &machine, options));
-        Ok((searched, machine))
+    /// The tree and machine of the interrupted run for [`Checkpoint::plan`]; `None` if there is none, or if it was for
+    /// another expression or machine, or other options.
+    pub fn tree(&self, shaped: &Shaped, machine: &Machine, options: &PlanOptions) -> Option<(SearchedTree, Machine)> {
+        self.origin.as_ref().and_then(|origin| shaped.tree_of(origin, machine, options))
+    }
+
+    /// Keeps a tree that was just searched in the next checkpoints, for [`Checkpoint::tree`].
+    pub fn keep(&mut self, shaped: &Shaped, searched: &SearchedTree, machine: &Machine, options: &PlanOptions) {
+        self.origin = Some(shaped.origin(searched, machine, options));
     }
 
     /// Sets the time from the end of one checkpoint to the beginning of the next.
@@ -168,17 +169,47 @@ impl<T: Element> Program<T> {
         beta: T,
         out: &mut DistTensor<T>,
     ) -> Result<()> {
+        self.run_with_checkpoint(checkpoint, alpha, Operands::Whole(operands), beta, out)
+    }
+
+    /// Like [`Program::run_dist_with_checkpoint`], but reads operands in parts during the run, and once more before its
+    /// first slice. Collective.
+    ///
+    /// # Errors
+    /// The same as for [`Program::run_dist_with_checkpoint`], and if a part of an operand cannot be read.
+    pub fn run_reading_with_checkpoint(
+        &mut self,
+        checkpoint: &Checkpoint,
+        alpha: T,
+        operands: &mut OperandParts<T>,
+        beta: T,
+        out: &mut DistTensor<T>,
+    ) -> Result<()> {
+        self.run_with_checkpoint(checkpoint, alpha, Operands::InParts(operands), beta, out)
+    }
+
+    fn run_with_checkpoint(
+        &mut self,
+        checkpoint: &Checkpoint,
+        alpha: T,
+        mut operands: Operands<T>,
+        beta: T,
+        out: &mut DistTensor<T>,
+    ) -> Result<()> {
         self.ran_accumulating = self.needs_accumulating(beta);
         if self.ran_accumulating {
-            return self.accumulating()?.run_dist_with_checkpoint(checkpoint, alpha, operands, beta, out);
+            return self.accumulating()?.run_with_checkpoint(checkpoint, alpha, operands, beta, out);
         }
-        let fits = self.check_dist(operands, out, ResultResidency::Whole);
+        let fits = self.check_dist(&operands, out, ResultResidency::Whole);
         self.world.agree(fits)?;
-        let prior = (beta != T::ZERO).then_some(&*out);
-        let tensors: Vec<&DistTensor<T>> = operands.iter().copied().chain(prior).collect();
-        let mut saves = Saves::open(self, checkpoint, Factors::new(alpha, beta), &tensors)?;
+        let mut digests =
+            (0..self.plan.operands).map(|index| digest_of(self, &mut operands, index)).collect::<Result<Vec<_>>>()?;
+        if beta != T::ZERO {
+            digests.push(digest_of_blocks(&self.world, out)?);
+        }
+        let mut saves = Saves::open(self, checkpoint, Factors::new(alpha, beta), digests)?;
         if self.groups.is_some() {
-            return self.run_in_groups(alpha, operands, beta, out, Some(&mut saves));
+            return self.run_in_groups(alpha, &operands.tensors(), beta, out, Some(&mut saves));
         }
         saves.restore(out)?;
         self.record = saves.measurements(&self.plan);
@@ -186,7 +217,7 @@ impl<T: Element> Program<T> {
         while finished < saves.slices {
             let slices = Slices { run: finished..saves.next, output: ResultResidency::Whole, goes_on };
             (finished, goes_on) = (saves.next, true);
-            self.run_blocks(slices, alpha, operands, beta, out)?;
+            self.run_slices(slices, alpha, &mut operands, beta, out)?;
             saves.after(finished, out)?;
         }
         Ok(())
@@ -228,12 +259,12 @@ pub(super) struct Saves<'a> {
 }
 
 impl<'a> Saves<'a> {
-    /// Checks the files of a checkpoint. `tensors` are the tensors whose values must be those of the interrupted run.
+    /// Checks the files of a checkpoint. `operands` are digests of the values that must be those of the interrupted run.
     fn open<T: Element>(
         program: &Program<T>,
         checkpoint: &'a Checkpoint,
         factors: Factors,
-        tensors: &[&DistTensor<T>],
+        operands: Vec<String>,
     ) -> Result<Saves<'a>> {
         let (world, path) = (program.world.clone(), checkpoint.path.as_path());
         let refused = |why| Error::Checkpoint { path: path.to_path_buf(), why };
@@ -253,7 +284,7 @@ impl<'a> Saves<'a> {
                 .origin
                 .as_ref()
                 .map_or_else(String::new, |origin| serde_json::to_string(origin).unwrap_or_default()),
-            operands: tensors.iter().map(|tensor| digest_of(&world, tensor)).collect::<Result<_>>()?,
+            operands,
             generation: 0,
             finished: 0,
             sums: Vec::new(),
@@ -390,8 +421,18 @@ fn fingerprint<T: Element>(program: &Program<T>) -> Result<String> {
     Ok(digest(&[&plan.fingerprint().to_le_bytes()[..], &all].concat()))
 }
 
+/// A digest of the values of an operand, with their distribution. Reads an operand in parts part by part. Collective.
+fn digest_of<T: Element>(program: &Program<T>, operands: &mut Operands<T>, index: usize) -> Result<String> {
+    let mut digests: Vec<String> = Vec::new();
+    operands.each_part(&program.plan, index, |part| {
+        digests.push(digest_of_blocks(&program.world, part)?);
+        Ok(())
+    })?;
+    Ok(if digests.len() == 1 { digests.swap_remove(0) } else { digest(digests.concat().as_bytes()) })
+}
+
 /// A digest of the values of a tensor, with their distribution. Hashes the blocks in place. Collective.
-fn digest_of<T: Element>(world: &World, tensor: &DistTensor<T>) -> Result<String> {
+fn digest_of_blocks<T: Element>(world: &World, tensor: &DistTensor<T>) -> Result<String> {
     let blocks = world.local_ranks().map(|rank| digest(tensor.values(rank).map(bytes_of).unwrap_or_default()));
     Ok(digest(world.all_gather(blocks.collect::<String>().as_bytes())?.concat().as_slice()))
 }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::error::Rank;
 use super::validate::expect_fit;
 use super::{Error, Result, World};
-use crate::distribution::{Distribution, Region};
+use crate::distribution::{Bounds, Distribution, Region};
 use crate::io::random;
 use crate::kernel::Element;
 use crate::memory::{Array, OutOfMemory, bytes_of_mut, zero_array};
@@ -119,7 +119,8 @@ impl<T: Element> DistTensor<T> {
         operand: u32,
     ) -> DistTensor<T> {
         let mut tensor = DistTensor::zeros(world, shape, distribution);
-        tensor.fill_at_random(seed, operand).unwrap_or_else(|error| panic!("{error}"));
+        let filled = tensor.fill_random(shape, &vec![0; shape.len()], seed, operand);
+        filled.unwrap_or_else(|error| panic!("{error}"));
         tensor
     }
 
@@ -136,17 +137,23 @@ impl<T: Element> DistTensor<T> {
         operand: u32,
     ) -> Result<DistTensor<T>> {
         let filled = DistTensor::allocate(world, shape, distribution).and_then(|mut tensor| {
-            tensor.fill_at_random(seed, operand)?;
+            tensor.fill_random(shape, &vec![0; shape.len()], seed, operand)?;
             Ok(tensor)
         });
         world.agree(filled)
     }
 
-    fn fill_at_random(&mut self, seed: u64, operand: u32) -> Result<()> {
+    /// Fills the tensor with the values that the box at index `corner` of a random tensor ([`DistTensor::random`]) of
+    /// the shape `whole` has.
+    ///
+    /// # Errors
+    /// If memory runs out on a local rank whose block is several boxes.
+    pub fn fill_random(&mut self, whole: &[usize], corner: &[usize], seed: u64, operand: u32) -> Result<()> {
         for block in &mut self.blocks {
             for (bounds, stored) in block.region.stored_boxes() {
+                let bounds = shifted_by(&bounds, corner);
                 fill_box(block.rank, block.values.view_mut(), &stored, |values| {
-                    random::fill_block(T::DTYPE, seed, operand, &self.shape, &bounds, bytes_of_mut(values));
+                    random::fill_block(T::DTYPE, seed, operand, whole, &bounds, bytes_of_mut(values));
                     Ok(())
                 })?;
             }
@@ -246,6 +253,14 @@ pub(super) fn part_mut<'a, T>(mut view: ArrayViewMutD<'a, T>, bounds: &[Range<us
         view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));
     }
     view
+}
+
+/// Shifts a box of a tensor to `corner` in an array. Indices saturate on overflow, and then exceed the bounds of every
+/// array.
+pub(super) fn shifted_by(bounds: &Bounds, corner: &[usize]) -> Bounds {
+    let moved =
+        |(range, &start): (&Range<usize>, &usize)| start.saturating_add(range.start)..start.saturating_add(range.end);
+    bounds.iter().zip(corner).map(moved).collect()
 }
 
 /// Fills a box of a rank's block through `fill`, directly if the box is dense, and else through a temporary array.

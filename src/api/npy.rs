@@ -5,12 +5,11 @@
 //! disk is full. Blocks are not redistributed first (unlike in two-phase collective I/O), so a rank may access many
 //! short sections.
 
-use std::ops::Range;
 use std::path::Path;
 
 use num_complex::Complex;
 
-use super::dist_tensor::{allocation_error, fill_box, part};
+use super::dist_tensor::{allocation_error, fill_box, part, shifted_by};
 use super::output::{PreparedOutput, Writers};
 use super::{DistTensor, Error, Result, World};
 use crate::distribution::{Bounds, Distribution};
@@ -178,14 +177,6 @@ fn convertible<T: Element>(path: &Path) -> Result<NpyHeader> {
         return Ok(header);
     }
     Err(Error::Usage(format!("{} holds {}, {} was asked for", display_path(path), header.dtype, T::DTYPE)))
-}
-
-/// Shifts a box of a tensor to `corner` in an array. Indices saturate on overflow, and then exceed the bounds of every
-/// array.
-fn shifted_by(bounds: &Bounds, corner: &[usize]) -> Bounds {
-    let moved =
-        |(range, &start): (&Range<usize>, &usize)| start.saturating_add(range.start)..start.saturating_add(range.end);
-    bounds.iter().zip(corner).map(moved).collect()
 }
 
 /// Reads a block of elements of type `S` and converts them to type `T`.

@@ -10,7 +10,7 @@ use super::crew::room_for_threads;
 use super::dist_tensor::{allocation_error, part};
 use super::launch::{Slots, launch};
 use super::record::Record;
-use super::validate::{Tensor, expect_distribution, expect_fit, expect_memory, expect_shape};
+use super::validate::{Tensor, expect_fit, expect_memory, expect_shape};
 use super::{DistTensor, Error, Operand, Output, Result, Shaped, World};
 use crate::distribution::{Bounds, Region};
 use crate::exec::{Factors, Fault, Injection, RankProgram, ResolvedKernel};
@@ -73,6 +73,8 @@ pub struct Program<T: Element> {
     pub(super) ran_accumulating: bool,
     /// Whether the last run succeeded, so that the next may reuse values of constant operands.
     pub(super) holds: bool,
+    /// The factors of the last run with an exponent, for each value.
+    pub(super) exponents: Option<Vec<i32>>,
     /// The steps between groups of ranks, if these take disjoint sets of slices.
     pub(super) groups: Option<Box<GroupSteps<T>>>,
     /// Called after every slice.
@@ -172,6 +174,7 @@ impl<T: Element> Program<T> {
             accumulating: None,
             ran_accumulating: false,
             holds: false,
+            exponents: None,
             groups: GroupSteps::compile(world, plan)?,
             on_slice: None,
             gather: None,
@@ -246,7 +249,7 @@ impl<T: Element> Program<T> {
         for (region, mut values) in block.blocks_mut().filter(|_| beta != T::ZERO) {
             values.assign(&part(out.view(), &only_box(&region)));
         }
-        self.each_slice(self.all_slices(), beta, |program, slice, beta| {
+        self.each_slice(self.all_slices(), false, beta, |program, slice, beta| {
             let slots = bind(program.ranks[0].schedule(), |buffer| match buffer.home {
                 Home::Operand(index) => {
                     let view = program.slice_of(views[index].view(), program.plan.operand(index), slice);
@@ -279,90 +282,6 @@ impl<T: Element> Program<T> {
         self.run_blocks(self.all_slices(), alpha, operands, beta, out)
     }
 
-    /// Like [`Program::run_dist`], but computes one part of the result into `out`, which has the shape
-    /// [`Plan::part_shape`]. A plan with the whole result has only one part; otherwise the run needs no more memory
-    /// than planned.
-    ///
-    /// There are [`Plan::part_count`] independent parts, and the same `out` may be used for each after the previous one
-    /// is consumed. Part 0 resets the measurements, and later parts add to them.
-    ///
-    /// ```
-    /// # use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
-    /// # let world = World::single();
-    /// // The result needs 80,000 bytes, and the operands need 16,000.
-    /// let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(50_000).in_parts(true);
-    /// let plan = Problem::parse("mk,kn->mn")?.shapes(&[vec![100, 10], vec![10, 100]])?.plan(&Machine::default(), &options)?;
-    /// let mut program = world.compile::<f64>(&plan)?;
-    /// # let [left, right] =
-    /// #     [0, 1].map(|i| DistTensor::random(&world, &plan.operand_shape(i), &plan.operand(i).distribution, 1, i as u32));
-    /// let mut part = DistTensor::zeros(&world, &plan.part_shape(), &plan.output().distribution);
-    /// let mut squares = 0.0;
-    /// for number in 0..plan.part_count() {
-    ///     program.run_part(number, 1.0, &[&left, &right], 0.0, &mut part)?;
-    ///     println!("{:?} is finished", plan.part_bounds(number));
-    ///     squares += part.blocks().map(|(_, block)| block.iter().map(|x| x * x).sum::<f64>()).sum::<f64>();
-    /// }
-    /// # assert!(plan.part_count() > 1 && squares > 0.0);
-    /// # Ok::<(), einsum_dist::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The same as for [`Program::run_dist`], and if the part does not exist.
-    pub fn run_part(
-        &mut self,
-        part: usize,
-        alpha: T,
-        operands: &[&DistTensor<T>],
-        beta: T,
-        out: &mut DistTensor<T>,
-    ) -> Result<()> {
-        self.ran_accumulating = self.needs_accumulating(beta);
-        if self.ran_accumulating {
-            return self.accumulating()?.run_part(part, alpha, operands, beta, out);
-        }
-        let parts = self.plan.part_count();
-        if part >= parts {
-            return Err(Error::Usage(format!("there is no part {part}: the last part of the result is {}", parts - 1)));
-        }
-        let slices = Slices { run: self.plan.slices_of_part(part), output: self.plan.result, goes_on: false };
-        self.run_blocks(slices, alpha, operands, beta, out)
-    }
-
-    /// Runs some slices; `out` is the result, or the part that they write.
-    pub(super) fn run_blocks(
-        &mut self,
-        slices: Slices,
-        alpha: T,
-        operands: &[&DistTensor<T>],
-        beta: T,
-        out: &mut DistTensor<T>,
-    ) -> Result<()> {
-        let held = slices.output;
-        let fits = self.check_dist(operands, out, held);
-        self.world.agree(fits)?;
-        if self.groups.is_some() {
-            return self.run_in_groups(alpha, operands, beta, out, None);
-        }
-        self.each_slice(slices, beta, |program, slice, beta| {
-            let bound = program.ranks.iter().map(|rank| {
-                let schedule = rank.schedule();
-                bind(schedule, |buffer| match buffer.home {
-                    Home::Operand(index) => operands[index]
-                        .block(schedule.rank)
-                        .map(|block| Slot::borrowed(&program.slice_of(block, program.plan.operand(index), slice))),
-                    Home::Output => out.block_mut(schedule.rank).map(|block| match held {
-                        ResultResidency::Whole => {
-                            Slot::borrowed_mut(&mut program.slice_of_mut(block, program.plan.output(), slice))
-                        }
-                        ResultResidency::InParts => Slot::borrowed_mut(&mut { block }),
-                    }),
-                    Home::Arena | Home::Exchange => None,
-                })
-            });
-            Ok((Factors::new(alpha, beta), bound.collect()))
-        })
-    }
-
     /// Makes the next run compute all values; call this after constant operands ([`crate::PlanOptions::constant`]) have
     /// changed. One rank suffices.
     pub fn renew(&mut self) {
@@ -392,14 +311,14 @@ impl<T: Element> Program<T> {
         Ok(self.accumulating.insert(accumulating))
     }
 
-    fn check_caller(&self) -> Result<()> {
+    pub(super) fn check_caller(&self) -> Result<()> {
         if self.plan.ranks() > 1 && rayon::current_thread_index().is_some() {
             return Err(Error::Usage("a run on several ranks must not start inside a rayon worker".to_owned()));
         }
         Ok(())
     }
 
-    fn check_whole(&self, operands: &[ArrayViewD<T>], out: &ArrayViewMutD<T>) -> Result<()> {
+    pub(super) fn check_whole(&self, operands: &[ArrayViewD<T>], out: &ArrayViewMutD<T>) -> Result<()> {
         self.check_caller()?;
         if operands.len() != self.plan.operands {
             return Err(Error::Usage(format!("{} operands for a plan of {}", operands.len(), self.plan.operands)));
@@ -410,30 +329,6 @@ impl<T: Element> Program<T> {
         expect_shape(Tensor::Output, out.shape(), self.plan.whole_dims(self.plan.output()))
     }
 
-    pub(super) fn check_dist(
-        &self,
-        operands: &[&DistTensor<T>],
-        out: &DistTensor<T>,
-        held: ResultResidency,
-    ) -> Result<()> {
-        self.check_caller()?;
-        if operands.len() != self.plan.operands {
-            return Err(Error::Usage(format!("{} operands for a plan of {}", operands.len(), self.plan.operands)));
-        }
-        let named = operands.iter().enumerate();
-        let named = named.map(|(index, &tensor)| (Tensor::Operand(index), tensor, self.plan.operand(index)));
-        for (name, tensor, value) in named {
-            expect_shape(name, tensor.shape(), self.plan.whole_dims(value))?;
-            expect_distribution(name, tensor.distribution(), value)?;
-        }
-        let value = self.plan.output();
-        match held {
-            ResultResidency::Whole => expect_shape(Tensor::Output, out.shape(), self.plan.whole_dims(value))?,
-            ResultResidency::InParts => expect_shape(Tensor::Part, out.shape(), value.shape.iter().copied())?,
-        }
-        expect_distribution(Tensor::Output, out.distribution(), value)
-    }
-
     /// Runs a plan with all ranks in this process, each of which writes its block in place.
     fn run_whole(&mut self, alpha: T, operands: &[ArrayViewD<T>], beta: T, mut out: ArrayViewMutD<T>) -> Result<()> {
         let ranks = self.plan.ranks();
@@ -442,7 +337,7 @@ impl<T: Element> Program<T> {
         let (holders, boxes): (Vec<usize>, Vec<Bounds>) = boxes.unzip();
         // Only the first rank with a block writes it in place; other replicas are discarded.
         let mut replicas: Vec<ArrayD<T>> = Vec::new();
-        self.each_slice(self.all_slices(), beta, |program, slice, beta| {
+        self.each_slice(self.all_slices(), false, beta, |program, slice, beta| {
             let mut parts: Vec<Option<Slot>> = (0..ranks).map(|_| None).collect();
             let mut piece = program.slice_of_mut(out.view_mut(), program.plan.output(), slice);
             let replicated = program.plan.output().distribution.replicas() > 1;
@@ -482,10 +377,11 @@ impl<T: Element> Program<T> {
     }
 
     /// Runs the schedule for every slice. For a slice and its `beta`, `bind` returns its [`Factors`] and each rank's
-    /// user memory. It may fail only if all ranks are in this process, because others would not be notified.
-    fn each_slice(
+    /// user memory, of which operands in parts need less if it `reads` them. It may fail only on all processes, because others would not be notified.
+    pub(super) fn each_slice(
         &mut self,
         slices: Slices,
+        reads: bool,
         beta: T,
         mut bind: impl FnMut(&Self, usize, T) -> Result<(Factors, Vec<Slots>)>,
     ) -> Result<()> {
@@ -507,7 +403,7 @@ impl<T: Element> Program<T> {
             self.ranks.iter_mut().for_each(|rank| rank.hold(lasts));
             let beta = if self.plan.begins(slice) { beta } else { T::ONE };
             let (factors, bound) = bind(self, slice, beta)?;
-            self.execute(factors, bound, slices.output)?;
+            self.execute(factors, bound, slices.output, reads)?;
             self.report_slices(slice + 1);
         }
         self.holds = true;
@@ -553,11 +449,18 @@ impl<T: Element> Program<T> {
         Some(sliced.map(|((at, (_, piece)), start)| (Axis(at), Slice::from(start..start + piece))))
     }
 
-    pub(super) fn execute(&mut self, factors: Factors, bound: Vec<Slots>, output: ResultResidency) -> Result<()> {
+    pub(super) fn execute(
+        &mut self,
+        factors: Factors,
+        bound: Vec<Slots>,
+        output: ResultResidency,
+        reads: bool,
+    ) -> Result<()> {
         let element = size_of::<T>() as u64;
         let bytes =
             |slots: &Slots| slots.iter().map(|(_, slot)| slot.extents().iter().product::<usize>() as u64).sum::<u64>();
-        let outside = |(rank, slots): (usize, &Slots)| bytes(slots) * element + self.plan.bytes_outside(rank, output);
+        let outside =
+            |(rank, slots): (usize, &Slots)| bytes(slots) * element + self.plan.bytes_outside(rank, output, reads);
         self.bound_bytes = self.world.local_ranks().zip(&bound).map(outside).collect();
         let metrics = launch(&self.world, &self.plan, &mut self.ranks, factors, bound)?;
         for (program, metrics) in self.ranks.iter().zip(&metrics) {

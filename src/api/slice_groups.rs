@@ -121,6 +121,6 @@ impl<T: Element> Program<T> {
             })
         });
         let bound = bound.collect();
-        self.execute(Factors::new(alpha, T::ONE), bound, ResultResidency::Whole)
+        self.execute(Factors::new(alpha, T::ONE), bound, ResultResidency::Whole, false)
     }
 }

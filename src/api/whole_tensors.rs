@@ -1,14 +1,15 @@
 //! Runs programs whose blocks must be copied, and gathers results on every process.
 
-use ndarray::{ArrayViewD, ArrayViewMutD};
+use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD};
 
+use super::dist_tensor::allocation_error;
 use super::program::bind;
 use super::record::Record;
-use super::{DistTensor, Program, Result};
+use super::{DistTensor, Operand, Program, Result};
 use crate::distribution::Distribution;
 use crate::exec::Factors;
 use crate::kernel::Element;
-use crate::memory::Slot;
+use crate::memory::{Slot, zero_array};
 use crate::plan::{Plan, ResultResidency, Value};
 use crate::schedule::Home;
 
@@ -22,24 +23,56 @@ impl<T: Element> Program<T> {
         beta: T,
         mut out: ArrayViewMutD<T>,
     ) -> Result<()> {
-        let distribute = |value: &Value, whole: Option<ArrayViewD<T>>| {
-            let shape: Vec<usize> = self.plan.whole_dims(value).collect();
-            let mut tensor = DistTensor::try_zeros(&self.world, &shape, &value.distribution)?;
-            if let Some(whole) = whole {
-                tensor.assign(whole);
-            }
-            Ok(tensor)
-        };
-        let given = operands.iter().enumerate();
-        let blocks = given.map(|(index, whole)| distribute(self.plan.operand(index), Some(whole.view())));
-        let blocks = blocks.collect::<Result<Vec<_>>>()?;
-        let mut result = distribute(self.plan.output(), (beta != T::ZERO).then(|| out.view()))?;
+        let blocks = self.distributed(operands)?;
+        let mut result = self.blocks_of(self.plan.output(), (beta != T::ZERO).then(|| out.view()))?;
         self.run_dist(alpha, &blocks.iter().collect::<Vec<_>>(), beta, &mut result)?;
         if self.world.local_ranks().len() == self.world.ranks() {
             result.copy_to(&mut out);
             return Ok(());
         }
         self.gather_into(&result, &mut out)
+    }
+
+    /// Copies whole operands to blocks.
+    fn distributed(&self, operands: &[ArrayViewD<T>]) -> Result<Vec<DistTensor<T>>> {
+        let given = operands.iter().enumerate();
+        given.map(|(index, whole)| self.blocks_of(self.plan.operand(index), Some(whole.view()))).collect()
+    }
+
+    fn blocks_of(&self, value: &Value, whole: Option<ArrayViewD<T>>) -> Result<DistTensor<T>> {
+        let shape: Vec<usize> = self.plan.whole_dims(value).collect();
+        let mut tensor = DistTensor::try_zeros(&self.world, &shape, &value.distribution)?;
+        if let Some(whole) = whole {
+            tensor.assign(whole);
+        }
+        Ok(tensor)
+    }
+
+    /// Like [`Program::run`], with an exponent as in [`Program::run_dist_with_exponent`]: the result is the array times
+    /// 2 to this power. Copies the operands. Collective.
+    ///
+    /// # Errors
+    /// The same as for [`Program::run`].
+    pub fn run_with_exponent(&mut self, operands: &[&dyn Operand<T>]) -> Result<(ArrayD<T>, i64)> {
+        let rank = self.world.local_ranks().start;
+        let out = zero_array(&self.plan.output_shape()).map_err(|cause| allocation_error(rank, cause));
+        let mut out = self.world.agree(out)?;
+        let views: Vec<ArrayViewD<T>> = operands.iter().map(|operand| operand.view_dyn()).collect();
+        let fits = self.check_whole(&views, &out.view_mut());
+        self.world.agree(fits)?;
+        let (mut exponent, mut blocks) = (0, self.distributed(&views)?);
+        for block in &mut blocks {
+            exponent += i64::from(block.split_exponent(&self.world)?);
+        }
+        let mut result = self.blocks_of(self.plan.output(), None)?;
+        let operands: Vec<&DistTensor<T>> = blocks.iter().collect();
+        exponent += self.run_dist_with_exponent(&operands, &mut result)?;
+        if self.world.local_ranks().len() == self.world.ranks() {
+            result.copy_to(&mut out.view_mut());
+        } else {
+            self.gather_into(&result, &mut out.view_mut())?;
+        }
+        Ok((out, if result.largest(&self.world)? == 0.0 { 0 } else { exponent }))
     }
 
     /// Gathers all blocks of the result into `out` on every rank.
@@ -65,6 +98,6 @@ impl<T: Element> Program<T> {
             Home::Arena | Home::Exchange => None,
         });
         gather.record = Record::default();
-        gather.execute(Factors::new(T::ONE, T::ZERO), vec![slots], ResultResidency::Whole)
+        gather.execute(Factors::new(T::ONE, T::ZERO), vec![slots], ResultResidency::Whole, false)
     }
 }

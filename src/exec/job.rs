@@ -62,7 +62,9 @@ impl<'a> Job<'a> {
         let (step, out) = match work {
             Work::Contract { left, right, out, accumulate } => {
                 let one = Complex::new(1.0, 0.0);
-                let alpha = if program.is_result(schedule.buffers[out.buffer].node) { factors.alpha } else { one };
+                let value = schedule.buffers[out.buffer].node;
+                let alpha = if program.is_result(value) { factors.alpha } else { one };
+                let alpha = program.scales().map_or(alpha, |scales| alpha * scales.of(value));
                 let beta = match accumulate {
                     Accumulate::Overwrite => Complex::new(0.0, 0.0),
                     Accumulate::Add => one,
@@ -90,6 +92,7 @@ impl<'a> Job<'a> {
     pub fn run(self) -> Result<(), String> {
         let Job { program, task, step, out: (o, mut out) } = self;
         let kernels = program.kernels();
+        let fills = matches!(step, Step::Fill);
         match &step {
             Step::Contract { alpha, left: (l, left), right: (r, right), conjugated, beta } => {
                 let planned = (&mut *program.planned(task), task, program.threads());
@@ -110,6 +113,12 @@ impl<'a> Job<'a> {
                     (kernels.conjugate)(&mut out);
                 }
                 (kernels.scale)(*factor, &mut out);
+            }
+        }
+        if let Some(scales) = program.scales().filter(|_| !fills) {
+            let schedule = program.schedule();
+            for view in schedule.tasks[task].action.writes() {
+                scales.measure(schedule.buffers[view.buffer].node, (kernels.largest)(&mut out));
             }
         }
         Ok(())

@@ -28,6 +28,8 @@ pub struct Kernels {
     pub fill: fn(&mut WriteLease),
     /// Replaces every element by its complex conjugate.
     pub conjugate: fn(&mut WriteLease),
+    /// The largest absolute value of all real and imaginary parts.
+    pub largest: fn(&mut WriteLease) -> f64,
     /// Reserves workspace for the given number of elements.
     pub reserve: fn(&mut Workspace, usize) -> Result<(), OutOfMemory>,
 }
@@ -66,6 +68,7 @@ fn kernels<T: Element>() -> Kernels {
         scale: |factor, out| kernel::scale(element::<T>(factor), out.view_mut()),
         fill: |out| kernel::fill(T::ZERO, out.view_mut()),
         conjugate: |out| kernel::conjugate(out.view_mut::<T>()),
+        largest: |out| kernel::largest(out.view_mut::<T>().view()),
         reserve: Workspace::reserve::<T>,
     }
 }

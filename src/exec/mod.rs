@@ -28,6 +28,7 @@ mod metrics;
 mod plan_cache;
 mod program;
 mod rank;
+mod scales;
 
 pub use factors::Factors;
 pub use fault::{Delays, Fault, Injection, RunError, panic_message};

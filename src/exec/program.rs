@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::kernels::Kernels;
 use super::plan_cache::Planned;
+use super::scales::Scales;
 use super::{Fault, Injection, ResolvedKernel, RunError};
 use crate::dtype::Dtype;
 use crate::memory::{Aligned, Footprint, OutOfMemory, Slot, Store};
@@ -29,6 +30,10 @@ pub struct RankProgram {
     rests: bool,
     /// The longest reuse scope of any value.
     longest: ReuseScope,
+    /// For each value in the plan, the value that it is a redistribution of, or itself.
+    tensors: Vec<usize>,
+    /// If set, values are scaled and measured.
+    scales: Option<Scales>,
     left_behind: Option<Arc<Store>>,
     /// Number of runs that have been started.
     runs: usize,
@@ -77,6 +82,8 @@ impl RankProgram {
             verified: Arc::new(verified),
             holds: None,
             rests: false,
+            tensors: (0..spec.values.len()).map(|value| spec.tensor(value)).collect(),
+            scales: None,
             left_behind: None,
             runs: 0,
             threads,
@@ -102,6 +109,22 @@ impl RankProgram {
     /// Sets whether the next runs skip all tasks.
     pub fn rest(&mut self, rests: bool) {
         self.rests = rests;
+    }
+
+    /// Makes the next runs multiply the result of every contraction by 2 to the power given for its value, and measure
+    /// all values; `None` ends this.
+    pub fn scale(&mut self, exponents: Option<&[i32]>) {
+        self.scales = exponents.map(|exponents| Scales::new(self.tensors.clone(), exponents));
+    }
+
+    /// The largest absolute number that this rank has written for each value since the last call of
+    /// [`RankProgram::scale`], 0 if it wrote none, or NaN.
+    pub fn largest(&self) -> impl Iterator<Item = f64> {
+        self.scales.iter().flat_map(Scales::largest)
+    }
+
+    pub(super) fn scales(&self) -> Option<&Scales> {
+        self.scales.as_ref()
     }
 
     /// Whether a task is skipped because its value is still valid, or because the rank rests.

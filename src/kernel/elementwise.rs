@@ -1,4 +1,4 @@
-//! Fills, scales, conjugates, copies and adds tensors of equal shape with any strides.
+//! Fills, scales, conjugates, copies and adds tensors of equal shape with any strides, and finds their largest values.
 
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
@@ -47,6 +47,61 @@ fn conjugate_on<T: Element>(threads: usize, mut out: ArrayViewMutD<T>) {
     let middle = out.len_of(axis) / 2;
     let (first, second) = out.split_at(axis, middle);
     rayon::join(|| conjugate_on(threads / 2, first), || conjugate_on(threads - threads / 2, second));
+}
+
+/// Returns the largest absolute value of all real and imaginary parts, or 0 without elements. Any NaN gives NaN, and
+/// otherwise any infinity gives infinity.
+pub fn largest<T: Element>(input: ArrayViewD<T>) -> f64 {
+    largest_on(threads_for(input.len()), input)
+}
+
+fn largest_on<T: Element>(threads: usize, input: ArrayViewD<T>) -> f64 {
+    if let (Some(values), true) = (input.as_slice_memory_order(), threads < 2 || input.ndim() == 0) {
+        return largest_in_line(values);
+    }
+    let axis = input.max_stride_axis();
+    match input.len_of(axis) {
+        0 => 0.0,
+        extent if input.ndim() == 1 && (threads < 2 || extent == 1) => input.iter().flat_map(parts).fold(0.0, larger),
+        1 => largest_on(threads, input.index_axis_move(axis, 0)),
+        extent => {
+            let (first, second) = input.split_at(axis, extent / 2);
+            if threads < 2 {
+                return larger(largest_on(1, first), largest_on(1, second));
+            }
+            let (first, second) =
+                rayon::join(|| largest_on(threads / 2, first), || largest_on(threads - threads / 2, second));
+            larger(first, second)
+        }
+    }
+}
+
+/// Returns the larger number, or NaN if one is NaN.
+fn larger(one: f64, other: f64) -> f64 {
+    if one.is_nan() || one > other { one } else { other }
+}
+
+fn parts<T: Element>(value: &T) -> [f64; 2] {
+    let value = value.to_c64();
+    [value.re.abs(), value.im.abs()]
+}
+
+fn largest_in_line<T: Element>(values: &[T]) -> f64 {
+    const LANES: usize = 8;
+    // `times_zero` becomes NaN at the first infinity or NaN. Both loops compute in independent lanes, as vectors.
+    let (mut most, mut times_zero) = ([0.0f64; LANES], [0.0f64; LANES]);
+    for chunk in values.chunks(LANES) {
+        for ((most, times_zero), value) in most.iter_mut().zip(&mut times_zero).zip(chunk) {
+            let [re, im] = parts(value);
+            let size = if re > im { re } else { im };
+            *most = if size > *most { size } else { *most };
+            *times_zero += re * 0.0 + im * 0.0;
+        }
+    }
+    if times_zero.iter().sum::<f64>().is_nan() {
+        return values.iter().flat_map(parts).fold(0.0, larger);
+    }
+    most.iter().copied().fold(0.0, larger)
 }
 
 /// Like [`scale`], for a tensor that is not an `ndarray` view.

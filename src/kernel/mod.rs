@@ -54,7 +54,7 @@ mod zeroed;
 
 pub use contract::{contract, contract_planned, contract_strided, plan};
 pub use element::Element;
-pub use elementwise::{add, conjugate, copy, fill, scale};
+pub use elementwise::{add, conjugate, copy, fill, largest, scale};
 pub use error_bound::error_bound;
 pub use host::{default_family, has_xsmm, host, target};
 pub use huge_pages::request_huge_pages;

@@ -7,6 +7,9 @@ use std::cell::RefCell;
 use super::error::PlanError;
 use super::layout::{self, Prices};
 use super::options::PlanOptions;
+use super::slice::{MAX_SLICES, slice_count};
+use super::structure::Slice;
+use crate::dims::Label;
 use crate::machine::{MAX_RANKS, Machine};
 use crate::tree::Tree;
 
@@ -17,6 +20,8 @@ pub struct PlanningContext<'a> {
     pub tree: &'a Tree,
     pub machine: &'a Machine,
     pub options: &'a PlanOptions,
+    /// The slices that the options prescribe, without those of the whole dimension.
+    pub slices: Vec<Slice>,
     /// Cached prices of local contractions.
     prices: RefCell<Prices>,
 }
@@ -56,7 +61,8 @@ impl<'a> PlanningContext<'a> {
                 return Err(PlanError::TooLarge(tree.term(&node.labels)));
             }
         }
-        Ok(PlanningContext { expression, tree, machine, options, prices: RefCell::default() })
+        let slices = prescribed_slices(tree, &options.sliced).map_err(PlanError::Path)?;
+        Ok(PlanningContext { expression, tree, machine, options, slices, prices: RefCell::default() })
     }
 
     /// Returns the tree with the cheapest memory layouts of its intermediates. The tree is returned unchanged if the
@@ -67,5 +73,28 @@ impl<'a> PlanningContext<'a> {
             Some(target) => layout::arrange(tree, dtype, &target, &mut self.prices.borrow_mut()),
             None => tree.clone(),
         }
+    }
+}
+
+/// Returns the slices with these dimensions and extents in one slice.
+fn prescribed_slices(tree: &Tree, sliced: &[(String, usize)]) -> Result<Vec<Slice>, String> {
+    let mut slices: Vec<Slice> = Vec::with_capacity(sliced.len());
+    for (name, piece) in sliced {
+        let Some(at) = tree.names.iter().position(|known| known == name) else {
+            return Err(format!("there is no dimension `{name}` to slice (known: {})", tree.names.join(", ")));
+        };
+        let (label, extent) = (Label(at as u32), tree.extents[at]);
+        if slices.iter().any(|slice| slice.label == label) {
+            return Err(format!("dimension `{name}` is sliced twice"));
+        }
+        if *piece == 0 || !extent.is_multiple_of(*piece) {
+            return Err(format!("dimension `{name}` has extent {extent}, which is no multiple of {piece} per slice"));
+        }
+        slices.push(Slice { label, extent, piece: *piece });
+    }
+    slices.retain(|slice| slice.piece < slice.extent);
+    match slice_count(&slices) {
+        count if count > MAX_SLICES => Err(format!("{count:e} slices would never end; slice fewer dimensions")),
+        _ => Ok(slices),
     }
 }

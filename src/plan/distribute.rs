@@ -110,6 +110,7 @@ pub fn emit(
         slice_groups: 1,
         result: ResultResidency::Whole,
         operands: tree.operands,
+        operands_in_parts: Vec::new(),
         leaves,
         constant: options.constant.clone(),
         conjugate: conjugated(options),

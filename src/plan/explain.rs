@@ -45,6 +45,14 @@ impl fmt::Display for Explain<'_> {
             let name = plan.name(*label);
             writeln!(f, "pipeline  {pieces} batches of {name} through {groups} groups of ranks")?;
         }
+        for &index in &plan.operands_in_parts {
+            let times = match plan.operand_reads(index) {
+                1 => String::new(),
+                times => format!(", {times} times"),
+            };
+            let parts = counted(plan.operand_corners(index).count(), "part");
+            writeln!(f, "operand   {index} read in {parts}{times}; ranks store one part at a time")?;
+        }
         if plan.result == ResultResidency::InParts {
             let parts = counted(plan.part_count(), "part");
             writeln!(f, "result    computed in {parts}; ranks store one part at a time")?;

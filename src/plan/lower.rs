@@ -132,7 +132,7 @@ fn finish(plan: &Plan, builder: &mut Builder, result: Option<BufferId>, onto: bo
 fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Option<BufferId> {
     let (rank, value) = (builder.rank(), &plan.values[node]);
     let is_slice = match home {
-        Home::Operand(_) => true,
+        Home::Operand(index) => !plan.operands_in_parts.contains(&index),
         Home::Output => plan.result == ResultResidency::Whole,
         Home::Arena | Home::Exchange => false,
     };

@@ -6,7 +6,8 @@
 //!
 //! A rank stores its whole block of the result if a plan then fits that costs little more than the unsliced plan.
 //! Otherwise the result is delivered in parts if the caller accepts parts and that plan is cheaper or the only one that
-//! fits. The contraction order never changes here. Slices that the path search chose with the order are tried first.
+//! fits. Likewise, if no plan with whole operands fits, a rank stores only parts of operands, which are read for every
+//! slice if the caller accepts that. The contraction order never changes here. Slices that the path search chose with the order are tried first.
 
 use super::algorithm_search_arguments::SearchArguments;
 use super::context::PlanningContext;
@@ -21,7 +22,7 @@ use super::structure::{Plan, ResultResidency, Slice, Source, Value};
 use crate::dims::Label;
 use crate::tree::{Step, Tree};
 
-/// Number of intermediates, largest first, whose dimensions are tried.
+/// Number of intermediates, and of operands in parts, largest first, whose dimensions are tried.
 const CANDIDATE_INTERMEDIATES: usize = 4;
 
 /// In trees with at most this many contractions, dimensions are also sliced one after another with complete plans.
@@ -43,6 +44,9 @@ const TARGET_TOLERANCE: f64 = 0.02;
 /// Overhead per slice as a fraction of the cost of all operations. Tensors are smaller, and a slice may have to add its
 /// result onto the output.
 const PER_SLICE: f64 = 0.01;
+
+/// Assumed rate at which a rank reads parts of operands, which usually are in the page cache or on a solid-state disk.
+const READ_BYTES_PER_SECOND: f64 = 1e9;
 
 /// The result is not delivered in parts if a plan with a whole result costs at most this many times the unsliced plan.
 const MAX_COST_INCREASE: f64 = 1.1;
@@ -75,8 +79,9 @@ pub fn must_slice(context: &PlanningContext) -> bool {
 /// Whether a plan without slices fits: `whole`, one with a lower limit, or one that spreads memory evenly.
 pub fn fits_without_slices(context: &PlanningContext, whole: &Plan) -> bool {
     let Some(limit) = context.options.memory_limit else { return true };
-    let fits =
-        |arguments, plan: Plan| busiest(&MemoryFit { context, limit, arguments }.with_tighter_limits(plan)).0 <= limit;
+    let fits = |arguments, plan: Plan| {
+        busiest(&MemoryFit { context, limit, reads: false, arguments }.with_tighter_limits(plan)).0 <= limit
+    };
     let arguments = SearchArguments::new(context.options);
     let spread = SearchArguments { spread: true, ..arguments };
     fits(arguments, whole.clone()) || arranged(context, context.tree, spread).is_ok_and(|plan| fits(spread, plan))
@@ -95,19 +100,57 @@ pub fn fitted(context: &PlanningContext, whole: Plan) -> Result<Plan, PlanError>
             return Ok(recomputing);
         }
     }
+    match with_operands(context, (limit, false), whole.clone()) {
+        Err(PlanError::Memory { .. } | PlanError::TooManySlices { .. }) if context.options.operands_in_parts => {
+            with_operands(context, (limit, true), whole)
+        }
+        found => found,
+    }
+}
+
+/// Returns a plan within the limit, with operands in parts if it `reads` operands for every slice.
+fn with_operands(context: &PlanningContext, (limit, reads): (u64, bool), whole: Plan) -> Result<Plan, PlanError> {
     let arguments = SearchArguments::new(context.options);
-    let quickest = MemoryFit { context, limit, arguments }.fitted(whole);
+    let quickest = MemoryFit { context, limit, reads, arguments }.fitted(whole);
     if context.machine.ranks == 1 || quickest.as_ref().is_ok_and(|plan| plan.slice_count() == 1) {
         return quickest;
     }
     // The fastest plan may need more slices than one that spreads memory evenly.
     let arguments = SearchArguments { spread: true, ..arguments };
     let Ok(whole) = arranged(context, context.tree, arguments) else { return quickest };
-    match (quickest, MemoryFit { context, limit, arguments }.fitted(whole)) {
+    match (quickest, MemoryFit { context, limit, reads, arguments }.fitted(whole)) {
         (Ok(quickest), Ok(spread)) => Ok(if cost(&spread) < cost(&quickest) { spread } else { quickest }),
         (Err(PlanError::Memory { .. }), spread) => spread,
         (quickest, _) => quickest,
     }
+}
+
+/// Returns a plan with the slices that the options prescribe, with the result or operands in parts if it does not fit
+/// otherwise.
+///
+/// # Errors
+/// If it does not fit within the limit, or a forced algorithm or cut needs a sliced dimension.
+pub fn prescribed(context: &PlanningContext) -> Result<Plan, PlanError> {
+    let limit = context.options.memory_limit.unwrap_or(u64::MAX);
+    let with = |result, spread, reads| {
+        let arguments = SearchArguments { spread, ..SearchArguments::new(context.options) };
+        let fit = MemoryFit { context, limit, reads, arguments };
+        let found = fit.sliced(context.slices.clone(), result)?;
+        let fits = found.peak <= limit;
+        if fits { Ok(fit.kept(found, result)) } else { Err(fit.too_large(&found, "other slices are not allowed")) }
+    };
+    let mut planned = with(ResultResidency::Whole, false, false);
+    for others in 1..8 {
+        let [spread, in_parts, reads] = [1, 2, 4].map(|bit| others & bit != 0);
+        let is_allowed = (!in_parts || context.options.in_parts)
+            && (!spread || context.machine.ranks > 1)
+            && (!reads || context.options.operands_in_parts);
+        if is_allowed && matches!(planned, Err(PlanError::Memory { .. })) {
+            let result = if in_parts { ResultResidency::InParts } else { ResultResidency::Whole };
+            planned = with(result, spread, reads);
+        }
+    }
+    planned
 }
 
 /// Chooses the layouts of intermediates, then distributes the tree.
@@ -118,9 +161,17 @@ fn arranged(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) 
 /// Maximum number of ever lower memory limits that are tried before slicing.
 const TIGHTER_LIMITS: usize = 6;
 
-/// Returns the cost of a plan in Gflop, increased by the overhead for its slices.
+/// Returns the cost of a plan in Gflop, increased by the overhead for its slices and for reading operands in parts.
 fn cost(plan: &Plan) -> f64 {
-    priced(plan.total_gflop(), plan.slice_count() as f64)
+    priced(plan.total_gflop() + reading_gflop(plan), plan.slice_count() as f64)
+}
+
+/// The operations, in 10^9, that all ranks could carry out while they read operands in parts.
+fn reading_gflop(plan: &Plan) -> f64 {
+    let elements = |index: usize| plan.whole_dims(plan.operand(index)).map(|extent| extent as f64).product::<f64>();
+    let read = |&index: &usize| elements(index) * plan.operand_reads(index) as f64;
+    let bytes = plan.operands_in_parts.iter().map(read).sum::<f64>() * plan.dtype.size() as f64;
+    bytes / READ_BYTES_PER_SECOND * plan.machine.flops * plan.machine.workers as f64 / 1e9
 }
 
 fn priced(gflop: f64, slices: f64) -> f64 {
@@ -131,6 +182,9 @@ fn priced(gflop: f64, slices: f64) -> f64 {
 struct MemoryFit<'a> {
     context: &'a PlanningContext<'a>,
     limit: u64,
+    /// Whether operands are in parts. While slices are sought, all are; an operand without a sliced dimension has a
+    /// single part.
+    reads: bool,
     arguments: SearchArguments<'a>,
 }
 
@@ -191,20 +245,48 @@ impl MemoryFit<'_> {
     /// Slices a plan until it fits the limit.
     fn fit(&self, whole: Plan) -> Result<Plan, PlanError> {
         let (limit, result) = (self.limit, whole.result);
+        let whole = Plan { operands_in_parts: self.all_in_parts(&whole), ..whole };
         let (rank, needed) = whole.max_user_bytes();
         if needed > limit {
-            let of = if result == ResultResidency::Whole { "operands and result" } else { "operands" };
+            let of = match (result, self.reads) {
+                (ResultResidency::Whole, true) => "result",
+                (ResultResidency::Whole, false) => "operands and result",
+                (ResultResidency::InParts, _) => "operands",
+            };
             return Err(PlanError::Memory { rank, needed, limit, place: format!("for {of} alone") });
         }
         let whole = Sliced::new(Vec::new(), whole);
         let found = if whole.peak <= limit { whole } else { self.slice(whole)? };
+        Ok(self.kept(found, result))
+    }
+
+    /// Returns the plan that fits, and keeps values that are the same in all slices in the remaining memory.
+    fn kept(&self, found: Sliced, result: ResultResidency) -> Plan {
         if found.plan.part_count() > 1 && result == ResultResidency::InParts {
-            return Ok(found.plan);
+            return self.with_whole_operands(found.plan);
         }
         let plan = Plan { result: ResultResidency::Whole, ..found.plan };
-        // Keeps values that are the same in all slices in the remaining memory.
         let keeping = lasting(plan.clone(), true);
-        Ok(if busiest(&keeping).0 <= limit { keeping } else { plan })
+        self.with_whole_operands(if busiest(&keeping).0 <= self.limit { keeping } else { plan })
+    }
+
+    fn all_in_parts(&self, plan: &Plan) -> Vec<usize> {
+        if self.reads { (0..plan.operands).collect() } else { Vec::new() }
+    }
+
+    /// Keeps as many operands whole as the limit permits, the smallest first.
+    fn with_whole_operands(&self, plan: Plan) -> Plan {
+        let is_sliced = |label: &Label| plan.slices.iter().any(|slice| slice.label == *label);
+        let mut in_parts = plan.operands_in_parts.clone();
+        in_parts.retain(|&index| plan.operand(index).labels.iter().any(is_sliced));
+        in_parts.sort_by_key(|&index| plan.whole_dims(plan.operand(index)).fold(1, usize::saturating_mul));
+        let keeping = |count: usize| {
+            let mut operands_in_parts = in_parts[count..].to_vec();
+            operands_in_parts.sort_unstable();
+            Plan { operands_in_parts, ..plan.clone() }
+        };
+        let counts: Vec<usize> = (1..=in_parts.len()).collect();
+        keeping(counts.partition_point(|&count| busiest(&keeping(count)).0 <= self.limit))
     }
 
     /// Slices a plan that does not fit.
@@ -247,7 +329,7 @@ impl MemoryFit<'_> {
     /// Returns the cheapest complete plan that fits with slices proposed by the model. Sets `least` to the plan with
     /// the smallest peak among those that do not fit.
     fn by_model(&self, whole: &Sliced, packs: bool, least: &mut Option<Sliced>) -> Option<Sliced> {
-        let model = Model::new(self.context.tree, whole.plan.result, packs);
+        let model = Model::new(self.context.tree, whole.plan.result, self.reads, packs);
         let bytes = self.context.options.dtype.size() as f64;
         let live = |state: &State| bytes * model.slice_cost(state, 0.0).peak;
         let mut failed = live(&model.whole());
@@ -392,13 +474,23 @@ impl MemoryFit<'_> {
         slices.iter().for_each(|slice| tree.extents[slice.label.0 as usize] = slice.piece);
         let output = &tree.nodes[tree.root()].labels;
         let mut cut: Vec<Slice> = slices.iter().filter(|slice| slice.piece < slice.extent).copied().collect();
-        // Loops over summed dimensions are innermost, so that each part of the output is finished before the next.
+        // Loops over summed dimensions are innermost, so that each part of the output is finished before the next. Among
+        // the others, those of large operands are outermost, because their parts are then read less often.
+        let largest = |label: Label| {
+            let operands = self.context.tree.nodes.iter().filter(|node| matches!(node.step, Step::Leaf { .. }));
+            let having = operands.filter(|node| self.reads && node.labels.contains(&label));
+            let elements =
+                |labels: &[Label]| labels.iter().map(|&label| self.context.tree.extent(label) as f64).product::<f64>();
+            having.map(|node| elements(&node.labels)).fold(0.0, f64::max)
+        };
+        cut.sort_by(|one, other| largest(other.label).total_cmp(&largest(one.label)));
         cut.sort_by_key(|slice| !output.contains(&slice.label));
         let adds = cut.iter().any(|slice| !output.contains(&slice.label));
         let uncut: Vec<Label> = cut.iter().map(|slice| slice.label).collect();
         let plan = arranged(self.context, &tree, SearchArguments { uncut: &uncut, ..self.arguments })?;
         let accumulate = plan.accumulate || adds;
-        Ok(Sliced::new(slices, lasting(Plan { slices: cut, result, accumulate, ..plan }, false)))
+        let operands_in_parts = self.all_in_parts(&plan);
+        Ok(Sliced::new(slices, lasting(Plan { slices: cut, result, operands_in_parts, accumulate, ..plan }, false)))
     }
 
     /// Returns the error for a plan that does not fit. `why` is the reason for not adding slices; empty if no dimension
@@ -422,18 +514,23 @@ impl MemoryFit<'_> {
 }
 
 /// Returns the dimensions with extents above 1 of the tensors that need the most memory. Dimensions of a result in
-/// parts come first, slowest first, because each part is then contiguous. Those of the largest intermediates follow.
-fn candidates(plan: &Plan) -> Vec<Label> {
+/// parts come first, slowest first, because each part is then contiguous. Those of the largest operands in parts and
+/// of the largest intermediates follow.
+fn candidates<'a>(plan: &'a Plan) -> Vec<Label> {
     let last = plan.values.len() - 1;
     let is_between = |(id, value): &(usize, &Value)| *id < last && !matches!(value.source, Source::Operand(_));
-    let mut between: Vec<&Value> = plan.values.iter().enumerate().filter(is_between).map(|(_, value)| value).collect();
-    between.sort_by_key(|value| std::cmp::Reverse(value.shape.iter().product::<usize>()));
-    between.truncate(CANDIDATE_INTERMEDIATES);
+    let largest = |mut values: Vec<&'a Value>| {
+        values.sort_by_key(|value| std::cmp::Reverse(value.shape.iter().product::<usize>()));
+        values.truncate(CANDIDATE_INTERMEDIATES);
+        values
+    };
+    let between = largest(plan.values.iter().enumerate().filter(is_between).map(|(_, value)| value).collect());
+    let in_parts = largest(plan.operands_in_parts.iter().map(|&index| plan.operand(index)).collect());
     // Without intermediates, packed operands exceed the limit, so the dimensions of all values are candidates.
     let others: Vec<&Value> = if between.is_empty() { plan.values.iter().collect() } else { between };
     let result = (plan.result == ResultResidency::InParts).then(|| plan.output());
     let mut labels: Vec<Label> = Vec::new();
-    for &label in result.into_iter().chain(others).flat_map(|value| &value.labels) {
+    for &label in result.into_iter().chain(in_parts).chain(others).flat_map(|value| &value.labels) {
         if !labels.contains(&label) && plan.extents[label.0 as usize] > 1 {
             labels.push(label);
         }

@@ -9,7 +9,7 @@
 //!
 //! | pass | file |
 //! |---|---|
-//! | contraction order | `path` |
+//! | contraction order | `path`, `found` |
 //! | a plan without the memory limit, kept if it fits the limit | `memory_fit` |
 //! | memory layout of intermediates | `context`, `layout` |
 //! | distributions and algorithms of the whole tree | `distribute`, `algorithm_selection` |
@@ -18,7 +18,7 @@
 //! | subtrees on disjoint groups of ranks | `groups` |
 //! | results that later slices and runs reuse | `reuse` |
 //! | subtrees that run concurrently on one rank | `branches` |
-//! | grids that need less memory, slices, or a result in parts, to meet the memory limit | `memory_fit`, `slice_model`, `slice_search`, `slice` |
+//! | grids that need less memory, slices, or tensors in parts, to meet the memory limit | `memory_fit`, `slice_model`, `slice_search`, `slice` |
 //! | groups of ranks that take disjoint sets of slices | `slice_group_search` |
 //!
 //! | shared by the passes | file |
@@ -54,6 +54,7 @@ mod distribute;
 mod error;
 mod explain;
 mod fixed;
+mod found;
 mod groups;
 mod idle;
 mod layout;
@@ -84,12 +85,12 @@ pub use bound::words as lower_bound_words;
 pub use error::PlanError;
 pub use explain::Explain;
 pub use fixed::FixedDistributions;
+pub use found::{FoundOrder, SearchedTree, tree as found_tree};
 pub use options::{KernelChoice, PipelineChoice, PlanOptions};
 pub use origin::PlanOrigin;
-pub use path::{PathChoice, PathMethod, SearchLimit, SearchRecord};
+pub use path::{GivenPath, PathChoice, PathMethod, SearchLimit, SearchProgress, SearchRecord};
 pub use path_report::PathReport;
 pub use proof::{Classes, MAX_FULL_PROOF_RANKS, Step};
-pub use queries::SearchedTree;
 pub use simulate::MAX_SIMULATED_RANKS;
 pub use structure::{Candidate, Pipeline, Plan, ResultResidency, Slice, Source, Value};
 
@@ -101,6 +102,10 @@ use crate::tree::Tree;
 
 /// Runs the passes from a tree to a plan, in order.
 fn planned(context: &PlanningContext) -> Result<Plan, PlanError> {
+    if !context.slices.is_empty() {
+        let together = memory_fit::prescribed(context)?;
+        return slice_group_search::in_groups(context, together, memory_fit::prescribed);
+    }
     let in_groups = || slice_group_search::only_in_groups(context, planned_together);
     if memory_fit::must_slice(context)
         && let Some(plan) = in_groups()

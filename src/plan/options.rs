@@ -157,11 +157,14 @@ pub struct PlanOptions {
     /// If true, a result that does not fit into memory may be delivered in parts
     /// ([`ResultResidency::InParts`](super::ResultResidency)), with [`Program::run_part`](crate::Program::run_part).
     pub in_parts: bool,
+    /// If true, a rank may keep only those parts of operands that a slice needs, if no plan fits otherwise
+    /// ([`Plan::operands_in_parts`](super::Plan)). They are read with [`OperandParts`](crate::OperandParts).
+    pub operands_in_parts: bool,
     /// If true, the algorithm `cannon` may run on any number of ranks and leaves those beyond the largest square number
     /// idle.
     pub idle: bool,
     /// The number of groups of ranks that take disjoint sets of slices, at most that of ranks; 1 makes all ranks work
-    /// on every slice, and `None` leaves the choice to the planner. Results in parts and prescribed distributions rule
+    /// on every slice, and `None` leaves the choice to the planner. Tensors in parts and prescribed distributions rule
     /// out groups.
     pub slice_groups: Option<usize>,
     /// The order in which a rank contracts its chunks (parts of its work) in the algorithm `slicing`.
@@ -177,6 +180,9 @@ pub struct PlanOptions {
     pub kernel: KernelChoice,
     /// The contraction order of einsums with several operands.
     pub path: PathChoice,
+    /// Names of the dimensions to slice, each with its extent in one slice, which divides that of the dimension. The plan
+    /// then has these slices and no others, with or without a memory limit.
+    pub sliced: Vec<(String, usize)>,
     /// The time budget of the search for an order, in seconds. It is converted to search steps with
     /// [`path_speed`](Self::path_speed), so that all ranks find the same order. `None` means 10 seconds for
     /// [`PathChoice::Optimal`], at most one second for `Anneal`, a fraction of the predicted time of all runs for
@@ -217,6 +223,7 @@ setters! {
     conjugate: Vec<usize> = value value;
     memory_limit: impl Into<Option<u64>> = value value.into();
     in_parts: bool = value value;
+    operands_in_parts: bool = value value;
     idle: bool = value value;
     slice_groups: impl Into<Option<usize>> = value value.into();
     reorder: Reorder = value value;
@@ -225,6 +232,7 @@ setters! {
     step_by_step: bool = value value;
     kernel: KernelChoice = value value;
     path: PathChoice = value value;
+    sliced: Vec<(String, usize)> = value value;
     path_seconds: impl Into<Option<f64>> = value value.into();
     path_speed: f64 = value value;
     runs: usize = value value;
@@ -244,6 +252,7 @@ impl Default for PlanOptions {
             conjugate: Vec::new(),
             memory_limit: None,
             in_parts: false,
+            operands_in_parts: false,
             idle: false,
             slice_groups: None,
             reorder: Reorder::Direct,
@@ -252,6 +261,7 @@ impl Default for PlanOptions {
             step_by_step: false,
             kernel: KernelChoice::Auto,
             path: PathChoice::Auto,
+            sliced: Vec::new(),
             path_seconds: None,
             path_speed: 1.0,
             runs: 1,

@@ -5,21 +5,18 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::found::{FoundOrder, SearchedTree};
 use super::options::PlanOptions;
 use super::path::{PathMethod, SearchRecord};
-use super::queries::SearchedTree;
-use crate::dims::Label;
 use crate::machine::Machine;
-use crate::tree::{Einsums, Order, Tree};
+use crate::tree::Einsums;
 
 /// The orders and rates that a plan was made from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanOrigin {
     /// What the orders were searched for.
     request: String,
-    /// For each einsum of the expression.
-    orders: Vec<Order>,
-    sliced: Vec<Label>,
+    found: FoundOrder,
     /// In TOML, because numbers are then read exactly as they were written.
     machine: String,
 }
@@ -34,8 +31,7 @@ impl PlanOrigin {
     ) -> PlanOrigin {
         PlanOrigin {
             request: request(expression, machine, options),
-            orders: searched.orders.clone(),
-            sliced: searched.tree.sliced.clone(),
+            found: FoundOrder::of(searched, options.path_seconds),
             machine: machine.to_toml(),
         }
     }
@@ -52,30 +48,15 @@ impl PlanOrigin {
             return None;
         }
         let machine = Machine::from_toml(&self.machine).ok()?;
-        let mut orders = self.orders.iter();
-        let mut next = |tensors| orders.next().filter(|order| is_order(order, tensors)).cloned();
-        let mut tree = Tree::new(expression.1, |network| next(network.tensors.len()).ok_or(())).ok()?;
-        tree.sliced.clone_from(&self.sliced);
-        let record = SearchRecord { method: PathMethod::Checkpoint, seconds: 0.0, found_at: 0.0 };
-        let known = self.sliced.iter().all(|label| (label.0 as usize) < tree.extents.len());
-        let orders = self.orders.clone();
-        known.then(|| (SearchedTree { tree, limits: Vec::new(), records: vec![record], orders }, machine))
+        let SearchedTree { tree, .. } = self.found.tree(expression.1).ok()?;
+        let records = vec![SearchRecord { method: PathMethod::Checkpoint, seconds: 0.0, found_at: 0.0 }];
+        Some((SearchedTree { tree, limits: Vec::new(), records, cached: false }, machine))
     }
 }
 
 fn request((expression, einsums): (&str, &Einsums), machine: &Machine, options: &PlanOptions) -> String {
     let (Machine { ranks, workers, .. }, PlanOptions { dtype, path, .. }) = (machine, options);
     format!("{expression} {:?} {dtype} {path:?} {ranks} x {workers}", einsums.extents)
-}
-
-/// Whether an order contracts this number of tensors into one.
-fn is_order(order: &Order, tensors: usize) -> bool {
-    let mut left = vec![true; tensors + order.len()];
-    let valid = order.iter().enumerate().all(|(step, group)| {
-        let mut each = group.iter().map(|&number| number < tensors + step && std::mem::take(&mut left[number]));
-        !group.is_empty() && each.all(|was_left| was_left)
-    });
-    valid && left.iter().filter(|&&is_left| is_left).count() == 1
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ impl<'a> Packing<'a> {
 
     /// Peak number of bytes on one rank over all slices, including user blocks, arena and workspace.
     pub fn peak_bytes(&mut self, schedule: &Schedule) -> u64 {
-        let outside = self.plan.bytes_outside(schedule.rank, self.plan.result);
+        let outside = self.plan.bytes_outside(schedule.rank, self.plan.result, true);
         let beside = beside_slices(self.plan, schedule.rank);
         schedule.peak_bytes().saturating_add(self.bytes(schedule)).saturating_add(outside).saturating_add(beside)
     }
@@ -63,6 +63,7 @@ impl<'a> Packing<'a> {
         // The slices of a group work on dense copies.
         let home = if slice_groups::has_groups(self.plan) { Home::Arena } else { buffer.home };
         let whole = match home {
+            Home::Operand(index) if self.plan.operands_in_parts.contains(&index) => None,
             Home::Operand(index) => Some(self.plan.operand_shape(index)),
             Home::Output if self.plan.result == ResultResidency::Whole => Some(self.plan.output_shape()),
             Home::Output | Home::Arena | Home::Exchange => None,

@@ -4,6 +4,7 @@
 //! A multiply-add counts as 2 operations (8 for complex numbers), as in opt_einsum for two operands. Slices are
 //! ignored, and [`Plan::explain`] has the row per contraction.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use super::path::{log2_size, log2_sum};
@@ -46,6 +47,25 @@ impl PathReport {
             largest: largest.map(|(size, value)| (size, plan.term(&value.labels))),
         })
     }
+}
+
+/// The order and slices of a plan as a JSON object, with its multiply-adds over all slices, and the elements of the
+/// largest intermediate in one slice.
+pub fn written(plan: &Plan) -> serde_json::Value {
+    let name = |label| plan.name(label).to_owned();
+    let sizes = plan.slices.iter().filter(|slice| slice.piece > 1).map(|slice| (name(slice.label), slice.piece));
+    let steps =
+        plan.values[..plan.values.len() - 1].iter().filter(|value| matches!(value.source, Source::Contract { .. }));
+    let elements = steps.map(|value| value.shape.iter().map(|&extent| extent as f64).product::<f64>());
+    serde_json::json!({
+        "expression": plan.expression,
+        "path": plan.path,
+        "ssa_path": plan.ssa_path(),
+        "sliced_inds": plan.slices.iter().map(|slice| name(slice.label)).collect::<Vec<_>>(),
+        "slice_sizes": sizes.collect::<BTreeMap<_, _>>(),
+        "multiply_adds": plan.total_gflop() * 1e9 / plan.dtype.flops_per_multiply_add() as f64,
+        "largest_intermediate": elements.fold(0.0, f64::max),
+    })
 }
 
 /// Returns the dimensions of a contraction; `None` for other steps.

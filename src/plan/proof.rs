@@ -201,6 +201,7 @@ fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
         slice_groups: 1,
         result: ResultResidency::Whole,
         operands,
+        operands_in_parts: Vec::new(),
         leaves: (0..operands).collect(),
         constant: Vec::new(),
         conjugate: Vec::new(),

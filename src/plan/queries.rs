@@ -5,46 +5,17 @@
 use super::context::PlanningContext;
 use super::error::PlanError;
 use super::explain::Explain;
+use super::found::{self, SearchedTree};
 use super::options::PlanOptions;
 use super::packing::Packing;
-use super::path::{PathChoice, SearchLimit, SearchRecord, Searched};
 use super::proof::{Classes, Step};
 use super::structure::{Plan, Value};
-use super::{bound, idle, lower, path, proof, rounding, simulate, spec, traffic};
-use crate::dims::Label;
+use super::{bound, idle, lower, path, path_report, proof, rounding, simulate, spec, traffic};
 use crate::machine::Machine;
 use crate::schedule::verify::{Spec, VerifyError};
 use crate::schedule::{Schedule, TaskId};
 use crate::timeline::Timeline;
-use crate::tree::{EinsumSource, Einsums, Order, Tree};
-
-/// log2 of the elements of intermediates that fit into the memory limit of all ranks beside the operands and the
-/// result; infinite without a limit.
-fn elements_within_limit(einsums: &Einsums, machine: &Machine, options: &PlanOptions) -> f64 {
-    let Some(limit) = options.memory_limit else { return f64::INFINITY };
-    let elements =
-        |labels: &[Label]| labels.iter().map(|label| einsums.extents[label.0 as usize] as f64).product::<f64>();
-    let operands = einsums.nodes.iter().filter(|node| matches!(node.source, EinsumSource::Operand(_)));
-    let output = if options.in_parts { 0.0 } else { elements(einsums.output()) };
-    let users: f64 = operands.map(|node| elements(&node.labels)).sum::<f64>() + output;
-    let all = limit as f64 * machine.ranks as f64 / options.dtype.size() as f64;
-    // If nothing is left, no slices help, and the plan says how much memory is missing.
-    if all > users { (all - users).log2() } else { f64::INFINITY }
-}
-
-/// The contraction tree of an expression, and what the path searches did.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct SearchedTree {
-    /// The tree.
-    pub tree: Tree,
-    /// The limits that ended searches early; at most one for each einsum.
-    pub limits: Vec<SearchLimit>,
-    /// What the search for each einsum did.
-    pub records: Vec<SearchRecord>,
-    /// The order of each einsum.
-    pub(super) orders: Vec<Order>,
-}
+use crate::tree::{Einsums, Tree};
 
 impl Plan {
     /// Returns the contraction tree of an expression, in the contraction order that the options select.
@@ -64,35 +35,19 @@ impl Plan {
         machine: &Machine,
         options: &PlanOptions,
     ) -> Result<SearchedTree, PlanError> {
-        let several = einsums.nodes.iter().filter(|node| matches!(node.source, EinsumSource::Of(_))).count();
-        if let (true, PathChoice::Explicit(_)) = (several > 1, &options.path) {
-            return Err(PlanError::Path("brackets are a path already; there cannot be another one".to_owned()));
-        }
-        let rate = machine.flops * machine.workers as f64 / options.dtype.flops_per_multiply_add() as f64;
-        let budget = path::Budget {
-            asked: options.path_seconds,
-            speed: options.path_speed,
-            runs: options.runs.max(1) as f64,
-            rate,
-            threads: machine.workers,
-            ranks: machine.ranks as f64,
-            elements: elements_within_limit(einsums, machine, options),
-        };
-        let (mut limits, mut records, mut chosen, mut orders) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut tree = Tree::new(einsums, |network| {
-            let Searched { order, sliced, limit, record } = path::order(network, &options.path, budget)?;
-            limits.extend(limit);
-            records.push(record);
-            // An einsum of fewer tensors has no order to search.
-            chosen.extend((network.tensors.len() > 2).then_some(sliced));
-            orders.push(order.clone());
-            Ok(order)
-        })?;
-        // The slices of one of several einsums say little, because the memory limit is common.
-        if let [sliced] = &mut chosen[..] {
-            tree.sliced = std::mem::take(sliced);
-        }
-        Ok(SearchedTree { tree, limits, records, orders })
+        found::tree(einsums, machine, options, None, &|_| ())
+    }
+
+    /// The pairs of [`Plan::path`] as numbers of tensors, as in cotengra's SSA paths: the operands have the numbers from 0,
+    /// followed by the results in the order of contractions.
+    pub fn ssa_path(&self) -> Vec<[usize; 2]> {
+        path::numbers(&self.path, self.operands)
+    }
+
+    /// The order and slices as a JSON object, from which [`GivenPath`](crate::GivenPath) reads them. It has `path` as in
+    /// opt_einsum, `ssa_path` and `sliced_inds` as in cotengra, and `multiply_adds` over all slices.
+    pub fn path_json(&self) -> String {
+        path_report::written(self).to_string()
     }
 
     /// Plans a tree for a machine.

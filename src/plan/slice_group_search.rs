@@ -4,7 +4,7 @@
 //! Copying the operands to all groups and adding the results are composed with it. The quickest plan within the memory
 //! limit wins, possibly the one in which all ranks work on every slice.
 //!
-//! There are no groups for results in parts and prescribed distributions.
+//! There are no groups for tensors in parts and prescribed distributions.
 
 use super::context::PlanningContext;
 use super::error::PlanError;
@@ -101,7 +101,7 @@ pub fn only_in_groups(
 /// Whether the options and the plan allow groups.
 fn allows_groups(context: &PlanningContext, together: &Plan, prescribed: bool) -> bool {
     let is_sliced = together.slice_count() > 1 && together.result == ResultResidency::Whole;
-    is_sliced && options_allow_groups(context, prescribed)
+    is_sliced && together.operands_in_parts.is_empty() && options_allow_groups(context, prescribed)
 }
 
 fn options_allow_groups(context: &PlanningContext, prescribed: bool) -> bool {
@@ -134,7 +134,8 @@ impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
         let PlanningContext { expression, tree, machine, options, .. } = *self.context;
         let size = machine.ranks / groups;
         let machine = machine_of_group(machine, size);
-        let Some(limit) = options.memory_limit else { return Ok(None) };
+        // Without a limit, only prescribed slices are left.
+        let limit = options.memory_limit.unwrap_or(u64::MAX);
         let mut available = limit;
         let mut needed = limit;
         for _ in 0..MAX_TRIES {
@@ -142,6 +143,7 @@ impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
                 memory_limit: Some(available),
                 slice_groups: Some(1),
                 in_parts: false,
+                operands_in_parts: false,
                 accumulate: false,
                 ..options.clone()
             };

@@ -80,13 +80,13 @@ impl Plan {
     }
 
     /// Number of bytes in a rank's blocks of operands and output outside the current slice, which schedules do not
-    /// count; with groups, these include the blocks of the user.
-    pub fn bytes_outside(&self, rank: usize, output: ResultResidency) -> u64 {
+    /// count; with groups, these include the blocks of the user. With `reads`, operands in parts have none.
+    pub fn bytes_outside(&self, rank: usize, output: ResultResidency, reads: bool) -> u64 {
         let users = |plan: &Plan, rank: usize| {
             let outside = |value: &Value| {
                 plan.block_bytes(value, rank, &plan.whole_shape(value)) - plan.block_bytes(value, rank, &value.shape)
             };
-            plan.users(rank, output).map(outside).fold(0, u64::saturating_add)
+            plan.users(rank, output, reads).map(outside).fold(0, u64::saturating_add)
         };
         if self.slices.is_empty() {
             return 0;
@@ -94,7 +94,8 @@ impl Plan {
         if self.slice_groups == 1 {
             return users(self, rank);
         }
-        let whole = self.users(rank, output).map(|value| self.block_bytes(value, rank, &self.whole_shape(value)));
+        let whole =
+            self.users(rank, output, reads).map(|value| self.block_bytes(value, rank, &self.whole_shape(value)));
         let whole = whole.fold(0, u64::saturating_add);
         let group = self.slice_group_of(rank).map(|group| rank - group * self.ranks_per_group());
         whole.saturating_add(group.map_or(0, |rank| users(&of_group(self), rank)))
@@ -168,6 +169,7 @@ fn without_values(plan: &Plan) -> Plan {
         names: plan.names.clone(),
         extents: plan.extents.clone(),
         slices: plan.slices.clone(),
+        operands_in_parts: Vec::new(),
         leaves: Vec::new(),
         constant: plan.constant.clone(),
         conjugate: plan.conjugate.clone(),

@@ -1,7 +1,7 @@
 //! Models how slicing changes the memory and the operations of a tree, without making a plan. It stores all sizes and
 //! finds the tensors that are live at each step.
 //!
-//! Operands and whole results are not counted, because slicing does not shrink them. A query is one pass over the
+//! Whole operands and results are not counted, because slicing does not shrink them. A query is one pass over the
 //! nodes, whatever the number of slices. Ranks, alignment and algorithms are ignored, so only a complete plan shows
 //! whether slices suffice.
 
@@ -23,8 +23,8 @@ pub struct Model<'a> {
     tensors: Vec<Vec<NodeId>>,
     contractions: Vec<Vec<NodeId>>,
     is_counted: Vec<bool>,
-    /// Whether the result is delivered in parts, which are live from the first step to the last.
-    in_parts: bool,
+    /// Whether each tensor is an operand or result in parts, which are live from the first step to the last.
+    is_resident: Vec<bool>,
     packs: bool,
 }
 
@@ -57,7 +57,7 @@ pub struct SliceCost {
 }
 
 impl<'a> Model<'a> {
-    pub fn new(tree: &'a Tree, result: ResultResidency, packs: bool) -> Model<'a> {
+    pub fn new(tree: &'a Tree, result: ResultResidency, reads: bool, packs: bool) -> Model<'a> {
         let count = tree.nodes.len();
         let mut model = Model {
             tree,
@@ -66,7 +66,7 @@ impl<'a> Model<'a> {
             tensors: vec![Vec::new(); tree.extents.len()],
             contractions: vec![Vec::new(); tree.extents.len()],
             is_counted: vec![true; count],
-            in_parts: result == ResultResidency::InParts,
+            is_resident: vec![false; count],
             packs,
         };
         for (id, node) in tree.nodes.iter().enumerate() {
@@ -80,7 +80,9 @@ impl<'a> Model<'a> {
             if let Step::Contract { kinds, .. } = &node.step {
                 kinds.iter().for_each(|(label, _)| model.contractions[label.0 as usize].push(id));
             }
-            model.is_counted[id] = !matches!(node.step, Step::Leaf { .. }) && id != tree.root();
+            let is_leaf = matches!(node.step, Step::Leaf { .. });
+            model.is_counted[id] = !is_leaf && id != tree.root();
+            model.is_resident[id] = (reads && is_leaf) || (result == ResultResidency::InParts && id == tree.root());
         }
         model
     }
@@ -136,7 +138,8 @@ impl<'a> Model<'a> {
 
     /// Calls `visit` with each step and the number of elements that are live during it.
     fn live(&self, state: &State, mut visit: impl FnMut(NodeId, f64)) {
-        let mut live = if self.in_parts { state.sizes[self.tree.root()] } else { 0.0 };
+        let resident = state.sizes.iter().zip(&self.is_resident).filter(|(_, resident)| **resident);
+        let mut live = resident.map(|(size, _)| size).sum::<f64>();
         for (id, inputs) in self.inputs.iter().enumerate() {
             let counted = |id: NodeId| if self.is_counted[id] { state.sizes[id] } else { 0.0 };
             live += counted(id);
@@ -159,11 +162,12 @@ impl<'a> Model<'a> {
         self.live(state, |id, live| before.push(before[id] + u32::from(live > target)));
         let mut is_candidate = vec![false; self.tree.extents.len()];
         for (id, node) in self.tree.nodes.iter().enumerate() {
-            let until = self.consumers[id].unwrap_or(id);
-            // Operands need memory only in the contraction that packs them.
+            let (root, is_resident) = (self.tree.root(), self.is_resident[id]);
+            let until = if is_resident { root } else { self.consumers[id].unwrap_or(id) };
+            // Whole operands need memory only in the contraction that packs them.
             let from = if self.is_counted[id] { id } else { until };
-            let from = if id == self.tree.root() { 0 } else { from };
-            let is_relevant = self.packs || self.is_counted[id] || (self.in_parts && id == self.tree.root());
+            let from = if id == root || is_resident { 0 } else { from };
+            let is_relevant = self.packs || self.is_counted[id] || is_resident;
             if is_relevant && before[until + 1] > before[from] {
                 node.labels.iter().for_each(|label| is_candidate[label.0 as usize] = true);
             }

@@ -109,6 +109,10 @@ pub struct Plan {
     pub result: ResultResidency,
     /// The number of operands.
     pub operands: usize,
+    /// The operands, by index, of which a rank keeps only the part of the current slice, ascending. Each has a sliced
+    /// dimension.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operands_in_parts: Vec<usize>,
     /// For each operand, the index of its value in `values`.
     pub leaves: Vec<usize>,
     /// The indices of the operands that the user declares constant between runs.
@@ -176,6 +180,19 @@ pub enum ResultResidency {
     InParts,
 }
 
+/// The index at which a slice of these starts in each given dimension; the loop over the last is innermost.
+fn starts(slices: &[Slice], slice: usize, labels: &[Label]) -> Vec<usize> {
+    let mut starts = vec![0; labels.len()];
+    let mut rest = slice;
+    for sliced in slices.iter().rev() {
+        for (start, _) in starts.iter_mut().zip(labels).filter(|(_, label)| **label == sliced.label) {
+            *start = rest % sliced.pieces() * sliced.piece;
+        }
+        rest /= sliced.pieces();
+    }
+    starts
+}
+
 /// A pipeline: the batches of one dimension pass one after another through groups of ranks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pipeline {
@@ -212,6 +229,7 @@ impl Plan {
             slice_groups: 1,
             result: ResultResidency::Whole,
             operands: 1,
+            operands_in_parts: Vec::new(),
             leaves: vec![0],
             constant: Vec::new(),
             conjugate: Vec::new(),
@@ -373,6 +391,41 @@ impl Plan {
         self.whole_shape(self.operand(index))
     }
 
+    /// The shape of what a rank keeps of an operand in memory: of its part, or of the whole operand.
+    ///
+    /// # Panics
+    /// If there is no operand with this index.
+    pub fn operand_part_shape(&self, index: usize) -> Vec<usize> {
+        if self.operands_in_parts.contains(&index) {
+            self.operand(index).shape.clone()
+        } else {
+            self.operand_shape(index)
+        }
+    }
+
+    /// The index at which each part of an operand begins.
+    ///
+    /// # Panics
+    /// If there is no operand with this index.
+    pub(crate) fn operand_corners(&self, index: usize) -> impl Iterator<Item = Vec<usize>> {
+        let labels = &self.operand(index).labels;
+        let own: Vec<Slice> = self.slices.iter().filter(|slice| labels.contains(&slice.label)).copied().collect();
+        let parts = own.iter().map(Slice::pieces).fold(1, usize::saturating_mul);
+        (0..parts).map(move |part| starts(&own, part, labels))
+    }
+
+    /// How often a run reads every element of an operand. Consecutive slices share a part that is the same in both.
+    ///
+    /// # Panics
+    /// If there is no operand with this index.
+    pub fn operand_reads(&self, index: usize) -> usize {
+        let labels = &self.operand(index).labels;
+        let has = |slice: &Slice| labels.contains(&slice.label) && self.operands_in_parts.contains(&index);
+        let innermost = self.slices.iter().rposition(has).unwrap_or(0);
+        let others = self.slices[..innermost].iter().filter(|slice| !has(slice));
+        others.map(Slice::pieces).fold(1, usize::saturating_mul)
+    }
+
     /// The shape of the result.
     pub fn output_shape(&self) -> Vec<usize> {
         self.whole_shape(self.output())
@@ -380,15 +433,7 @@ impl Plan {
 
     /// The index at which a slice starts in each given dimension; 0 for dimensions that are not sliced.
     pub fn slice_starts(&self, slice: usize, labels: &[Label]) -> Vec<usize> {
-        let mut starts = vec![0; labels.len()];
-        let mut rest = slice;
-        for sliced in self.slices.iter().rev() {
-            for (start, _) in starts.iter_mut().zip(labels).filter(|(_, label)| **label == sliced.label) {
-                *start = rest % sliced.pieces() * sliced.piece;
-            }
-            rest /= sliced.pieces();
-        }
-        starts
+        starts(&self.slices, slice, labels)
     }
 
     /// Number of parts in which the result is delivered; 1 if the whole result is kept in memory.
@@ -431,18 +476,21 @@ impl Plan {
         summed.map(Slice::pieces).fold(1, usize::saturating_mul)
     }
 
-    /// The rank whose blocks of user tensors need the most bytes, and the bytes, without a result in parts.
+    /// The rank whose blocks of user tensors need the most bytes, and the bytes, without tensors in parts.
     pub(super) fn max_user_bytes(&self) -> (usize, u64) {
         let bytes = |value: &Value, rank| self.block_bytes(value, rank, &self.whole_shape(value));
-        let all = (0..self.ranks())
-            .map(|rank| (rank, self.users(rank, self.result).map(|v| bytes(v, rank)).fold(0, u64::saturating_add)));
+        let all = (0..self.ranks()).map(|rank| {
+            (rank, self.users(rank, self.result, true).map(|v| bytes(v, rank)).fold(0, u64::saturating_add))
+        });
         all.max_by_key(|&(rank, bytes)| (bytes, std::cmp::Reverse(rank))).unwrap_or_default()
     }
 
-    /// The operands, and the result unless in parts, that have a block on this rank.
-    pub(super) fn users(&self, rank: usize, output: ResultResidency) -> impl Iterator<Item = &Value> {
+    /// The operands, and the result unless in parts, that have a block on this rank. With `reads`, without operands in
+    /// parts.
+    pub(super) fn users(&self, rank: usize, output: ResultResidency, reads: bool) -> impl Iterator<Item = &Value> {
         let output = (output == ResultResidency::Whole).then(|| self.output());
-        let values = self.leaves.iter().map(|&leaf| &self.values[leaf]).chain(output);
+        let is_whole = move |index: &usize| !(reads && self.operands_in_parts.contains(index));
+        let values = (0..self.operands).filter(is_whole).map(|index| self.operand(index)).chain(output);
         values.filter(move |value| value.distribution.block(&value.shape, rank).is_some())
     }
 

@@ -65,7 +65,14 @@ pub fn of_plan(plan: &Plan, measured: Option<&[Measured]>) -> Report {
         gflops: None,
         peak_bytes: peak,
         check: None,
-        output: OutputReport { shape: plan.output_shape(), parts: plan.part_count(), norm: None },
+        output: OutputReport {
+            shape: plan.output_shape(),
+            parts: plan.part_count(),
+            norm: None,
+            log10_norm: None,
+            exponent: None,
+            out_of_range: None,
+        },
     }
 }
 

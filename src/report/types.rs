@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::plan::{PathMethod, Plan, SearchRecord, Source};
+use crate::plan::{PathMethod, Plan, SearchedTree, Source};
 
 /// Planned and measured numbers of bytes. `measured` is `None` before a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -135,8 +135,14 @@ pub struct OutputReport {
     pub shape: Vec<usize>,
     /// Number of parts in which a run delivers the result, or 1 if it delivers the complete result in memory.
     pub parts: usize,
-    /// The Frobenius norm of the result.
+    /// The Frobenius norm of the result; `None` if double precision cannot represent it.
     pub norm: Option<f64>,
+    /// The decimal logarithm of the norm, if the norm is positive and finite.
+    pub log10_norm: Option<f64>,
+    /// If a scale was kept apart, its exponent: the result is 2 to this power times the elements.
+    pub exponent: Option<i64>,
+    /// `overflow` or `underflow` if the result left the range of its type.
+    pub out_of_range: Option<&'static str>,
 }
 
 /// The JSON object that `--json` prints.
@@ -204,11 +210,14 @@ pub struct PathSearchReport {
     pub largest_elements: f64,
     /// Seconds after which the order was found.
     pub found_at_seconds: f64,
+    /// Whether an earlier search found the order, which was kept in a cache.
+    pub cached: bool,
 }
 
 impl PathSearchReport {
     /// Describes the searches for a plan, which took `seconds`.
-    pub fn of(plan: &Plan, records: &[SearchRecord], seconds: f64) -> PathSearchReport {
+    pub fn of(plan: &Plan, searched: &SearchedTree, seconds: f64) -> PathSearchReport {
+        let records = &searched.records;
         let longest = records.iter().max_by(|one, other| one.seconds.total_cmp(&other.seconds));
         let nominal: f64 = records.iter().map(|record| record.seconds).sum();
         let found_at: f64 = records.iter().map(|record| record.found_at).sum();
@@ -219,6 +228,7 @@ impl PathSearchReport {
             seconds,
             gflop: plan.total_gflop(),
             largest_elements: elements.fold(0.0, f64::max),
+            cached: searched.cached,
             found_at_seconds: if nominal > 0.0 { seconds * found_at / nominal } else { seconds },
         }
     }

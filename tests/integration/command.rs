@@ -203,6 +203,29 @@ pub fn in_parts(report: &serde_json::Value) {
     assert_eq!((&report["check"]["ok"], report["check"]["checked"].as_u64()), (&true.into(), Some(120 * 160)));
 }
 
+/// A contraction of an operand of 2 MiB, and a limit that has room for a fraction of it. [`large_operand`] writes the
+/// files.
+pub const OUT_OF_CORE: [&str; 5] = ["ab,bc->ac", "large.npy", "small.npy", "-t1", "--memory-limit=512KiB"];
+
+/// Writes the files that [`OUT_OF_CORE`] names.
+pub fn large_operand(folder: &Folder) {
+    for (name, shape) in [("large.npy", [512, 1024]), ("small.npy", [1024, 8])] {
+        let values: Vec<f32> = (0..shape[0] * shape[1]).map(|place| (place * 7 % 5) as f32 - 2.0).collect();
+        folder.npy(name, &shape, &values);
+    }
+}
+
+/// Requires that a run within the limit of [`OUT_OF_CORE`] used no more than the planned memory; on one rank, exactly it.
+#[track_caller]
+pub fn out_of_core(report: &serde_json::Value) {
+    let peak = &report["peak_bytes"];
+    assert!(report["slices"].as_u64() > Some(1), "{report}");
+    let [planned, measured] = ["planned", "measured"].map(|which| peak[which].as_u64().unwrap());
+    assert!(measured <= planned && planned <= 512 << 10, "{report}");
+    assert!(measured == planned || report["ranks"] != 1, "{report}");
+    assert_eq!(report["check"]["ok"], true, "{report}");
+}
+
 /// A kernel that this processor does not support.
 const FOREIGN: &str = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
 
@@ -222,7 +245,7 @@ pub const REFUSED: &[(&[&str], &str)] = &[
     ),
     (&["mk,kn->mn", "a.npy", "b.npy", "-s", "m=7"], "--size gives `m` extent 7, but the file of operand 0 has 2"),
     (&["mk,kn->mn", "-o", "none/c.npy"], "none/c.npy: the directory none does not exist"),
-    (&["mk,kn->mn", "-s", "8", "--memory-limit", "100", "--algorithm", "local"], "more than the memory limit of 100"),
+    (&["mk,kn->mn", "-s", "8", "--memory-limit", "10", "--algorithm", "local"], "more than the memory limit of 10"),
     (&["mk,kn->mn", "--memory-limit", "much"], "--memory-limit: `much` is no number of bytes"),
     (&["mk,kn->mn", "--algorithm", "magic"], "unknown algorithm `magic` (known: auto, local, c, "),
     (&["mk,kn->mn", "--algorithm", "c"], "algorithm c does not apply to `mk,kn->mn`: it needs a dimension of kind c"),

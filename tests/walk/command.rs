@@ -25,6 +25,8 @@ pub struct Command {
     pub result: Option<Output>,
     pub numbers: Numbers,
     pub checks: bool,
+    /// Whether the scale of the result is kept apart.
+    pub exponent: bool,
     pub json: bool,
     pub verbose: bool,
     /// Whether the command only plans, or its result is unknown.
@@ -61,6 +63,7 @@ impl Command {
             result: None,
             numbers: Numbers::Plain,
             checks: false,
+            exponent: false,
             json: rng.one_in(3),
             verbose: false,
             no_result: false,
@@ -128,6 +131,7 @@ impl Command {
         }
         let has = |name: &str| chosen.contains(&name);
         self.checks = has("--check");
+        self.exponent = has("--exponent");
         self.verbose = has("--verbose");
         self.no_result = ["--explain", "--simulate", "--scaling"].into_iter().any(has);
         let shows = has("--trace") || has("--timeline");
@@ -141,6 +145,7 @@ impl Command {
             ("--trace", &["t.json"][..]),
             ("--timeline", &["t.svg"]),
             ("--path-cache", &["cache"]),
+            ("--path-out", &["p.json"]),
             ("--checkpoint", &["sums.checkpoint"]),
         ] {
             self.allowed_files.extend(names.iter().filter(|_| has(flag)).map(|name| (*name).to_owned()));

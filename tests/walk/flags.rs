@@ -49,7 +49,7 @@ fn plain(_: &mut Rng, _: &Context<'_>) -> Value {
 pub const COMPARED: [&str; 9] =
     ["--output", "--size", "--dtype", "--seed", "--ranks", "--accumulate", "--json", "--help", "--version"];
 
-pub const FLAGS: [Flag; 34] = [
+pub const FLAGS: [Flag; 36] = [
     flag("--workers", 2, |rng, _| {
         some(rng, &["1", "2", "3"], &[("0", Refused), ("many", Refused), ("5000", Open), (BEYOND, Refused)])
     }),
@@ -71,6 +71,7 @@ pub const FLAGS: [Flag; 34] = [
     flag("--repeat", 8, |rng, _| some(rng, &["1", "2", "3"], &[("0", Refused), ("-1", Refused), (BEYOND, Refused)])),
     flag("--warmup", 8, |rng, _| some(rng, &["0", "1", "2"], &[("-1", Refused), (BEYOND, Refused)])),
     flag("--check", 3, plain),
+    flag("--exponent", 25, |_, _| (None, Open)),
     flag("--explain", 10, plain),
     flag("--simulate", 10, plain),
     flag("--trace", 14, |_, _| (Some("t.json".to_owned()), Open)),
@@ -85,6 +86,7 @@ pub const FLAGS: [Flag; 34] = [
     flag("--path-time", 20, |rng, _| some(rng, &["0.01", "0.1"], &[("soon", Refused)])),
     flag("--runs", 20, |rng, _| some(rng, &["1", "100"], &[("x", Refused)])),
     flag("--path-cache", 25, |_, _| (Some("cache".to_owned()), Open)),
+    flag("--path-out", 14, |_, _| (Some("p.json".to_owned()), Open)),
     flag("--checkpoint", 25, |_, _| (Some("sums.checkpoint".to_owned()), Open)),
     flag("--checkpoint-every", 60, |rng, _| (Some(["1", "x"][rng.below(2)].to_owned()), Open)),
     flag("--objective", 20, |rng, _| some(rng, &["time", "bytes"], &[("fame", Refused)])),

@@ -145,6 +145,11 @@ fn numbers(command: &Command, output: &Output, folder: &Path, report: Option<&Va
     if !comparable {
         return Ok(());
     }
+    // The file has the elements of `--exponent` without their scale.
+    let norm = |values: &[Complex<f64>]| values.iter().map(|value| value.norm_sqr()).sum::<f64>().sqrt();
+    let scale = (norm(&expected.values) / norm(&values)).log2().round();
+    let scale = if command.exponent && scale.is_finite() { scale.exp2() } else { 1.0 };
+    let values: Vec<Complex<f64>> = values.iter().map(|value| value * scale).collect();
     let tiny = if single(dtype) { f64::from(f32::MIN_POSITIVE) } else { f64::MIN_POSITIVE };
     for (at, ((got, want), size)) in values.iter().zip(&expected.values).zip(&expected.sizes).enumerate() {
         let finite = |value: &Complex<f64>| value.re.is_finite() && value.im.is_finite();

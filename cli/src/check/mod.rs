@@ -38,7 +38,7 @@ use super::gather::gather;
 use super::start::agree;
 use compare::{Comparison, Pass};
 use limits::{Limits, OperandLimits};
-pub use overflow::Overflow;
+pub use overflow::{Overflow, remedy};
 use verdict::Tally;
 
 /// Compares a result with its reference, part by part.

@@ -40,18 +40,21 @@ impl Overflow {
                  absolute products before [{place}] may be {largest}"
             )
         };
-        let advice = advice(config, dtype);
+        let advice = remedy(config);
         Some(Overflow { message: format!("{what}, the largest number is {:.1e}; {advice}", limits.largest), is_right })
     }
 }
 
-fn advice(config: &RunConfig, dtype: Dtype) -> String {
-    let wider = match dtype {
+/// What to do about a result outside the range of its type.
+pub fn remedy(config: &RunConfig) -> String {
+    let scaled = if config.exponent { "" } else { "use --exponent, which keeps a scale apart" };
+    let wider = match config.plan.dtype {
         Dtype::Float32 => "float64",
         Dtype::Complex64 => "complex128",
-        Dtype::Float64 | Dtype::Complex128 => return "scale the operands down".to_owned(),
+        Dtype::Float64 | Dtype::Complex128 if config.exponent => return "scale the operands differently".to_owned(),
+        Dtype::Float64 | Dtype::Complex128 => return scaled.to_owned(),
     };
-    match config.operands.first() {
+    let wider = match config.operands.first() {
         None => format!("use --dtype {wider}"),
         Some(path) => {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -60,5 +63,6 @@ fn advice(config: &RunConfig, dtype: Dtype) -> String {
                  np.save(\"{name}-{wider}.npy\", np.load(\"{name}.npy\").astype(np.{wider}))"
             )
         }
-    }
+    };
+    if config.exponent { wider } else { format!("{scaled}, or {wider}") }
 }

@@ -28,6 +28,23 @@ fn no_scale_is_too_large_or_small() {
 }
 
 #[test]
+fn norms_exceed_double_precision() {
+    for (norm, exponent, want) in [
+        (13.0, 0, "1.300000e1"),
+        (0.75, 1000, "8.036565e300"),
+        (0.75, 5000, "1.059350e1505"),
+        (0.75, -5000, "5.309859e-1506"),
+        (0.0, 5000, "0.000000e0"),
+        (f64::INFINITY, 0, "inf"),
+    ] {
+        assert_eq!(text(norm, exponent), want);
+    }
+    assert_eq!(log10(0.0, 3), None);
+    assert_eq!((scaled(0.5, 3), scaled(0.5, 1024), scaled(0.5, -1073)), (4.0, f64::powi(2.0, 1023), 5e-324));
+    assert_eq!((scaled(0.5, 9000), scaled(0.5, -9000)), (f64::INFINITY, 0.0));
+}
+
+#[test]
 fn scales_are_mixed() {
     assert!((norm(&[3e200, 1.0, 4e200, 1e-200], 2) / 5e200 - 1.0).abs() < 1e-15);
     assert!((norm(&[3.0, 1e-200, 4.0], 3) - 5.0).abs() < 1e-15);

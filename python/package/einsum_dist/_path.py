@@ -1,5 +1,9 @@
 """Contraction orders: translates what NumPy, opt_einsum and users write into the names and lists of the planner."""
 
+import json
+import operator
+from collections.abc import Mapping
+
 # The names of the planner, and those of NumPy and opt_einsum that mean a search of our own choice.
 _NAMES = {
     "auto": "auto",
@@ -45,3 +49,34 @@ def planner_path(optimize, operands=None):
     if not steps or any(len(step) != 2 for step in steps):
         return "auto"
     return ",".join(f"({first},{second})" for first, second in steps)
+
+
+def plan_path(path, subscripts=""):
+    """Returns the text of a path for :func:`plan`, with the slices that belong to it; None for an unknown name.
+
+    Besides what `planner_path` reads, `path` may be a tree of cotengra, what `contract_path` of opt_einsum returns, a dict, or
+    text with positions or JSON. Steps may contract any number of operands.
+    """
+    if isinstance(path, str) and path.lstrip()[:1] in tuple("([{"):
+        return path
+    if hasattr(path, "get_ssa_path"):
+        # cotengra may have renamed the indices.
+        terms = subscripts.split("->")[0].replace(" ", "").split(",")
+        names = {old: new for inds, term in zip(path.inputs, terms) for old, new in zip(inds, term)}
+        fits = len(terms) == len(path.inputs) and all(len(term) == len(inds) for inds, term in zip(path.inputs, terms))
+        sliced = [names.get(name, name) if fits else name for name in path.sliced_inds]
+        path = {"ssa_path": path.get_ssa_path(), "sliced_inds": sliced}
+    if isinstance(path, tuple) and len(path) == 2 and hasattr(path[1], "path"):
+        path = path[1]
+    path = getattr(path, "path", path)
+    if hasattr(path, "tolist"):
+        path = path.tolist()
+    if isinstance(path, (list, tuple)) and not (path and isinstance(path[0], str) and path[0] != "einsum_path"):
+        path = {"path": [step for step in path if step != "einsum_path"]}
+    if not isinstance(path, Mapping):
+        return planner_path(path)
+    path = dict(path)
+    for form in {"path", "ssa_path"} & path.keys():
+        path[form] = [[operator.index(position) for position in step] for step in path[form]]
+    path["sliced_inds"] = [str(name) for name in path.get("sliced_inds", ())]
+    return json.dumps(path)

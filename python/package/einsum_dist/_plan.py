@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -12,14 +12,16 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from . import _einsum_dist
 from ._normalize import conjugated
-from ._path import planner_path
+from ._path import plan_path
 
 
 def plan(
     subscripts: str,
     *operands: ArrayLike,
     dtype: DTypeLike | None = None,
-    path: bool | str | Sequence[Any] | None = "auto",
+    path: Any = "auto",
+    sliced: Iterable[str] | Mapping[str, SupportsIndex] | None = None,
+    path_cache: str | os.PathLike[str] | None = None,
     path_seconds: float | np.floating[Any] | np.integer[Any] | None = None,
     runs: SupportsIndex = 1,
     memory_limit: SupportsIndex | None = None,
@@ -44,9 +46,15 @@ def plan(
     dtype : dtype, optional
         Element type: float32, float64, complex64 or complex128. The default is the common type of the arrays, or float64
         if there are only shapes, integers or bool.
-    path : str or list of pairs, optional
-        The order of contractions: ``"auto"``, ``"greedy"``, ``"optimal"``, ``"anneal"``, ``"left-to-right"``, or pairs
-        of positions as in opt_einsum and NumPy.
+    path : str, list of pairs or object, optional
+        The order of contractions: ``"auto"``, ``"greedy"``, ``"optimal"``, ``"anneal"``, ``"left-to-right"``, positions as in
+        opt_einsum and NumPy, a `PathInfo` of opt_einsum, a `ContractionTree` of cotengra with its slices, or a dict or JSON
+        text with ``path`` or ``ssa_path``, and ``sliced_inds``.
+    sliced : iterable of str or dict, optional
+        The dimensions to slice, if the path does not say: names, or a dict from a name to its extent in one slice.
+    path_cache : str or path, optional
+        Directory that keeps the orders of searches. An order is used for the same expression and shapes if its search was
+        at least as long.
     path_seconds : float, optional
         Time budget, in seconds, of the search for the order of contractions.
     runs : int, optional
@@ -109,12 +117,17 @@ def plan(
     for index in constant:
         if not 0 <= index < len(operands):
             raise IndexError(f"operand {index} of {len(operands)} is declared constant")
-    order = planner_path(path, len(operands))
+    order = plan_path(path, subscripts)
     if order is None:
         raise ValueError(f"unknown order of contractions: {path!r}")
+    if sliced is not None:
+        sliced = sliced.items() if isinstance(sliced, Mapping) else [(name, 1) for name in sliced]
+        sliced = [(str(name), operator.index(piece)) for name, piece in sliced]
     options = {
         "dtype": np.dtype(dtype).name,
         "path": order,
+        "sliced": sliced,
+        "path_cache": path_cache if path_cache is None else os.fspath(path_cache),
         "path_seconds": path_seconds,
         "runs": runs,
         "memory_limit": memory_limit,

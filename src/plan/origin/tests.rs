@@ -28,17 +28,4 @@ fn an_origin_gives_the_tree_only_for_the_same_request() {
     assert!(found(text, 5, &Machine::new(3, 1), &options).is_none());
     assert!(found(text, 5, &here, &options.clone().dtype(crate::dtype::Dtype::Float64)).is_none());
     assert!(found(text, 5, &here, &options.clone().path(PathChoice::Greedy)).is_none());
-    for orders in [vec![], vec![origin.orders[1].clone()], vec![vec![vec![0, 1]]; 2], vec![vec![vec![9]]; 2]] {
-        let changed = PlanOrigin { orders, ..origin.clone() };
-        assert!(changed.found((text, &own), &here, &options).is_none());
-    }
-    assert!(PlanOrigin { sliced: vec![Label(7)], ..origin }.found((text, &own), &here, &options).is_none());
-}
-
-#[test]
-fn an_order_uses_every_tensor_once() {
-    assert!(is_order(&vec![], 1) && is_order(&vec![vec![0]], 1) && is_order(&vec![vec![1, 0], vec![3, 2]], 3));
-    for wrong in [vec![], vec![vec![0, 1]], vec![vec![0, 0], vec![1, 2]], vec![vec![0, 3], vec![1, 2]], vec![vec![]]] {
-        assert!(!is_order(&wrong, 3), "{wrong:?}");
-    }
 }

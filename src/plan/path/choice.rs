@@ -23,8 +23,8 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum PathChoice {
-    /// The best order found within a fifth of the predicted time of all runs, within a minute, and while there is
-    /// progress. Candidates are the order as written, greedy orders, and those of exhaustive search and annealing.
+    /// The best order found while searching is expected to save more time over all runs than it takes, and within a
+    /// minute. Candidates are the order as written, greedy orders, and those of exhaustive search and annealing.
     #[default]
     Auto,
     /// The best of several orders that contract the pair with the smallest result first. They differ in the weight of
@@ -46,6 +46,9 @@ pub enum PathChoice {
     /// The steps as positions in the list of tensors. A step removes its tensors from the list and appends their
     /// result, as in opt_einsum.
     Explicit(Vec<Vec<usize>>),
+    /// The steps as numbers of tensors, as in cotengra's SSA paths: the operands have the numbers from 0, followed by the
+    /// results in the order of the steps.
+    Numbered(Vec<Vec<usize>>),
 }
 
 impl FromStr for PathChoice {
@@ -66,28 +69,14 @@ impl FromStr for PathChoice {
     }
 }
 
-/// Parses `(0,1),(0,1)` or `[(0, 1), (0, 1)]`.
+/// Parses `(0,1),(0,1)`, `[(0, 1), (0,)]` or JSON.
 fn explicit(text: &str) -> Result<Vec<Vec<usize>>, String> {
-    let malformed = || format!("path `{text}` is not written as positions: \"(0,1),(0,1)\"");
-    let inner = match text.strip_prefix('[') {
-        Some(rest) => rest.strip_suffix(']').ok_or_else(malformed)?,
-        None => text,
-    };
-    let mut steps = Vec::new();
-    let mut rest = inner.trim();
-    while !rest.is_empty() {
-        let (step, after) = rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).ok_or_else(malformed)?;
-        // Python writes a tuple of one position with a trailing comma.
-        let positions = step.trim().trim_end_matches(',').split(',').map(|number| number.trim().parse());
-        steps.push(positions.collect::<Result<Vec<usize>, _>>().map_err(|_| malformed())?);
-        rest = after.trim_start();
-        match rest.strip_prefix(',') {
-            Some(after) if !after.trim().is_empty() => rest = after.trim_start(),
-            Some(_) | None if rest.is_empty() || rest == "," => break,
-            _ => return Err(malformed()),
-        }
-    }
-    if steps.is_empty() { Err(malformed()) } else { Ok(steps) }
+    // Python writes a tuple of one element with a trailing comma.
+    let list = text.trim_end_matches(',').replace(",)", "]").replace('(', "[").replace(')', "]");
+    let list = if text.starts_with('[') { list } else { format!("[{list}]") };
+    let steps: Option<Vec<Vec<usize>>> = serde_json::from_str(&list).ok();
+    let steps = steps.filter(|steps| !steps.is_empty() && steps.iter().all(|step| !step.is_empty()));
+    steps.ok_or_else(|| format!("path `{text}` is not written as positions: \"(0,1),(0,1)\""))
 }
 
 #[cfg(test)]

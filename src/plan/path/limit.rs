@@ -1,7 +1,9 @@
 //! Defines the limits that can end a path search early, with their messages for users.
 
+use serde::{Deserialize, Serialize};
+
 /// A limit that ended a path search.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 pub enum SearchLimit {
     /// `optimal` reached its time budget.
     #[error(

@@ -3,6 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `choice` | the user's choice, as text and as a value |
+//! | `form` | orders and slices that the user gives, in the forms of other libraries |
 //! | `search` | the searches of the crate `einsum_path` for greedy, optimal and annealed orders |
 //! | `limit` | the limits that can end a search early |
 //! | `record` | what a search did, for reports |
@@ -15,6 +16,7 @@
 
 mod choice;
 mod cost;
+mod form;
 mod limit;
 mod positions;
 mod record;
@@ -23,23 +25,29 @@ mod search;
 pub use choice::PathChoice;
 pub use cost::log2_size;
 pub use einsum_path::log2_sum;
+pub use form::{GivenPath, given, numbers};
 pub use limit::SearchLimit;
 pub use positions::path;
-pub use record::{PathMethod, SearchRecord};
+pub use record::{PathMethod, SearchProgress, SearchRecord};
 
 use search::{Annealed, PathSearch};
 
-use super::error::PlanError;
 use crate::dims::Label;
 use crate::tree::{Network, Order, left_to_right};
-use einsum_path::{Proof, Request, Solution};
+use einsum_path::{Progress, Proof};
 
 /// Maximum number of tensors for which `auto` searches. Larger networks are contracted as written, because a search
 /// takes seconds.
 const MAX_SEARCHED_TENSORS: usize = 20_000;
 
-/// Maximum time of a search by `auto`, as a fraction of the predicted time of all runs in the best order so far.
-const MAX_SEARCH_SHARE: f64 = 0.2;
+/// Minimum and maximum time of a search by `auto`, as a fraction of the predicted time of all runs in the best order so
+/// far, and before anything is known about the progress of the search.
+const LEAST_SEARCH_SHARE: f64 = 0.05;
+const MAX_SEARCH_SHARE: f64 = 0.5;
+const FIRST_SEARCH_SHARE: f64 = 0.2;
+
+/// The next doubling of the search time is expected to save this fraction of what the last one saved.
+const NEXT_SAVING: f64 = 0.5;
 
 /// Networks run at about this fraction of the rate of large matrix products.
 const NETWORK_RATE: f64 = 0.5;
@@ -64,23 +72,25 @@ const MAX_ANNEAL_SECONDS: f64 = 1.0;
 const OPTIMAL_SHARE: f64 = 0.1;
 const MAX_OPTIMAL_SECONDS: f64 = 0.05;
 
+/// Above this number of tensors, the search for the optimal order rarely ends in time, so that it gets less.
+const OFTEN_OPTIMAL_TENSORS: f64 = 40.0;
+
 /// Maximum number of steps of the optimal search if the budget allows examining all orders.
 const OPTIMAL_STEPS: u64 = 100_000_000;
-
-/// Shares of the budget for successive searches for slices with ever lower limits.
-const SLICING_SHARES: [f64; 4] = [0.6, 0.2, 0.1, 0.1];
 
 /// An operand is live beside the result, so a result has at most about half of the elements; the fraction allows for
 /// powers of two.
 const LEAST_LIVE_BITS: f64 = 0.95;
-const LEAST_EXCESS_BITS: f64 = 0.25;
 
-/// A budget in nominal seconds, given the best solution so far.
-type Seconds<'a> = dyn Fn(Option<&Solution>) -> f64 + 'a;
+/// A budget in nominal seconds, given the progress of the search.
+type Seconds<'a> = dyn Fn(&[Progress]) -> f64 + 'a;
+
+/// Called now and then during a search.
+pub type Watch<'a> = dyn Fn(SearchProgress) + 'a;
 
 /// What a search may spend.
-#[derive(Debug, Clone, Copy)]
-pub struct Budget {
+#[derive(Clone, Copy)]
+pub struct Budget<'a> {
     /// The seconds that the user allows; `None` for the default of the search.
     pub asked: Option<f64>,
     /// Nominal seconds of search in one second.
@@ -95,22 +105,38 @@ pub struct Budget {
     pub threads: usize,
     /// log2 of the number of elements of intermediates that fit into the memory limit; infinite without a limit.
     pub elements: f64,
+    /// Is told how the search proceeds.
+    pub watch: &'a Watch<'a>,
 }
 
-impl Budget {
+impl Budget<'_> {
     /// The nominal seconds that the user allows.
     fn seconds(&self) -> Option<f64> {
         self.asked.map(|seconds| seconds * self.speed)
     }
 
-    /// The budget of `auto`, given log2 of the multiply-adds and of the elements read and written in the best order so
-    /// far.
-    fn of_auto(&self, tensors: usize, products: f64, elements: f64) -> f64 {
+    /// Predicts the seconds of all runs, given log2 of the multiply-adds and of the elements read and written.
+    fn of_runs(&self, products: f64, elements: f64) -> f64 {
         let one = (products - (NETWORK_RATE * self.rate).log2()).exp2() + ELEMENT_SECONDS * elements.exp2();
         // Few contractions of a network use many ranks well.
-        let run = one / self.ranks.sqrt();
+        self.runs * one / self.ranks.sqrt()
+    }
+
+    /// The budget of `auto`: `share` of the seconds of all runs in the best order so far.
+    fn of_auto(&self, tensors: usize, share: f64, runs: f64) -> f64 {
         let least = LEAST_SEARCH_SECONDS * tensors as f64;
-        self.seconds().unwrap_or((MAX_SEARCH_SHARE * self.runs * run).clamp(least, MAX_SEARCH_SECONDS.max(least)))
+        self.seconds().unwrap_or((share * runs).clamp(least, MAX_SEARCH_SECONDS.max(least)))
+    }
+
+    /// The budget of `auto` after some rounds of a search, which stops when another doubling of its time is expected to
+    /// cost more than it saves. `known` is the seconds of all runs in the best order before the search.
+    fn after(&self, tensors: usize, known: f64, rounds: &[Progress]) -> f64 {
+        let runs = |round: &Progress| self.of_runs(round.products, round.elements).min(known);
+        let Some(last) = rounds.last() else { return self.of_auto(tensors, FIRST_SEARCH_SHARE, known) };
+        let half = rounds.iter().rev().find(|round| round.seconds <= last.seconds / 2.0).map_or(known, runs);
+        let saved = 1.0 - runs(last) / half;
+        let share = (NEXT_SAVING * saved).clamp(LEAST_SEARCH_SHARE, MAX_SEARCH_SHARE);
+        self.of_auto(tensors, share, runs(last))
     }
 }
 
@@ -125,35 +151,28 @@ pub struct Searched {
 }
 
 impl Searched {
-    fn new(method: PathMethod, order: Order, limit: Option<SearchLimit>) -> Searched {
+    pub fn new(method: PathMethod, order: Order, limit: Option<SearchLimit>) -> Searched {
         Searched { order, sliced: Vec::new(), limit, record: SearchRecord { method, seconds: 0.0, found_at: 0.0 } }
     }
 }
 
-/// Finds the contraction order of one einsum.
-///
-/// # Errors
-/// If an explicit path is not valid for this einsum.
-pub fn order(network: &Network, choice: &PathChoice, budget: Budget) -> Result<Searched, PlanError> {
+/// Finds the contraction order of one einsum. An explicit choice, which is for a whole expression, is not followed.
+pub fn order(network: &Network, choice: &PathChoice, budget: Budget) -> Searched {
     let tensors = network.tensors.len();
-    if let PathChoice::Explicit(path) = choice {
-        let order = positions::numbered(path, tensors).map_err(PlanError::Path)?;
-        return Ok(Searched::new(PathMethod::Explicit, order, None));
-    }
     if tensors < 3 || *choice == PathChoice::LeftToRight {
-        return Ok(Searched::new(PathMethod::LeftToRight, left_to_right(tensors), None));
+        return Searched::new(PathMethod::LeftToRight, left_to_right(tensors), None);
     }
     let search = PathSearch::new(network);
-    Ok(match choice {
+    match choice {
         PathChoice::Greedy => greedy(&search, tensors, budget),
         PathChoice::Optimal => optimal(network, &search, budget),
         PathChoice::Anneal => {
             let default = (ANNEAL_SECONDS * tensors as f64).min(MAX_ANNEAL_SECONDS);
             let seconds = budget.seconds().unwrap_or(default);
-            anneal(network, &search, Budget { asked: Some(seconds / budget.speed), ..budget }, &|_| seconds)
+            anneal(&search, budget, &|_| seconds)
         }
-        PathChoice::LeftToRight | PathChoice::Explicit(_) | PathChoice::Auto => auto(network, &search, budget),
-    })
+        _ => auto(network, &search, budget),
+    }
 }
 
 fn greedy(search: &PathSearch, tensors: usize, budget: Budget) -> Searched {
@@ -177,48 +196,27 @@ fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
         Proof::Steps => SearchLimit::Seconds { seconds: budget.asked.unwrap_or(OPTIMAL_SECONDS), tensors },
         Proof::Sets => SearchLimit::Sets { tensors },
     };
-    let annealed = anneal(network, search, Budget { elements: f64::INFINITY, ..budget }, &|_| seconds);
+    let annealed = anneal(search, Budget { elements: f64::INFINITY, ..budget }, &|_| seconds);
     let order = search.cheapest([greedy, annealed.order]);
     Searched { order, limit: Some(limit), ..annealed }
 }
 
 /// Anneals orders, with slices if the intermediates do not fit into the memory limit otherwise. `seconds` is the
 /// budget, given the best order so far.
-fn anneal(network: &Network, search: &PathSearch, budget: Budget, seconds: &Seconds) -> Searched {
-    let patience = if budget.asked.is_some() { f64::INFINITY } else { search::PATIENCE };
-    let mut request = Request { threads: budget.threads, budget: seconds, patience, known: Vec::new() };
-    if budget.elements.is_infinite() {
-        return search.anneal(f64::INFINITY, request).into();
-    }
-    let mut limit = (budget.elements - LEAST_LIVE_BITS).max(0.0);
-    let mut spent = SearchRecord { method: PathMethod::Anneal, seconds: 0.0, found_at: 0.0 };
-    let mut found = None;
-    for share in SLICING_SHARES {
-        let seconds = |best: Option<&Solution>| share * seconds(best);
-        let annealed = search.anneal(limit, Request { budget: &seconds, ..request });
-        let known = annealed.found.solutions.clone();
-        request = Request { threads: budget.threads, budget: &|_| 0.0, patience, known };
-        let next = Searched::from(annealed);
-        spent = SearchRecord {
-            found_at: spent.seconds + next.record.found_at,
-            seconds: spent.seconds + next.record.seconds,
-            ..spent
-        };
-        let excess = cost::log2_peak(network, &next.order, &next.sliced) - budget.elements;
-        found = Some(Searched { record: spent, ..next });
-        if excess <= 0.0 {
-            break;
+fn anneal(search: &PathSearch, budget: Budget, seconds: &Seconds) -> Searched {
+    let Budget { threads, elements, .. } = budget;
+    let limit = (elements - LEAST_LIVE_BITS).max(0.0);
+    let seconds = |rounds: &[Progress]| {
+        let nominal = seconds(rounds);
+        if let Some(&Progress { products, largest, .. }) = rounds.last() {
+            let seconds = nominal / budget.speed;
+            (budget.watch)(SearchProgress { seconds, log2_products: products, log2_largest: largest });
         }
-        limit = (limit - excess.max(LEAST_EXCESS_BITS)).max(0.0);
-    }
-    found.unwrap_or_else(|| Searched::new(PathMethod::LeftToRight, left_to_right(network.tensors.len()), None))
-}
-
-impl From<Annealed> for Searched {
-    fn from(Annealed { order, sliced, found }: Annealed) -> Searched {
-        let record = SearchRecord { method: PathMethod::Anneal, seconds: found.seconds, found_at: found.found_at };
-        Searched { order, sliced, limit: None, record }
-    }
+        nominal
+    };
+    let Annealed { order, sliced, found } = search.anneal(limit, elements, &seconds, threads);
+    let record = SearchRecord { method: PathMethod::Anneal, seconds: found.seconds, found_at: found.found_at };
+    Searched { order, sliced, limit: None, record }
 }
 
 /// Returns the cheapest order found within the budget.
@@ -235,28 +233,24 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
         if products < best.0 {
             best = (products, found);
         }
-        budget.of_auto(tensors, best.0, cost::log2_elements(network, &best.1.order))
+        budget.of_runs(best.0, cost::log2_elements(network, &best.1.order))
     };
     let greedy = search.greedy(0..1);
-    let seconds = consider(Searched::new(PathMethod::Greedy, greedy.clone(), None));
+    let runs = consider(Searched::new(PathMethod::Greedy, greedy.clone(), None));
+    let seconds = budget.of_auto(tensors, FIRST_SEARCH_SHARE, runs);
     let few = search::exhaustive_seconds(tensors) <= seconds.max(search::UNNOTICED_SECONDS);
-    let share = (OPTIMAL_SHARE * seconds).min(MAX_OPTIMAL_SECONDS);
+    let chance = (OFTEN_OPTIMAL_TENSORS / tensors as f64).min(1.0).powi(2);
+    let share = chance * (OPTIMAL_SHARE * seconds).min(MAX_OPTIMAL_SECONDS);
     let steps = if few { OPTIMAL_STEPS } else { search::steps_within(share) };
     let (found, proof) = search.optimal(&greedy, steps);
-    if let Some(order) = found {
-        consider(Searched::new(PathMethod::Optimal, order, None));
-    }
+    let runs = found.map_or(runs, |order| consider(Searched::new(PathMethod::Optimal, order, None)));
     let fit = cost::log2_peak(network, &best.1.order, &[]) <= budget.elements;
     if fit && matches!(proof, Proof::Optimal | Proof::OptimalConnected) {
         return best.1;
     }
-    let known = best.0;
-    let elements = cost::log2_elements(network, &best.1.order);
-    let left = |found: Option<&Solution>| match found.filter(|found| found.products < known) {
-        Some(found) => budget.of_auto(tensors, found.products, found.elements),
-        None => budget.of_auto(tensors, known, elements),
-    };
-    let annealed = anneal(network, search, budget, &left);
+    // An order that does not fit says little about the time of one with slices.
+    let known = if fit { runs } else { f64::INFINITY };
+    let annealed = anneal(search, budget, &|rounds| budget.after(tensors, known, rounds));
     // An upper bound, because contractions without the sliced labels are repeated, and others are not.
     let sliced = price(&annealed.order) + log2_size(&annealed.sliced, network.extents);
     if !fit || sliced < best.0 {

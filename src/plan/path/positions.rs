@@ -62,11 +62,11 @@ impl Live {
     }
 }
 
-/// Converts a path of positions to an order of tensor numbers.
+/// Converts a path to an order of tensor numbers. Its steps are positions, or numbers already if `numbers`.
 ///
 /// # Errors
 /// If the path is not valid, with the reason.
-pub fn numbered(path: &[Vec<usize>], tensors: usize) -> Result<Order, String> {
+pub fn numbered(path: &[Vec<usize>], tensors: usize, numbers: bool) -> Result<Order, String> {
     let mut live = Live::new(tensors, tensors + path.len());
     let mut order = Order::with_capacity(path.len());
     for (at, positions) in path.iter().enumerate() {
@@ -77,8 +77,19 @@ pub fn numbered(path: &[Vec<usize>], tensors: usize) -> Result<Order, String> {
         if live.count == 1 && tensors > 1 {
             return Err(format!("{} comes when a single tensor is left", written()));
         }
-        let mut numbers = Vec::with_capacity(positions.len());
+        if positions.is_empty() {
+            return Err(format!("{} contracts nothing; leave it out", written()));
+        }
+        let mut group = Vec::with_capacity(positions.len());
         for (i, &position) in positions.iter().enumerate() {
+            if numbers {
+                let is_live = position < tensors + at && live.position(position + 1) > live.position(position);
+                if !is_live || positions[..i].contains(&position) {
+                    return Err(format!("{} has tensor {position}, which is missing or used already", written()));
+                }
+                group.push(position);
+                continue;
+            }
             if position >= live.count {
                 let most = live.count - 1;
                 return Err(format!("{} has position {position}, but positions go from 0 to {most} there", written()));
@@ -86,11 +97,11 @@ pub fn numbered(path: &[Vec<usize>], tensors: usize) -> Result<Order, String> {
             if positions[..i].contains(&position) {
                 return Err(format!("{} has position {position} twice", written()));
             }
-            numbers.push(live.number(position));
+            group.push(live.number(position));
         }
-        numbers.iter().for_each(|&number| live.remove(number));
+        group.iter().for_each(|&number| live.remove(number));
         live.insert(tensors + at);
-        order.push(numbers);
+        order.push(group);
     }
     match live.count {
         1 => Ok(order),
@@ -98,7 +109,8 @@ pub fn numbered(path: &[Vec<usize>], tensors: usize) -> Result<Order, String> {
     }
 }
 
-/// Returns the contractions of a tree as positions. The result of a unary step keeps the number of its input.
+/// Returns the contractions of a tree as positions, the left operand first. The result of a unary step keeps the number
+/// of its input.
 pub fn path(tree: &Tree) -> Vec<[usize; 2]> {
     let contractions = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
     let mut live = Live::new(tree.operands, tree.operands + contractions);
@@ -111,8 +123,7 @@ pub fn path(tree: &Tree) -> Vec<[usize; 2]> {
             Step::Unary { input, .. } => number(input),
             Step::Contract { left, right, .. } => {
                 let pair = [number(left), number(right)];
-                let mut positions = pair.map(|number| live.position(number));
-                positions.sort_unstable();
+                let positions = pair.map(|number| live.position(number));
                 pair.into_iter().for_each(|number| live.remove(number));
                 live.insert(tree.operands + path.len());
                 path.push(positions);

@@ -1,9 +1,9 @@
 //! Records what a path search did, for reports.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The method that found a contraction order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathMethod {
     /// The order as written.
@@ -21,7 +21,7 @@ pub enum PathMethod {
 }
 
 /// What a path search did. Nominal seconds are search steps divided by the steps per second of a core of about 3 GHz.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SearchRecord {
     /// The method that found the order.
     pub method: PathMethod,
@@ -29,4 +29,15 @@ pub struct SearchRecord {
     pub seconds: f64,
     /// Nominal seconds after which the order was found.
     pub found_at: f64,
+}
+
+/// The state of a search that is going on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SearchProgress {
+    /// The budget in seconds, given the best order so far.
+    pub seconds: f64,
+    /// log2 of the multiply-adds in the best order so far, over all slices.
+    pub log2_products: f64,
+    /// log2 of the elements of its largest intermediate in one slice.
+    pub log2_largest: f64,
 }

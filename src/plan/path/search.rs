@@ -6,9 +6,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use einsum_path::{Found, GreedyParameters, Labelled, Prepared, Price, Proof, Request, Settings};
+use super::Seconds;
+use einsum_path::{Found, GreedyParameters, Labelled, Prepared, Price, Proof, Request, Settings, Solution};
 
-use super::cost::{distinct, log2_products};
+use super::cost::{distinct, log2_peak, log2_products};
 use super::positions::depth_first;
 use crate::dims::Label;
 use crate::tree::{Network, Order};
@@ -32,9 +33,6 @@ const GREEDY_SECONDS: f64 = 4e-6;
 /// those with smaller tensors; one of five networks ran twice as fast. With a cost of 1, orders have up to 8 % more
 /// multiply-adds.
 const ELEMENT_PRICE: f64 = 0.05;
-
-/// How long `auto` searches without progress, as a multiple of the time until its last progress.
-pub const PATIENCE: f64 = 3.0;
 
 /// The tie-breaking seeds that a greedy search tries if the user selects greedy search.
 pub fn patient_ties(tensors: usize) -> Range<u64> {
@@ -119,18 +117,28 @@ impl<'a> PathSearch<'a> {
         priced.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, order)| order).unwrap_or_default()
     }
 
-    /// Anneals orders from many starts. `limit` is log2 of the maximum number of elements of a result in one slice;
-    /// infinite if nothing is sliced.
-    pub fn anneal(&self, limit: f64, request: Request) -> Annealed {
+    /// Anneals orders from many starts. `elements` is log2 of the elements of intermediates that fit, and `limit` is that
+    /// of a result in one slice; both are infinite if nothing is sliced.
+    pub fn anneal(&self, limit: f64, elements: f64, budget: &Seconds, threads: usize) -> Annealed {
         let tensors = self.network.tensors.iter().map(|labels| labels.iter().map(|label| label.0).collect()).collect();
         let output = self.network.output.iter().map(|label| label.0).collect();
         let extents = self.network.extents.to_vec();
         let prepared = Prepared::new(&einsum_path::Network { tensors, output, extents });
         let settings = Settings { price: Price { element: ELEMENT_PRICE, step: 0.0 }, limit };
-        let found = einsum_path::search(&prepared, settings, request);
-        let best = found.solutions.first();
-        let order = best.map(|best| depth_first(&best.steps, self.tensors.len())).unwrap_or_default();
-        let sliced = best.map(|best| best.sliced.iter().map(|&at| Label(prepared.originals[at])).collect());
-        Annealed { order, sliced: sliced.unwrap_or_default(), found }
+        let of = |solution: &Solution| {
+            let sliced = solution.sliced.iter().map(|&at| Label(prepared.originals[at])).collect::<Vec<Label>>();
+            (depth_first(&solution.steps, self.tensors.len()), sliced)
+        };
+        let excess = |solution: &Solution| {
+            if elements.is_infinite() {
+                return 0.0;
+            }
+            let (order, sliced) = of(solution);
+            log2_peak(self.network, &order, &sliced) - elements
+        };
+        let found =
+            einsum_path::search(&prepared, settings, Request { threads, budget, known: Vec::new(), excess: &excess });
+        let (order, sliced) = found.solutions.first().map(of).unwrap_or_default();
+        Annealed { order, sliced, found }
     }
 }

@@ -4,7 +4,10 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::command::{Folder, PRODUCT, RunOutput, TOO_LITTLE, executable, output_of, product, program};
+use crate::command::{
+    Folder, OUT_OF_CORE, PRODUCT, RunOutput, TOO_LITTLE, executable, large_operand, out_of_core, output_of, product,
+    program,
+};
 
 /// Runs the program with a limit on its address space, in units of 1024 bytes.
 fn limited(folder: &Folder, kilobytes: u64, arguments: &[&str]) -> RunOutput {
@@ -130,4 +133,35 @@ fn checks_of_networks_take_no_time() {
         assert_eq!(ended.json()["check"]["ok"], true, "{expression}");
         assert!(ended.took < Duration::from_secs(30), "{expression}: {:?}", ended.took);
     }
+}
+
+#[test]
+fn operands_that_do_not_fit_are_read_in_parts() {
+    let folder = Folder::new("out-of-core");
+    large_operand(&folder);
+    let run = |arguments: &[&str]| output_of(&mut program(&folder, arguments)).succeeded();
+    let bytes = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    run(&[&OUT_OF_CORE[..4], &["-o", "whole.npy"]].concat());
+    run(&[&OUT_OF_CORE[..4], &["--accumulate", "whole.npy", "-o", "twice.npy"]].concat());
+    for ranks in ["1", "2", "3"] {
+        let limited = [&OUT_OF_CORE[..], &["-n", ranks, "--check", "--json", "-o", "parts.npy"]].concat();
+        for (flags, wanted) in [
+            (&["--warmup=1", "--repeat=2"][..], "whole.npy"),
+            (&["--accumulate=whole.npy"], "twice.npy"),
+            (&["--checkpoint=state"], "whole.npy"),
+        ] {
+            out_of_core(&run(&[&limited[..], flags].concat()).json());
+            assert!(bytes("parts.npy") == bytes(wanted), "{ranks} ranks, {flags:?}");
+        }
+    }
+    let text = run(&[&OUT_OF_CORE[..], &["--explain"]].concat()).out;
+    assert!(text.contains("\noperand   0 read in ") && text.contains("\nverified: "), "{text}");
+    let text = run(&OUT_OF_CORE).out;
+    assert!(text.contains("\nreading     ") && text.contains(" of the last run, for parts of operand 0\n"), "{text}");
+    // Random operands are generated part by part.
+    let random = [OUT_OF_CORE[0], "-sa=512,b=1024,c=8", "-t1", "--json", "--check"];
+    let report = run(&[&random[..], &OUT_OF_CORE[4..]].concat()).json();
+    out_of_core(&report);
+    let norms = [&report, &run(&random).json()].map(|report| report["output"]["norm"].as_f64().unwrap());
+    assert!((norms[0] / norms[1] - 1.0).abs() < 1e-6, "{norms:?}");
 }

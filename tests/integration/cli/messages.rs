@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use einsum_dist::plan::PathChoice;
+use einsum_dist::plan::GivenPath;
 use einsum_dist::{Error, Machine, PlanOptions, Problem};
 
 /// Expressions with shapes that do not match them.
@@ -54,9 +54,20 @@ const PATHS: &[&str] = &[
     "0,1",
     "fastest",
     "",
+    "[[0,1],[0,x]]",
+    "[[0,1],[]]",
+    "{\"path\": [[0,1]}",
+    "{\"path\": [[0,1],[]]}",
+    "{\"ssa_path\": [[0,5],[3,2]]}",
+    "{\"ssa_path\": [[0,1],[0,2]]}",
+    "{\"ssa_path\": [[0,1]]}",
+    "{\"sliced_inds\": []}",
+    "{\"path\": [[0,1],[0,1]], \"sliced_inds\": [\"x\"]}",
+    "{\"path\": [[0,1],[0,1]], \"slice_sizes\": {\"b\": 2}}",
+    "{\"path\": [[0,1],[0,1]], \"sliced_inds\": [\"b\"], \"slice_sizes\": {\"b\": 2}}",
 ];
 
-/// An expression whose brackets determine the order completely, so a path has no effect.
+/// An expression whose brackets determine the order completely, so other paths are invalid.
 const BRACKETED: &str = "[ab,bc->ac],cd->ad";
 
 fn words(error: &Error) -> String {
@@ -66,10 +77,11 @@ fn words(error: &Error) -> String {
     }
 }
 
-fn planned(expression: &str, path: PathChoice) -> Result<(), Error> {
+fn planned(expression: &str, given: GivenPath) -> Result<(), Error> {
     let shapes = [vec![2, 3], vec![3, 4], vec![4, 5]];
     let shaped = Problem::parse(expression)?.shapes(&shapes)?;
-    shaped.plan(&Machine::default(), &PlanOptions::default().path(path)).map(drop)
+    let options = PlanOptions::default().path(given.order).sliced(given.sliced);
+    shaped.plan(&Machine::default(), &options).map(drop)
 }
 
 #[test]
@@ -81,14 +93,14 @@ fn bad_operands_and_paths() {
         writeln!(out, "==== {expression} of {shapes:?}\n{}", words(&error)).unwrap();
     }
     for path in PATHS {
-        let says = match path.parse::<PathChoice>() {
+        let says = match path.parse::<GivenPath>() {
             Ok(path) => words(&planned("ab,bc,cd->ad", path).unwrap_err()),
             Err(message) => message + "\n",
         };
         writeln!(out, "==== --path \"{path}\"\n{says}").unwrap();
     }
-    let both = planned(BRACKETED, PathChoice::Explicit(vec![vec![0, 1], vec![0, 1]])).unwrap_err();
-    write!(out, "==== {BRACKETED} --path \"(0,1),(0,1)\"\n{}", words(&both)).unwrap();
+    let both = planned(BRACKETED, "(1,2),(0,1)".parse().unwrap()).unwrap_err();
+    write!(out, "==== {BRACKETED} --path \"(1,2),(0,1)\"\n{}", words(&both)).unwrap();
     let actual: String = out.lines().map(|line| format!("{}\n", line.trim_end())).collect();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/integration/cli/messages.golden");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

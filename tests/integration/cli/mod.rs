@@ -7,6 +7,7 @@ mod memory_limits;
 mod messages;
 mod numbers;
 mod placement;
+mod range;
 mod scale;
 mod search;
 mod values;
@@ -299,8 +300,8 @@ fn a_result_that_does_not_fit_leaves_in_parts() {
     assert!(output.ends_with(&format!(", computed in {parts} parts")), "{output}");
     let files = ["left.npy", "onto.npy", "parts.npy", "right.npy", "twice.npy", "whole.npy"];
     assert_eq!(folder.files(), files);
-    let little = [&PRODUCT[..], &["-t1", "--memory-limit", "17919"]].concat();
-    let says = "rank 0 needs 17920 bytes, 1 more than the memory limit of 17919, for operands alone";
+    let little = [&PRODUCT[..], &["-t1", "--memory-limit", "11"]].concat();
+    let says = "rank 0 needs 12 bytes, 1 more than the memory limit of 11, sliced along `k`, `m`, `n` as it is, and";
     run(&folder, &little).refused(says);
 }
 

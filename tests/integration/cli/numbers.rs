@@ -91,7 +91,7 @@ fn bad_values(flag: &str, value_name: &str) -> Vec<OsString> {
             long.as_str(),
         ],
         ("--path", _) => vec!["", "-5", "(0,-1)", "(0,18446744073709551615)", "(0,1e400)", "(nan,1)", long.as_str()],
-        (_, "FILE.npy" | "FILE.json" | "FILE.svg" | "FILE.toml") => vec!["", "-5", long.as_str()],
+        (_, "FILE" | "FILE.npy" | "FILE.json" | "FILE.svg" | "FILE.toml") => vec!["", "-5", long.as_str()],
         (_, _) => vec!["", "-5", "nan", long.as_str()],
     };
     let text = other.iter().map(OsString::from);

@@ -11,7 +11,8 @@ mod values;
 use std::time::Duration;
 
 use crate::command::{
-    Folder, PRODUCT, REFUSED, RunOutput, TOO_LITTLE, executable, files, in_parts, launcher, output_of, product, program,
+    Folder, OUT_OF_CORE, PRODUCT, REFUSED, RunOutput, TOO_LITTLE, executable, files, in_parts, large_operand, launcher,
+    out_of_core, output_of, product, program,
 };
 use crate::timeline::arrows::arrows;
 
@@ -144,6 +145,19 @@ fn parts_of_a_result_go_to_one_file() {
         }
     }
     assert_eq!(folder.files(), ["left.npy", "parts.npy", "right.npy", "twice.npy", "whole.npy"]);
+}
+
+#[test]
+fn every_rank_reads_its_operands_in_parts() {
+    let folder = Folder::new("mpi-out-of-core");
+    large_operand(&folder);
+    output_of(&mut program(&folder, &[&OUT_OF_CORE[..4], &["-o", "whole.npy"]].concat())).succeeded();
+    for (ranks, flag) in [("2", "--repeat=2"), ("3", "--checkpoint=state")] {
+        let arguments = [&OUT_OF_CORE[..], &["--check", "--json", "-o", "parts.npy", flag]].concat();
+        let Some(report) = run(&folder, ranks, &arguments) else { return };
+        out_of_core(&report.succeeded().json());
+        assert!(folder.read::<f32>("parts.npy") == folder.read::<f32>("whole.npy"), "{ranks} ranks");
+    }
 }
 
 /// The times of all processes refer to one clock, so no transfer may arrive before it is sent.

@@ -3,9 +3,11 @@
 mod checkpoints;
 mod conjugation;
 mod distributions;
+mod exponents;
 mod fixed;
 mod groups;
 mod nodes;
+mod operand_parts;
 mod parts;
 mod paths;
 mod pipeline;

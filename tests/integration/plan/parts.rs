@@ -11,15 +11,15 @@ use num_complex::Complex;
 
 /// An expression with shapes and a path.
 #[derive(Debug)]
-struct Network {
-    expression: String,
-    shapes: Vec<Vec<usize>>,
-    path: String,
+pub(super) struct Network {
+    pub(super) expression: String,
+    pub(super) shapes: Vec<Vec<usize>>,
+    pub(super) path: String,
 }
 
 impl Network {
     /// 1 to 4 operands of 1 to 3 labels each; the output has some of these labels.
-    fn random(rng: &mut Rng) -> Network {
+    pub(super) fn random(rng: &mut Rng) -> Network {
         let extents: Vec<usize> = (0..3 + rng.below(3)).map(|_| 1 + rng.below(12)).collect();
         let mut term = |max_labels: usize| {
             let mut labels: Vec<usize> = (0..extents.len()).collect();
@@ -40,7 +40,7 @@ impl Network {
     }
 
     /// The trees of the Einsum Trees paper, with extents divided by `divided`.
-    fn trees(divided: usize) -> Vec<Network> {
+    pub(super) fn trees(divided: usize) -> Vec<Network> {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../benches/data/trees.csv");
         let text = std::fs::read_to_string(file).unwrap();
         let tree = |line: &str| {
@@ -57,7 +57,7 @@ impl Network {
         text.lines().skip(1).map(tree).collect()
     }
 
-    fn plan(&self, ranks: usize, options: &PlanOptions) -> Result<Plan, Error> {
+    pub(super) fn plan(&self, ranks: usize, options: &PlanOptions) -> Result<Plan, Error> {
         // A single rank uses the thread pool of its caller, whereas each of several ranks has its own pool.
         let workers = if ranks == 1 { rayon::current_num_threads() } else { 1 };
         let options = options.clone().path(self.path.parse().unwrap());
@@ -66,7 +66,7 @@ impl Network {
 }
 
 /// Elements are small integers, so that sums are exact in every order.
-fn whole_numbers<T: Element>(shape: &[usize], seed: usize) -> ArrayD<T> {
+pub(super) fn whole_numbers<T: Element>(shape: &[usize], seed: usize) -> ArrayD<T> {
     let number = |place: usize| ((place * 7 + seed * 5 + 3) % 5) as f64 - 2.0;
     let elements = (0..shape.iter().product()).map(|place| T::from_f64(number(place), number(place + 2))).collect();
     ArrayD::from_shape_vec(IxDyn(shape), elements).unwrap()
@@ -79,7 +79,7 @@ fn distributed<T: Element>(world: &World, array: &ArrayD<T>, distribution: &Dist
 }
 
 /// A mutable view of a box in an array.
-fn within<'a, T>(array: &'a mut ArrayD<T>, bounds: &Bounds) -> ndarray::ArrayViewMutD<'a, T> {
+pub(super) fn within<'a, T>(array: &'a mut ArrayD<T>, bounds: &Bounds) -> ndarray::ArrayViewMutD<'a, T> {
     let mut view = array.view_mut();
     for (axis, range) in bounds.iter().enumerate() {
         view.slice_axis_inplace(Axis(axis), Slice::from(range.clone()));
@@ -87,16 +87,16 @@ fn within<'a, T>(array: &'a mut ArrayD<T>, bounds: &Bounds) -> ndarray::ArrayVie
     view
 }
 
-fn corner(bounds: &Bounds) -> Vec<usize> {
+pub(super) fn corner(bounds: &Bounds) -> Vec<usize> {
     bounds.iter().map(|range| range.start).collect()
 }
 
-fn peak(plan: &Plan) -> u64 {
+pub(super) fn peak(plan: &Plan) -> u64 {
     plan.report(None).peak_bytes.planned
 }
 
 /// Numbers of bytes of the operands and of the result, on the rank where their sum is largest.
-fn users(plan: &Plan) -> (u64, u64) {
+pub(super) fn users(plan: &Plan) -> (u64, u64) {
     let bytes = |distribution: &Distribution, shape: &[usize], rank| {
         (distribution.block_or_empty(shape, rank).volume() * plan.dtype.size()) as u64
     };

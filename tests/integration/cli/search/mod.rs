@@ -113,3 +113,67 @@ fn degenerate_networks_have_paths() {
         }
     }
 }
+
+/// What `--path-out` writes is a path for `--path`, and gives the same slices without a memory limit.
+#[test]
+fn a_written_path_is_read() {
+    let folder = Folder::new("path-out");
+    let ring = network(40, &circulant(40, &[1, 7]));
+    let flags = ["--memory-limit", "60kB", "--path-out", "path.json"];
+    let written = explained(&folder, &ring, "2", &flags).succeeded().json();
+    assert!(written["slices"].as_u64() > Some(1), "{written}");
+    let file: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.path().join("path.json")).unwrap()).unwrap();
+    assert_eq!((&file["path"], &file["expression"]), (&written["path"], &written["expression"]));
+    let gflop = 2e-9 * file["multiply_adds"].as_f64().unwrap();
+    assert!((gflop / written["path_search"]["gflop"].as_f64().unwrap() - 1.0).abs() < 1e-9);
+    let sliced = |flags: &[&str]| explained(&folder, &ring, "2", flags).succeeded().json();
+    let text = file.to_string();
+    for flags in [&["--path", "@path.json"][..], &["--path", &text], &["--path", "@path.json", "-n", "3"]] {
+        let read = sliced(flags);
+        assert_eq!(
+            (&read["path"], &read["path_search"]["method"]),
+            (&written["path"], &"explicit".into()),
+            "{flags:?}"
+        );
+        assert_eq!(read["slices"], written["slices"], "{flags:?}");
+    }
+    let refused = |flags: &[&str]| output_of(&mut program(&folder, &[&["ab,bc,cd->ad", "-s2"], flags].concat()));
+    refused(&["--path", "@none.json"]).refused("cannot read --path from none.json");
+    refused(&["--path", "@path.json"]).refused("--path: step 1 of the path");
+    refused(&["--path", "@path.json", "--path-out", "path.json"]).refused("are the same file");
+    refused(&["--path-out", "-"]).refused("needs a file");
+}
+
+/// The names of the files in the cache and their number must not depend on ranks.
+#[test]
+fn a_cache_keeps_paths() {
+    let folder = Folder::new("path-cache");
+    let ring = network(30, &circulant(30, &[1, 5]));
+    let flags = ["--path", "anneal", "--path-time", "0.05", "--path-cache", "new/paths"];
+    let run = |size, flags: &[&str]| {
+        let ended = explained(&folder, &ring, size, flags).succeeded();
+        (ended.json(), ended.err)
+    };
+    let files = || {
+        std::fs::read_dir(folder.path().join("new/paths"))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect::<Vec<_>>()
+    };
+    let (first, _) = run("2", &flags);
+    assert_eq!(first["path_search"]["cached"], false);
+    let (again, _) = run("2", &[&flags[..], &["-n", "2"]].concat());
+    assert_eq!((&again["path_search"]["cached"], &again["path"]), (&true.into(), &first["path"]));
+    assert_eq!(again["path_search"]["method"], "anneal");
+    let file = files().remove(0);
+    std::fs::write(&file, "{}").unwrap();
+    let (damaged, err) = run("2", &flags);
+    assert_eq!(damaged["path_search"]["cached"], false);
+    assert!(err.starts_with("warning: --path-cache: ") && err.contains("searching again"), "{err}");
+    std::fs::write(&file, "{}").unwrap();
+    assert_eq!(run("2", &[&flags[..], &["-q"]].concat()).1, "");
+    assert_eq!(run("2", &flags).0["path_search"]["cached"], true);
+    assert_eq!(run("3", &flags).0["path_search"]["cached"], false);
+    assert_eq!(files().len(), 2);
+}

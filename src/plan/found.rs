@@ -1,0 +1,138 @@
+//! Finds the tree of an expression, or takes it from an order that an earlier search found.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::PlanError;
+use super::options::PlanOptions;
+use super::path::{self, Budget, PathChoice, PathMethod, SearchLimit, SearchRecord, Searched, Watch};
+use crate::dims::Label;
+use crate::machine::Machine;
+use crate::tree::{EinsumSource, Einsums, Order, Tree};
+
+/// The contraction tree of an expression, and what the path searches did.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct SearchedTree {
+    /// The tree.
+    pub tree: Tree,
+    /// The limits that ended searches early; at most one for each einsum.
+    pub limits: Vec<SearchLimit>,
+    /// What the search for each einsum did.
+    pub records: Vec<SearchRecord>,
+    /// Whether the order was known before.
+    pub cached: bool,
+}
+
+/// An order that a search found, as a file stores it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FoundOrder {
+    /// Numbers of tensors, over all operands.
+    pub ssa_path: Order,
+    /// The labels to slice.
+    pub sliced: Vec<Label>,
+    limits: Vec<SearchLimit>,
+    records: Vec<SearchRecord>,
+    /// The budget that the user gave.
+    seconds: Option<f64>,
+}
+
+impl FoundOrder {
+    /// The order of a tree that was searched with this budget.
+    pub fn of(found: &SearchedTree, seconds: Option<f64>) -> FoundOrder {
+        let SearchedTree { tree, limits, records, .. } = found.clone();
+        let ssa_path = path::numbers(&path::path(&tree), tree.operands).iter().map(|pair| pair.to_vec()).collect();
+        FoundOrder { ssa_path, sliced: tree.sliced, limits, records, seconds }
+    }
+
+    /// Returns the tree with this order.
+    ///
+    /// # Errors
+    /// If the order is not one of this expression.
+    pub fn tree(&self, einsums: &Einsums) -> Result<SearchedTree, PlanError> {
+        let mut tree = in_order(einsums, &PathChoice::Numbered(self.ssa_path.clone()))?;
+        if self.sliced.iter().any(|label| label.0 as usize >= tree.names.len()) {
+            return Err(PlanError::Path("there is no such dimension to slice".to_owned()));
+        }
+        tree.sliced.clone_from(&self.sliced);
+        Ok(SearchedTree { tree, limits: self.limits.clone(), records: self.records.clone(), cached: true })
+    }
+}
+
+fn in_order(einsums: &Einsums, choice: &PathChoice) -> Result<Tree, PlanError> {
+    let mut orders = path::given(einsums, choice).map_err(PlanError::Path)?.into_iter();
+    Tree::new(einsums, |_| Ok(orders.next().unwrap_or_default()))
+}
+
+/// See [`Plan::searched_tree`](super::Plan::searched_tree). `known` is from a search that differed at most in its
+/// budget; it is used if it was as long, or found a better order.
+pub fn tree(
+    einsums: &Einsums,
+    machine: &Machine,
+    options: &PlanOptions,
+    known: Option<&FoundOrder>,
+    watch: &Watch,
+) -> Result<SearchedTree, PlanError> {
+    if let PathChoice::Explicit(_) | PathChoice::Numbered(_) = options.path {
+        let records = vec![SearchRecord { method: PathMethod::Explicit, seconds: 0.0, found_at: 0.0 }];
+        let tree = in_order(einsums, &options.path)?;
+        return Ok(SearchedTree { tree, limits: Vec::new(), records, cached: false });
+    }
+    let known = known.and_then(|known| Some((known.seconds, known.tree(einsums).ok()?)));
+    match known {
+        Some((seconds, known)) if seconds >= options.path_seconds => return Ok(known),
+        _ => {}
+    }
+    let found = searched(einsums, machine, options, watch)?;
+    let products = |tree: &Tree| (0..tree.nodes.len()).map(|node| tree.products(node)).sum::<f64>();
+    // With a memory limit, the order with fewer operations may need more slices.
+    let is_better =
+        |known: &SearchedTree| options.memory_limit.is_none() && products(&known.tree) < products(&found.tree);
+    Ok(known.map(|(_, known)| known).filter(is_better).unwrap_or(found))
+}
+
+fn searched(
+    einsums: &Einsums,
+    machine: &Machine,
+    options: &PlanOptions,
+    watch: &Watch,
+) -> Result<SearchedTree, PlanError> {
+    let rate = machine.flops * machine.workers as f64 / options.dtype.flops_per_multiply_add() as f64;
+    let budget = Budget {
+        asked: options.path_seconds,
+        speed: options.path_speed,
+        runs: options.runs.max(1) as f64,
+        rate,
+        threads: machine.workers,
+        ranks: machine.ranks as f64,
+        elements: elements_within_limit(einsums, machine, options),
+        watch,
+    };
+    let (mut limits, mut records, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
+    let mut tree = Tree::new(einsums, |network| {
+        let Searched { order, sliced, limit, record } = path::order(network, &options.path, budget);
+        limits.extend(limit);
+        records.push(record);
+        // An einsum of fewer tensors has no order to search.
+        chosen.extend((network.tensors.len() > 2).then_some(sliced));
+        Ok::<_, PlanError>(order)
+    })?;
+    // The slices of one of several einsums say little, because the memory limit is common.
+    if let [sliced] = &mut chosen[..] {
+        tree.sliced = std::mem::take(sliced);
+    }
+    Ok(SearchedTree { tree, limits, records, cached: false })
+}
+
+/// log2 of the elements of intermediates that fit into the memory limit of all ranks beside the operands and the
+/// result; infinite without a limit.
+fn elements_within_limit(einsums: &Einsums, machine: &Machine, options: &PlanOptions) -> f64 {
+    let Some(limit) = options.memory_limit else { return f64::INFINITY };
+    let elements =
+        |labels: &[Label]| labels.iter().map(|label| einsums.extents[label.0 as usize] as f64).product::<f64>();
+    let operands = einsums.nodes.iter().filter(|node| matches!(node.source, EinsumSource::Operand(_)));
+    let output = if options.in_parts { 0.0 } else { elements(einsums.output()) };
+    let users: f64 = operands.map(|node| elements(&node.labels)).sum::<f64>() + output;
+    let all = limit as f64 * machine.ranks as f64 / options.dtype.size() as f64;
+    // If nothing is left, no slices help, and the plan says how much memory is missing.
+    if all > users { (all - users).log2() } else { f64::INFINITY }
+}
