@@ -203,7 +203,7 @@ impl<T: Element> Program<T> {
         self.run_slices(slices, alpha, &mut operands, beta, out)
     }
 
-    /// Like [`Program::run_slices`], with whole operands.
+    /// Like `run_slices`, with whole operands.
     pub(super) fn run_blocks(
         &mut self,
         slices: Slices,

@@ -217,7 +217,7 @@ impl<T: Element> Program<T> {
 
     /// Computes `out = alpha (contraction of the operands) + beta out`, where every process passes all tensors whole.
     /// Collective. If `beta` is 0, `out` is not read. If all ranks are in this process, tensors are accessed in place,
-    /// and copied only if blocks may be scattered ([`Distribution::is_scattered`]).
+    /// and copied only if blocks may be scattered ([`crate::Distribution::is_scattered`]).
     ///
     /// The first run with a nonzero `beta` compiles the plan again, unless it was made to
     /// [`accumulate`](crate::PlanOptions::accumulate).

