@@ -17,6 +17,8 @@ pub struct PlanningContext<'a> {
     pub tree: &'a Tree,
     pub machine: &'a Machine,
     pub options: &'a PlanOptions,
+    /// A plan that needs slices has at least this many if possible, so that every group of ranks has some.
+    pub least_slices: usize,
     /// Cached prices of local contractions.
     prices: RefCell<Prices>,
 }
@@ -56,7 +58,7 @@ impl<'a> PlanningContext<'a> {
                 return Err(PlanError::TooLarge(tree.term(&node.labels)));
             }
         }
-        Ok(PlanningContext { expression, tree, machine, options, prices: RefCell::default() })
+        Ok(PlanningContext { expression, tree, machine, options, least_slices: 1, prices: RefCell::default() })
     }
 
     /// Returns the tree with the cheapest memory layouts of its intermediates. The tree is returned unchanged if the

@@ -19,7 +19,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::structure::{Plan, ResultResidency, Source, Value};
-use super::{packing, slice_groups, spec};
+use super::slice_groups::{self, Between};
+use super::{packing, spec};
 use crate::schedule::Schedule;
 use crate::schedule::verify::{self, Fault, VerifyError};
 
@@ -79,11 +80,12 @@ pub fn whole(plan: &Plan) -> Result<(), VerifyError> {
     verify::whole(&schedules, &plan.spec(), plan.memory_limit)
 }
 
-/// The plans of which a plan with groups is composed: the spreads of the operands, the slices of one group, which hold
-/// for all, and the combination.
+/// The different plans of which a plan with groups is composed: the spreads of the operands, the slices of one group,
+/// which hold for all, and the combination.
 fn parts(plan: &Plan) -> Vec<Plan> {
-    let spreads = (0..plan.operands).map(|operand| slice_groups::spread(plan, operand));
-    spreads.chain([slice_groups::of_group(plan), slice_groups::combination(plan)]).collect()
+    let Between { spreads, combination } = Between::of(plan);
+    let spreads = spreads.into_iter().map(|(spread, _)| spread);
+    spreads.chain([slice_groups::of_group(plan)]).chain(combination).collect()
 }
 
 /// Proves that each slice belongs to exactly one group, and that each group has a slice.

@@ -10,7 +10,8 @@ use super::packing::Packing;
 use super::path::{PathChoice, SearchLimit, SearchRecord, Searched};
 use super::proof::{Classes, Step};
 use super::structure::{Plan, Value};
-use super::{bound, idle, lower, path, proof, rounding, simulate, spec, traffic};
+use super::traffic::Traffic;
+use super::{bound, idle, lower, path, proof, rounding, simulate, slice_group_search, spec};
 use crate::dims::Label;
 use crate::machine::Machine;
 use crate::schedule::verify::{Spec, VerifyError};
@@ -18,8 +19,8 @@ use crate::schedule::{Schedule, TaskId};
 use crate::timeline::Timeline;
 use crate::tree::{EinsumSource, Einsums, Tree};
 
-/// log2 of the elements of intermediates that fit into the memory limit of all ranks beside the operands and the
-/// result; infinite without a limit.
+/// log2 of the elements of intermediates that fit into the memory limit beside the operands and the result, on one rank
+/// if groups of ranks may take slices, or else on all ranks; infinite without a limit.
 fn elements_within_limit(einsums: &Einsums, machine: &Machine, options: &PlanOptions) -> f64 {
     let Some(limit) = options.memory_limit else { return f64::INFINITY };
     let elements =
@@ -28,6 +29,11 @@ fn elements_within_limit(einsums: &Einsums, machine: &Machine, options: &PlanOpt
     let output = if options.in_parts { 0.0 } else { elements(einsums.output()) };
     let users: f64 = operands.map(|node| elements(&node.labels)).sum::<f64>() + output;
     let all = limit as f64 * machine.ranks as f64 / options.dtype.size() as f64;
+    // Groups of one rank are the most efficient if the operands leave room for slices.
+    let one = limit as f64 / options.dtype.size() as f64;
+    if machine.ranks > 1 && slice_group_search::may_group(options) && one > users {
+        return (one - users).log2();
+    }
     // If nothing is left, no slices help, and the plan says how much memory is missing.
     if all > users { (all - users).log2() } else { f64::INFINITY }
 }
@@ -167,7 +173,9 @@ impl Plan {
         Explain(self)
     }
 
-    /// Simulates one slice of the plan on its machine; `None` for more than 1024 ranks. Cost: O(tasks of all ranks).
+    /// Simulates one slice of the plan on its machine; `None` for more than 1024 ranks. Groups of ranks that take disjoint
+    /// slices run alike, so one is simulated, and the timeline has the groups of the first 1024 ranks. Cost: O(tasks of
+    /// the simulated ranks).
     pub fn simulate(&self) -> Option<Timeline> {
         simulate::simulate(self, true)
     }
@@ -216,7 +224,13 @@ impl Plan {
     /// Number of bytes that a rank receives in a run of every step, for each value of the plan. Cost: that of building
     /// the rank's schedules.
     pub fn bytes_received(&self, rank: usize) -> Vec<u64> {
-        traffic::bytes_received(self, rank, &self.schedule(rank))
+        Traffic::new(self).bytes_received(&self.schedule(rank))
+    }
+
+    /// Like [`Plan::bytes_received`], for the ranks of these schedules.
+    pub(crate) fn all_bytes_received(&self, schedules: &[Schedule]) -> Vec<Vec<u64>> {
+        let traffic = Traffic::new(self);
+        schedules.iter().map(|schedule| traffic.bytes_received(schedule)).collect()
     }
 
     /// Like [`Plan::peak_bytes`], for the ranks of these schedules; equal contractions are planned once.
