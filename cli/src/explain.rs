@@ -86,5 +86,8 @@ fn simulated(plan: &Plan, timeline: Option<&Timeline>) -> String {
     let between = plan.seconds_between_groups();
     let predicted = if between > 0.0 { format!(" and {} between groups", seconds(between)) } else { String::new() };
     let seconds = seconds(timeline.seconds * plan.slice_rounds() as f64);
-    format!("simulated {seconds}{predicted}, workers busy for {} of this time{hidden}\n", percent(timeline.working_share()))
+    format!(
+        "simulated {seconds}{predicted}, workers busy for {} of this time{hidden}\n",
+        percent(timeline.working_share())
+    )
 }
