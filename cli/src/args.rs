@@ -161,6 +161,12 @@ pub struct Args {
     #[arg(help_heading = "Plan")]
     pub memory_limit: Option<String>,
 
+    /// Number of groups of ranks that contract different slices at the same time, if one group needs slices. With 1, all
+    /// ranks work on every slice [default: the planner chooses]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = values::count())]
+    #[arg(help_heading = "Plan")]
+    pub slice_groups: Option<NonZeroUsize>,
+
     /// Transport of blocks between ranks: auto (the fastest in a short measurement), shared (memory shared within one
     /// process or, under mpirun, within a node, with messages between nodes), message or rma (MPI messages or one-sided
     /// calls, under mpirun), or throttled:BYTES_PER_SECOND (ranks of one process, with limited bandwidth)

@@ -83,6 +83,11 @@ fn simulated(plan: &Plan, timeline: Option<&Timeline>) -> String {
     let hidden = timeline
         .hidden_share()
         .map_or(String::new(), |share| format!(", {} of the transfer time hidden", percent(share)));
+    let between = plan.seconds_between_groups();
+    let predicted = if between > 0.0 { format!(" and {} between groups", seconds(between)) } else { String::new() };
     let seconds = seconds(timeline.seconds * plan.slice_rounds() as f64);
-    format!("simulated {seconds}, workers busy for {} of this time{hidden}\n", percent(timeline.working_share()))
+    format!(
+        "simulated {seconds}{predicted}, workers busy for {} of this time{hidden}\n",
+        percent(timeline.working_share())
+    )
 }

@@ -243,6 +243,10 @@ fn warn_of_no_effect(world: &World, args: &Args, dtype: Dtype, plan: &Plan) {
     if args.checkpoint.is_some() && plan.slice_count() == 1 {
         say!("warning: --checkpoint saves nothing, as this plan has a single slice");
     }
+    let (asked, groups) = (args.slice_groups.map_or(1, usize::from), plan.slice_groups);
+    if asked > 1 && groups != asked {
+        say!("warning: the plan has {} of ranks, not {asked} as in --slice-groups", counted(groups, "group"));
+    }
     if args.no_overlap && (args.explain || args.simulate || args.verbose) {
         say!("warning: what is predicted overlaps; --no-overlap is for runs and for what --simulate plays");
     }
@@ -321,6 +325,7 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<PlanOpti
         .in_parts(args.checkpoint.is_none() && !args.exponent)
         .operands_in_parts(!args.exponent)
         .idle(args.idle)
+        .slice_groups(args.slice_groups.map(usize::from))
         .reorder(args.reorder.parse().map_err(|error: String| usage(format!("--reorder: {error}")))?)
         .forbid_redistribution(args.forbid_redistribution)
         .pipeline(PipelineChoice::Auto)

@@ -42,6 +42,8 @@ pub struct Options {
     #[pyo3(item)]
     memory_limit: Option<u64>,
     #[pyo3(item)]
+    slice_groups: Option<usize>,
+    #[pyo3(item)]
     ranks: Option<usize>,
     #[pyo3(item)]
     threads: Option<usize>,
@@ -96,6 +98,7 @@ pub fn plan(py: Python<'_>, subscripts: &str, shapes: Vec<Vec<usize>>, options: 
         .path_seconds(options.path_seconds)
         .runs(options.runs)
         .memory_limit(options.memory_limit)
+        .slice_groups(options.slice_groups)
         .algorithm(algorithm.map(named::<AlgorithmName>).transpose()?)
         .kernel(options.kernel.as_deref().map_or(Ok(KernelChoice::Auto), named)?)
         .constant(options.constant)

@@ -77,6 +77,14 @@ def test_a_memory_limit_makes_slices():
     assert np.allclose(plan.compile()(*arrays), arrays[0] @ arrays[1] @ arrays[2])
 
 
+def test_groups_of_ranks_take_slices():
+    shapes = (90, 60), (80, 60), (70, 60)
+    made = {groups: ed.plan("[ai,bi->abi],ci->c", *shapes, memory_limit=900_000, ranks=4, slice_groups=groups) for groups in (1, 2, 4)}
+    assert {groups: plan.report().get("slice_groups", 1) for groups, plan in made.items()} == {1: 1, 2: 2, 4: 4}
+    with pytest.raises(ValueError, match="at least 1"):
+        ed.plan("ij,jk->ik", (2, 3), (3, 4), slice_groups=0)
+
+
 def test_shapes_and_arrays_may_be_mixed():
     a = np.ones((2, 3), np.complex64)
     assert ed.plan("ij,jk->ik", a, [3, 4]).dtype == "complex64"

@@ -91,7 +91,7 @@ impl RunOptions {
 pub enum Team<'a> {
     /// The calling thread and its current rayon pool, for ranks without peers.
     Inline,
-    /// The calling thread, which communicates, and a pool, which computes; `on_failure` is called immediately, even
+    /// The calling thread, which communicates, and a pool, which computes, and runs schedules without transfers alone; `on_failure` is called immediately, even
     /// while a worker computes.
     Pool { pool: &'a ThreadPool, endpoint: &'a mut Endpoint, on_failure: &'a mut dyn FnMut(&RunError) },
 }
@@ -110,6 +110,16 @@ pub fn run(
     let store = program.open(bound)?;
     let result = match team {
         Team::Inline => inline::run(program, &store, factors, options),
+        // Handing every task to a worker takes longer than many tasks of a sliced tree.
+        Team::Pool { pool, endpoint, on_failure } if options.only.is_none() && !program.has_transfers() => {
+            if let Some(fault) = program.injected(options.injection) {
+                fault.trigger();
+            }
+            let metrics = pool.install(|| inline::run(program, &store, factors, options));
+            let packing = endpoint.packing_bytes() as u64;
+            let metrics = metrics.map(|metrics| Metrics { owned_bytes: metrics.owned_bytes + packing, ..metrics });
+            metrics.inspect_err(|error| on_failure(error))
+        }
         Team::Pool { pool, endpoint, on_failure } => {
             rank::run(program, &store, factors, options, pool, endpoint, on_failure)
         }

@@ -217,6 +217,11 @@ impl RankProgram {
         self.is_result[value]
     }
 
+    /// Whether this rank sends or receives.
+    pub fn has_transfers(&self) -> bool {
+        self.schedule().tasks.iter().any(|task| task.action.work().is_none())
+    }
+
     /// The fault to inject on this rank in this run, for tests.
     pub(super) fn injected(&self, injection: Option<Injection>) -> Option<Fault> {
         let here = |injection: &Injection| injection.rank == self.schedule().rank && injection.run < self.runs;

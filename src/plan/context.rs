@@ -22,6 +22,8 @@ pub struct PlanningContext<'a> {
     pub options: &'a PlanOptions,
     /// The slices that the options prescribe, without those of the whole dimension.
     pub slices: Vec<Slice>,
+    /// A plan that needs slices has at least this many if possible, so that every group of ranks has some.
+    pub least_slices: usize,
     /// Cached prices of local contractions.
     prices: RefCell<Prices>,
 }
@@ -62,7 +64,8 @@ impl<'a> PlanningContext<'a> {
             }
         }
         let slices = prescribed_slices(tree, &options.sliced).map_err(PlanError::Path)?;
-        Ok(PlanningContext { expression, tree, machine, options, slices, prices: RefCell::default() })
+        let prices = RefCell::default();
+        Ok(PlanningContext { expression, tree, machine, options, slices, least_slices: 1, prices })
     }
 
     /// Returns the tree with the cheapest memory layouts of its intermediates. The tree is returned unchanged if the

@@ -6,7 +6,6 @@ use super::options::KernelChoice;
 use super::packing::Packing;
 use super::path_report::PathReport;
 use super::structure::{Candidate, Pipeline, Plan, ResultResidency, Source, Value};
-use super::traffic;
 use crate::schedule::{ReuseScope, Schedule};
 
 /// Prints a plan; see [`Plan::explain`].
@@ -65,8 +64,7 @@ impl fmt::Display for Explain<'_> {
             vec![["", "step", "how", "distribution", "GFLOP", "MB received", "bound", "predicted"].map(str::to_owned)];
         let sampled_ranks = plan.sampled_ranks();
         let schedules: Vec<Schedule> = sampled_ranks.iter().map(|&rank| plan.schedule(rank)).collect();
-        let received: Vec<Vec<u64>> =
-            schedules.iter().map(|schedule| traffic::bytes_received(plan, schedule.rank, schedule)).collect();
+        let received = plan.all_bytes_received(&schedules);
         for (id, value) in plan.values.iter().enumerate() {
             let received = received.iter().map(|rank| rank[id]).max().unwrap_or(0);
             rows.push(self.row(id, value, received));

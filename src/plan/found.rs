@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::error::PlanError;
 use super::options::PlanOptions;
 use super::path::{self, Budget, PathChoice, PathMethod, SearchLimit, SearchRecord, Searched, Watch};
+use super::slice_group_search;
 use crate::dims::Label;
 use crate::machine::Machine;
 use crate::tree::{EinsumSource, Einsums, Order, Tree};
@@ -123,8 +124,8 @@ fn searched(
     Ok(SearchedTree { tree, limits, records, cached: false })
 }
 
-/// log2 of the elements of intermediates that fit into the memory limit of all ranks beside the operands and the
-/// result; infinite without a limit.
+/// log2 of the elements of intermediates that fit into the memory limit beside the operands and the result, on one rank
+/// if groups of ranks may take slices, or else on all ranks; infinite without a limit.
 fn elements_within_limit(einsums: &Einsums, machine: &Machine, options: &PlanOptions) -> f64 {
     let Some(limit) = options.memory_limit else { return f64::INFINITY };
     let elements =
@@ -133,6 +134,11 @@ fn elements_within_limit(einsums: &Einsums, machine: &Machine, options: &PlanOpt
     let output = if options.in_parts { 0.0 } else { elements(einsums.output()) };
     let users: f64 = operands.map(|node| elements(&node.labels)).sum::<f64>() + output;
     let all = limit as f64 * machine.ranks as f64 / options.dtype.size() as f64;
+    // Groups of one rank are the most efficient if the operands leave room for slices.
+    let one = limit as f64 / options.dtype.size() as f64;
+    if machine.ranks > 1 && slice_group_search::may_group(options) && one > users {
+        return (one - users).log2();
+    }
     // If nothing is left, no slices help, and the plan says how much memory is missing.
     if all > users { (all - users).log2() } else { f64::INFINITY }
 }

@@ -48,6 +48,12 @@ const PER_SLICE: f64 = 0.01;
 /// Assumed rate at which a rank reads parts of operands, which usually are in the page cache or on a solid-state disk.
 const READ_BYTES_PER_SECOND: f64 = 1e9;
 
+/// At most this many slices for each group are cut to balance the groups.
+const MAX_SLICES_PER_GROUP: f64 = 8.0;
+
+/// More slices must reduce the operations of the busiest group to this fraction.
+const ENOUGH_LESS: f64 = 0.97;
+
 /// The result is not delivered in parts if a plan with a whole result costs at most this many times the unsliced plan.
 const MAX_COST_INCREASE: f64 = 1.1;
 
@@ -256,7 +262,7 @@ impl MemoryFit<'_> {
             return Err(PlanError::Memory { rank, needed, limit, place: format!("for {of} alone") });
         }
         let whole = Sliced::new(Vec::new(), whole);
-        let found = if whole.peak <= limit { whole } else { self.slice(whole)? };
+        let found = if whole.peak <= limit { whole } else { self.with_enough_slices(self.slice(whole)?) };
         Ok(self.kept(found, result))
     }
 
@@ -287,6 +293,34 @@ impl MemoryFit<'_> {
         };
         let counts: Vec<usize> = (1..=in_parts.len()).collect();
         keeping(counts.partition_point(|&count| busiest(&keeping(count)).0 <= self.limit))
+    }
+
+    /// Cuts more pieces until there are enough slices for all groups. Of the numbers of slices tried, the one wins with
+    /// which the busiest group has the fewest operations.
+    fn with_enough_slices(&self, found: Sliced) -> Sliced {
+        let groups = self.context.least_slices as f64;
+        if found.slices.is_empty() || groups <= 1.0 {
+            return found;
+        }
+        let model = Model::new(self.context.tree, found.plan.result, self.reads, false);
+        let work = |state: &State| model.slice_cost(state, 0.0).products * (state.count() / groups).ceil();
+        let cut = |state: State, slice: &Slice| model.with(&state, slice.label, slice.piece);
+        let mut now = found.slices.iter().fold(model.whole(), cut);
+        let given = work(&now);
+        let mut best: Option<(f64, State)> = None;
+        while now.count() < MAX_SLICES_PER_GROUP * groups {
+            let Some(next) = model.finer(&now) else { break };
+            now = next;
+            let least = best.as_ref().map_or(given, |(least, _)| *least);
+            if work(&now) < ENOUGH_LESS * least {
+                best = Some((work(&now), now.clone()));
+            }
+        }
+        let planned = best.map(|(_, state)| self.sliced(state.slices, found.plan.result));
+        match planned {
+            Some(Ok(finer)) if finer.peak <= self.limit => finer,
+            _ => found,
+        }
     }
 
     /// Slices a plan that does not fit.

@@ -97,6 +97,7 @@ pub use structure::{Candidate, Pipeline, Plan, ResultResidency, Slice, Source, V
 use algorithm_search_arguments::SearchArguments;
 use algorithm_search_space::SearchSpace;
 use context::PlanningContext;
+use slice_group_search::First;
 
 use crate::tree::Tree;
 
@@ -106,6 +107,20 @@ fn planned(context: &PlanningContext) -> Result<Plan, PlanError> {
         let together = memory_fit::prescribed(context)?;
         return slice_group_search::in_groups(context, together, memory_fit::prescribed);
     }
+    let alone = match slice_group_search::first(context, planned_together)? {
+        First::Chosen(plan) => return Ok(*plan),
+        First::Possible(plan) => Some(*plan),
+        First::None => None,
+    };
+    match (planned_on_all_ranks(context), alone) {
+        (Ok(plan), Some(alone)) if plan.seconds() <= alone.seconds() => Ok(plan),
+        (_, Some(alone)) => Ok(alone),
+        (plan, None) => plan,
+    }
+}
+
+/// Compares the plan without groups of ranks with the plans of several group sizes, if it needs slices.
+fn planned_on_all_ranks(context: &PlanningContext) -> Result<Plan, PlanError> {
     let in_groups = || slice_group_search::only_in_groups(context, planned_together);
     if memory_fit::must_slice(context)
         && let Some(plan) = in_groups()

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::slice_groups;
+use super::slice_groups::{self, Between};
 use super::structure::{Plan, ResultResidency};
 use crate::local_plan::{key, plan_contract};
 use crate::schedule::{Buffer, BufferPlacement, Home, Schedule, Work};
@@ -15,17 +15,18 @@ use crate::schedule::{Buffer, BufferPlacement, Home, Schedule, Work};
 pub struct Packing<'a> {
     plan: &'a Plan,
     elements: HashMap<Vec<isize>, usize>,
+    between: Between,
 }
 
 impl<'a> Packing<'a> {
     pub fn new(plan: &'a Plan) -> Packing<'a> {
-        Packing { plan, elements: HashMap::new() }
+        Packing { plan, elements: HashMap::new(), between: Between::of(plan) }
     }
 
     /// Peak number of bytes on one rank over all slices, including user blocks, arena and workspace.
     pub fn peak_bytes(&mut self, schedule: &Schedule) -> u64 {
         let outside = self.plan.bytes_outside(schedule.rank, self.plan.result, true);
-        let beside = beside_slices(self.plan, schedule.rank);
+        let beside = self.between.arena_bytes(schedule.rank);
         schedule.peak_bytes().saturating_add(self.bytes(schedule)).saturating_add(outside).saturating_add(beside)
     }
 
@@ -70,17 +71,6 @@ impl<'a> Packing<'a> {
         };
         whole.filter(|_| buffer.place.as_ref().is_some_and(one_box)).unwrap_or_else(|| buffer.within.clone())
     }
-}
-
-/// Number of bytes in the arenas of the steps between groups of ranks that take disjoint sets of slices. A program
-/// keeps them beside the arena of the slices.
-fn beside_slices(plan: &Plan, rank: usize) -> u64 {
-    if !slice_groups::has_groups(plan) {
-        return 0;
-    }
-    let spreads = (0..plan.operands).map(|operand| slice_groups::spread(plan, operand));
-    let steps = spreads.chain([slice_groups::combination(plan)]);
-    steps.map(|step| step.schedule(rank).arena_bytes as u64).fold(0, u64::saturating_add)
 }
 
 /// Returns the peak number of bytes on the busiest rank, and that rank. Of more than 256 ranks, only a sample is

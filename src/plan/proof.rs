@@ -18,8 +18,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::slice_groups::{self, Between};
 use super::structure::{Plan, ResultResidency, Source, Value};
-use super::{packing, slice_groups, spec};
+use super::{packing, spec};
 use crate::schedule::Schedule;
 use crate::schedule::verify::{self, Fault, VerifyError};
 
@@ -79,15 +80,37 @@ pub fn whole(plan: &Plan) -> Result<(), VerifyError> {
     verify::whole(&schedules, &plan.spec(), plan.memory_limit)
 }
 
-/// The plans of which a plan with groups is composed: the spreads of the operands, the slices of one group, which hold
-/// for all, and the combination.
+/// The different plans of which a plan with groups is composed: the spreads of the operands, the slices of one group,
+/// which hold for all, and the combination.
 fn parts(plan: &Plan) -> Vec<Plan> {
-    let spreads = (0..plan.operands).map(|operand| slice_groups::spread(plan, operand));
-    spreads.chain([slice_groups::of_group(plan), slice_groups::combination(plan)]).collect()
+    let Between { spreads, combination } = Between::of(plan);
+    let spreads = spreads.into_iter().map(|(spread, _)| spread);
+    spreads.chain([slice_groups::of_group(plan)]).chain(combination).collect()
 }
 
-/// Proves that each slice belongs to exactly one group, and that each group has a slice.
+/// Proves that each slice belongs to exactly one group, that each group has a slice, and that the values are operands,
+/// a copy of each, steps of a group, and the result.
 fn slices_are_complete(plan: &Plan) -> Result<(), VerifyError> {
+    let (first, last) = (plan.operands, plan.values.len() - 1);
+    let mut copied = vec![0; first];
+    for (value, Value { source, .. }) in plan.values.iter().enumerate() {
+        let inputs = inputs(source);
+        let fits = match source {
+            Source::Operand(index) => value < first && plan.leaves.get(*index) == Some(&value),
+            Source::Redistribute { input } if value == last => *input + 1 == last,
+            Source::Redistribute { input } if *input < first => {
+                copied[*input] += 1;
+                value >= first
+            }
+            _ => value != last && inputs.iter().all(|input| (first..value).contains(input)),
+        };
+        if !fits {
+            return Err(VerifyError { rank: 0, task: None, fault: Fault::Groups { value } });
+        }
+    }
+    if let Some(value) = copied.iter().position(|&copies| copies != 1) {
+        return Err(VerifyError { rank: 0, task: None, fault: Fault::Groups { value } });
+    }
     let mut next = 0;
     for group in 0..plan.slice_groups {
         let slices = plan.slices_of_group(group);

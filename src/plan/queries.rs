@@ -10,7 +10,8 @@ use super::options::PlanOptions;
 use super::packing::Packing;
 use super::proof::{Classes, Step};
 use super::structure::{Plan, Value};
-use super::{bound, idle, lower, path, path_report, proof, rounding, simulate, spec, traffic};
+use super::traffic::Traffic;
+use super::{bound, idle, lower, path, path_report, proof, rounding, simulate, spec};
 use crate::machine::Machine;
 use crate::schedule::verify::{Spec, VerifyError};
 use crate::schedule::{Schedule, TaskId};
@@ -125,7 +126,9 @@ impl Plan {
         Explain(self)
     }
 
-    /// Simulates one slice of the plan on its machine; `None` for more than 1024 ranks. Cost: O(tasks of all ranks).
+    /// Simulates one slice of the plan on its machine; `None` for more than 1024 ranks. Groups of ranks that take disjoint
+    /// slices run alike, so one is simulated, and the timeline has the groups of the first 1024 ranks. Cost: O(tasks of
+    /// the simulated ranks).
     pub fn simulate(&self) -> Option<Timeline> {
         simulate::simulate(self, true)
     }
@@ -174,7 +177,13 @@ impl Plan {
     /// Number of bytes that a rank receives in a run of every step, for each value of the plan. Cost: that of building
     /// the rank's schedules.
     pub fn bytes_received(&self, rank: usize) -> Vec<u64> {
-        traffic::bytes_received(self, rank, &self.schedule(rank))
+        Traffic::new(self).bytes_received(&self.schedule(rank))
+    }
+
+    /// Like [`Plan::bytes_received`], for the ranks of these schedules.
+    pub(crate) fn all_bytes_received(&self, schedules: &[Schedule]) -> Vec<Vec<u64>> {
+        let traffic = Traffic::new(self);
+        schedules.iter().map(|schedule| traffic.bytes_received(schedule)).collect()
     }
 
     /// Like [`Plan::peak_bytes`], for the ranks of these schedules; equal contractions are planned once.

@@ -15,16 +15,17 @@ use crate::algorithm::Cost;
 use crate::schedule::{Action, Lane, Schedule, Task, TaskId};
 use crate::timeline::{Activity, Span, Timeline};
 
-/// Maximum number of simulated ranks, because a simulation builds all schedules in memory.
+/// Maximum number of simulated ranks, because a simulation builds all schedules in memory. Of groups of ranks that take
+/// disjoint sets of slices, one is simulated.
 pub const MAX_SIMULATED_RANKS: usize = 1024;
 
 /// See [`Plan::simulate`] and [`Plan::simulate_in_turns`].
 pub fn simulate(plan: &Plan, overlap: bool) -> Option<Timeline> {
+    if slice_groups::has_groups(plan) {
+        return Some(of_groups(plan, simulate(&slice_groups::of_group(plan), overlap)?));
+    }
     if plan.ranks() > MAX_SIMULATED_RANKS {
         return None;
-    }
-    if slice_groups::has_groups(plan) {
-        return Some(of_all_groups(plan, simulate(&slice_groups::of_group(plan), overlap)?));
     }
     let schedules: Vec<Schedule> = (0..plan.ranks()).map(|rank| plan.schedule(rank)).collect();
     let cost = rates(plan);
@@ -33,9 +34,11 @@ pub fn simulate(plan: &Plan, overlap: bool) -> Option<Timeline> {
     Some(Timeline { seconds: simulation.end(), spans: simulation.spans, ..blank_timeline(plan) })
 }
 
-/// The timeline of all groups, which run the same schedule at the same time, without the steps between groups.
-fn of_all_groups(plan: &Plan, group: Timeline) -> Timeline {
-    let spans = (0..plan.slice_groups).flat_map(|number| {
+/// The timeline of the groups of up to [`MAX_SIMULATED_RANKS`] ranks, without the steps between groups. All groups run
+/// the same schedule at the same time.
+fn of_groups(plan: &Plan, group: Timeline) -> Timeline {
+    let shown = plan.slice_groups.min((MAX_SIMULATED_RANKS / plan.ranks_per_group()).max(1));
+    let spans = (0..shown).flat_map(|number| {
         let first = number * plan.ranks_per_group();
         group.spans.iter().map(move |span| Span {
             rank: span.rank + first,
@@ -43,7 +46,8 @@ fn of_all_groups(plan: &Plan, group: Timeline) -> Timeline {
             ..span.clone()
         })
     });
-    Timeline { seconds: group.seconds, spans: spans.collect(), ..blank_timeline(plan) }
+    let ranks = if shown < plan.slice_groups { shown * plan.ranks_per_group() } else { plan.ranks() };
+    Timeline { seconds: group.seconds, spans: spans.collect(), ranks, ..blank_timeline(plan) }
 }
 
 /// See [`Plan::task_seconds`].

@@ -1,8 +1,9 @@
 //! Chooses the groups of ranks that take disjoint sets of slices ([`slice_groups`]).
 //!
 //! One group is planned as the whole machine for some sizes, so planning time does not depend on the number of ranks.
-//! Copying the operands to all groups and adding the results are composed with it. The quickest plan within the memory
-//! limit wins, possibly the one in which all ranks work on every slice.
+//! Copying the operands to all groups and adding the results are composed with it. Groups of one rank are planned
+//! first, and chosen for large trees if they use most of the machine, because other plans take long to make. Otherwise,
+//! the quickest plan within the memory limit wins, possibly the one in which all ranks work on every slice.
 //!
 //! There are no groups for tensors in parts and prescribed distributions.
 
@@ -10,13 +11,25 @@ use super::context::PlanningContext;
 use super::error::PlanError;
 use super::options::PlanOptions;
 use super::packing::busiest;
-use super::slice_groups::{composed, cut_over_groups, machine_of_group};
+use super::slice_groups::{self, composed, cut_over_groups, machine_of_group};
 use super::structure::{Plan, ResultResidency, Source, Value};
 use crate::algorithm::{Cost, broadcast_rounds};
 use crate::distribution::Distribution;
+use crate::tree::Step;
 
 /// Maximum number of ranks for which the plan without groups is compared with groups.
 const MAX_TOGETHER: usize = 256;
+
+/// Trees with more contractions take long to plan for several ranks.
+const MAX_COMPARED_CONTRACTIONS: usize = 24;
+
+/// Groups of one rank are chosen without comparison if they need at most 1 / this times the seconds of one rank without
+/// the operations that slices add, divided by the ranks.
+const SUFFICIENT_EFFICIENCY: f64 = 0.7;
+
+/// Above [`MAX_TOGETHER`] ranks, groups of one rank are also chosen for large trees if all runs together are predicted to
+/// take at most this long.
+const MAX_UNCOMPARED_SECONDS: f64 = 10.0;
 
 /// Maximum number of sizes of groups that are planned.
 const MAX_SIZES: usize = 6;
@@ -29,6 +42,54 @@ const MAX_TRIES: usize = 4;
 
 /// The result is divided among at most this many groups, because every rank receives a message from each.
 const MAX_DIVIDED: usize = 64;
+
+/// The plan of the groups that are tried before all others.
+pub enum First {
+    /// There are no such groups.
+    None,
+    /// A plan to compare with others.
+    Possible(Box<Plan>),
+    /// The plan to use: the options prescribe its groups, or no other plan can be much quicker.
+    Chosen(Box<Plan>),
+}
+
+/// Plans the prescribed number of groups, or else groups of one rank for a tree that does not fit on one. `plan` plans
+/// one group.
+///
+/// # Errors
+/// If no plan with the prescribed number of groups fits into the memory limit.
+pub fn first(
+    context: &PlanningContext,
+    plan: impl Fn(&PlanningContext) -> Result<Plan, PlanError>,
+) -> Result<First, PlanError> {
+    let PlanningContext { tree, machine, options, .. } = *context;
+    let prescribed = options.slice_groups.map(|groups| groups.clamp(1, machine.ranks));
+    if prescribed == Some(1) || !options_allow_groups(context, prescribed.is_some()) {
+        return Ok(First::None);
+    }
+    let search = Search { context, plan };
+    if let Some(groups) = prescribed {
+        return Ok(search.for_groups(groups)?.map_or(First::None, |plan| First::Chosen(Box::new(plan))));
+    }
+    let contractions = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
+    if contractions <= MAX_COMPARED_CONTRACTIONS {
+        return Ok(First::None);
+    }
+    let Ok(Some(plan)) = search.for_groups(machine.ranks) else { return Ok(First::None) };
+    let whole: f64 = (0..tree.nodes.len())
+        .filter(|&node| matches!(tree.nodes[node].step, Step::Contract { .. }))
+        .map(|node| tree.products(node))
+        .sum();
+    let whole = whole * options.dtype.flops_per_multiply_add() as f64 / 1e9;
+    let one_rank = slice_groups::of_group(&plan);
+    let slices: f64 = one_rank.values.iter().map(|value| value.seconds * one_rank.times(value) as f64).sum();
+    let ideal = slices * (whole / one_rank.total_gflop()).min(1.0) / machine.ranks as f64;
+    let plan = Box::new(plan);
+    let suffices = plan.seconds() * SUFFICIENT_EFFICIENCY <= ideal;
+    // Another plan could save less time than the search for it takes.
+    let is_short = machine.ranks > MAX_TOGETHER && plan.seconds() * options.runs as f64 <= MAX_UNCOMPARED_SECONDS;
+    Ok(if suffices || is_short { First::Chosen(plan) } else { First::Possible(plan) })
+}
 
 /// Returns the quickest plan with groups, or `together`, the plan without. `plan` plans one group.
 ///
@@ -105,10 +166,17 @@ fn allows_groups(context: &PlanningContext, together: &Plan, prescribed: bool) -
 }
 
 fn options_allow_groups(context: &PlanningContext, prescribed: bool) -> bool {
-    let PlanOptions { fixed, forbid_redistribution, cut, algorithm, .. } = context.options;
+    let PlanOptions { fixed, forbid_redistribution, .. } = context.options;
+    let allowed = if prescribed { fixed.is_empty() && !forbid_redistribution } else { may_group(context.options) };
+    context.machine.ranks > 1 && allowed
+}
+
+/// Whether the planner may choose groups with these options.
+pub fn may_group(options: &PlanOptions) -> bool {
+    let PlanOptions { fixed, forbid_redistribution, cut, algorithm, slice_groups, .. } = options;
     // A prescribed algorithm or cut says how all ranks are to work on a step.
-    let is_free = prescribed || (cut.is_empty() && algorithm.is_none());
-    context.machine.ranks > 1 && fixed.is_empty() && !forbid_redistribution && is_free
+    let is_free = cut.is_empty() && algorithm.is_none();
+    fixed.is_empty() && !forbid_redistribution && is_free && *slice_groups != Some(1)
 }
 
 /// The ascending sizes of groups to plan; if `slices` slices are needed, one has one slice per group.
@@ -147,7 +215,9 @@ impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
                 accumulate: false,
                 ..options.clone()
             };
-            let group = (self.plan)(&PlanningContext::new(expression, tree, &machine, &of_group)?)?;
+            let mut context = PlanningContext::new(expression, tree, &machine, &of_group)?;
+            context.least_slices = groups;
+            let group = (self.plan)(&context)?;
             let is_plain = group.pipeline.is_none() && group.branches.is_empty();
             let used = groups.min(group.slice_count());
             if group.slice_count() == 1 || !is_plain || self.context.machine.ranks / used != size {

@@ -62,6 +62,15 @@ impl Plan {
         has_groups(self).then(|| combination(self))
     }
 
+    /// Predicted seconds for copying operands to all groups and adding their results.
+    pub fn seconds_between_groups(&self) -> f64 {
+        if !has_groups(self) {
+            return 0.0;
+        }
+        let copies = (0..self.operands).map(|operand| copy_of(self, operand));
+        copies.chain([self.values.len() - 1]).map(|id| self.values[id].seconds).sum()
+    }
+
     /// The value that is the copy of an operand in every group, or the operand in a plan without groups.
     pub fn copy_of(&self, operand: usize) -> usize {
         copy_of(self, operand)
@@ -185,6 +194,34 @@ fn without_values(plan: &Plan) -> Plan {
 pub fn spread(plan: &Plan, operand: usize) -> Plan {
     let id = copy_of(plan, operand);
     moved(plan, id, &plan.operand(operand).distribution, &plan.distribution_over_groups(id))
+}
+
+/// The steps between groups; none if the plan has no groups.
+pub struct Between {
+    /// The plans that copy operands to every group, each with the operands that it holds for. Operands with equal shapes
+    /// and distributions have one plan.
+    pub spreads: Vec<(Plan, Vec<usize>)>,
+    pub combination: Option<Plan>,
+}
+
+impl Between {
+    pub fn of(plan: &Plan) -> Between {
+        let mut spreads: Vec<(Plan, Vec<usize>)> = Vec::new();
+        for (operand, spread) in plan.spreads().into_iter().flatten().enumerate() {
+            match spreads.iter_mut().find(|(other, _)| other.values == spread.values) {
+                Some((_, operands)) => operands.push(operand),
+                None => spreads.push((spread, vec![operand])),
+            }
+        }
+        Between { spreads, combination: plan.combination() }
+    }
+
+    /// Number of bytes in the arenas of a rank, which a program keeps beside the arena of the slices.
+    pub fn arena_bytes(&self, rank: usize) -> u64 {
+        let bytes = |plan: &Plan| plan.schedule(rank).arena_bytes as u64;
+        let spreads = self.spreads.iter().map(|(spread, operands)| bytes(spread) * operands.len() as u64);
+        spreads.chain(self.combination.as_ref().map(bytes)).fold(0, u64::saturating_add)
+    }
 }
 
 /// The plan that adds the partial sums of all groups.

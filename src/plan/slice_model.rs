@@ -5,7 +5,7 @@
 //! nodes, whatever the number of slices. Ranks, alignment and algorithms are ignored, so only a complete plan shows
 //! whether slices suffice.
 
-use super::slice::slice_count;
+use super::slice::{divisors, slice_count};
 use super::structure::{ResultResidency, Slice};
 use crate::dims::Label;
 use crate::tree::{NodeId, Step, Tree};
@@ -121,6 +121,23 @@ impl<'a> Model<'a> {
             None => {}
         }
         next
+    }
+
+    /// Returns the state in which one more label is cut, or a cut one into smaller pieces, with the fewest operations
+    /// over all slices; `None` if all extents are 1.
+    pub fn finer(&self, state: &State) -> Option<State> {
+        let all: f64 = state.products.iter().sum();
+        let cuts = (0..self.tree.extents.len() as u32).map(Label).filter_map(|label| {
+            let sliced = state.slices.iter().find(|slice| slice.label == label);
+            let piece = sliced.map_or(self.tree.extent(label), |slice| slice.piece);
+            let smaller = divisors(piece).into_iter().rev().nth(1)?;
+            let pieces = (piece / smaller) as f64;
+            let smaller_products: f64 = self.contractions[label.0 as usize].iter().map(|&id| state.products[id]).sum();
+            let added = (pieces - 1.0) * (all - smaller_products);
+            (smaller_products > 0.0).then_some((added, label, smaller))
+        });
+        let (_, label, piece) = cuts.min_by(|(one, ..), (other, ..)| one.total_cmp(other))?;
+        Some(self.with(state, label, piece))
     }
 
     /// Returns the cost of one slice in a state, with the excess over `target`.

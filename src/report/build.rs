@@ -16,7 +16,7 @@ pub fn of_plan(plan: &Plan, measured: Option<&[Measured]>) -> Report {
     let ranks = if measured.is_some() { (0..plan.ranks()).collect() } else { plan.sampled_ranks() };
     let schedules: Vec<_> = ranks.into_iter().map(|rank| plan.schedule(rank)).collect();
     let steps = plan.values.iter().enumerate().filter(|(_, v)| !matches!(v.source, Source::Operand(_)));
-    let received: Vec<Vec<u64>> = schedules.iter().map(|schedule| plan.bytes_received(schedule.rank)).collect();
+    let received = plan.all_bytes_received(&schedules);
     let nodes = steps.map(|(id, value)| {
         let planned: Vec<u64> = received.iter().map(|rank| rank[id]).collect();
         let got = measured.map(|ranks| ranks.iter().map(|rank| rank.received[id]).collect::<Vec<u64>>());

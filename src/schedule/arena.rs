@@ -12,7 +12,7 @@
 //! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]. Buffers share bytes only if their contents are never
 //! needed at the same time. The first task to use an element waits for all tasks that used its bytes as another buffer;
 //! these edges cannot deadlock, because transfers of different nodes never need to be in flight together. A buffer that
-//! later runs read again shares memory with no other buffer. On several ranks, buffers share memory only if their
+//! later runs read again shares memory with no other buffer. With transfers, buffers share memory only if their
 //! contents stay valid for the same time (a slice, a run or the program). The user's memory is outside, and a node's
 //! operands and result share no bytes.
 

@@ -8,8 +8,9 @@
 //! ```
 //!
 //! Invariants: a tensor stays valid no longer than its inputs. All writers of a buffer have the same scope
-//! ([`ReuseScope`]), so a later run skips all or none of them. On several ranks, buffers share memory only within a
-//! scope: a skipped task waits for no other, so the order implied by edges through it would be lost. A *kept* buffer,
+//! ([`ReuseScope`]), so a later run skips all or none of them. With transfers, buffers share memory only within a
+//! scope: a skipped task waits for no other, so the order implied by edges through it would be lost. Work alone keeps
+//! the order of its lane. A *kept* buffer,
 //! read by tasks that run again after skipped writers, shares its memory with no other. Both ends of a transfer are
 //! skipped, because they belong to the same node.
 //!
@@ -56,7 +57,8 @@ impl Schedule {
 
     /// Returns the sharing group of each buffer; only a group may share memory.
     pub(super) fn sharing(&self) -> Vec<ReuseScope> {
-        if self.ranks == 1 || self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
+        let transfers = self.tasks.iter().any(|task| task.action.work().is_none());
+        if !transfers || self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
             return vec![ReuseScope::Slice; self.buffers.len()];
         }
         self.written().into_iter().map(Option::unwrap_or_default).collect()

@@ -49,7 +49,7 @@ fn plain(_: &mut Rng, _: &Context<'_>) -> Value {
 pub const COMPARED: [&str; 9] =
     ["--output", "--size", "--dtype", "--seed", "--ranks", "--accumulate", "--json", "--help", "--version"];
 
-pub const FLAGS: [Flag; 36] = [
+pub const FLAGS: [Flag; 37] = [
     flag("--workers", 2, |rng, _| {
         some(rng, &["1", "2", "3"], &[("0", Refused), ("many", Refused), ("5000", Open), (BEYOND, Refused)])
     }),
@@ -67,6 +67,9 @@ pub const FLAGS: [Flag; 36] = [
     flag("--reorder", 10, |rng, _| some(rng, &["direct", "greedy", "by-cost", "exhaustive"], &[("random", Refused)])),
     flag("--forbid-redistribution", 12, |_, _| (None, Open)),
     flag("--memory-limit", 8, memory_limit),
+    flag("--slice-groups", 12, |rng, _| {
+        some(rng, &["1", "2", "3"], &[("0", Refused), ("-1", Refused), (BEYOND, Refused)])
+    }),
     flag("--transport", 8, transport),
     flag("--repeat", 8, |rng, _| some(rng, &["1", "2", "3"], &[("0", Refused), ("-1", Refused), (BEYOND, Refused)])),
     flag("--warmup", 8, |rng, _| some(rng, &["0", "1", "2"], &[("-1", Refused), (BEYOND, Refused)])),

@@ -25,6 +25,7 @@ def plan(
     path_seconds: float | np.floating[Any] | np.integer[Any] | None = None,
     runs: SupportsIndex = 1,
     memory_limit: SupportsIndex | None = None,
+    slice_groups: SupportsIndex | None = None,
     ranks: SupportsIndex | None = None,
     threads: SupportsIndex | None = None,
     machine: str | os.PathLike[str] | None = None,
@@ -61,6 +62,8 @@ def plan(
         How often the plan will run. With more runs, ``"auto"`` searches longer.
     memory_limit : int, optional
         Maximum number of bytes per rank. A contraction that needs more is divided into slices.
+    slice_groups : int, optional
+        Number of groups of ranks that contract different slices at the same time. The default is the planner's choice.
     ranks : int, optional
         Number of ranks to plan for. The default is that of ``machine`` if it is given, or else 1.
     threads : int, optional
@@ -108,6 +111,10 @@ def plan(
         memory_limit = operator.index(memory_limit)
         if memory_limit < 0:
             raise ValueError(f"the memory limit is {memory_limit} bytes, but cannot be negative")
+    if slice_groups is not None:
+        slice_groups = operator.index(slice_groups)
+        if slice_groups < 1:
+            raise ValueError(f"the number of groups is {slice_groups}, but must be at least 1")
     if path_seconds is not None and not 0 <= path_seconds < float("inf"):
         raise ValueError(f"the time budget is {path_seconds} seconds, but must be finite and not negative")
     runs = operator.index(runs)
@@ -131,6 +138,7 @@ def plan(
         "path_seconds": path_seconds,
         "runs": runs,
         "memory_limit": memory_limit,
+        "slice_groups": slice_groups,
         "ranks": ranks,
         "threads": threads,
         "machine": _machine(machine),

@@ -59,6 +59,8 @@ pub enum Fault {
     Memory { peak: u64, budget: u64 },
     #[error("the slices of group {group} do not follow those of the group before it, or some slice has no group")]
     Slices { group: usize },
+    #[error("value {value} is not where a plan with groups of ranks has operands, their copies, steps and the result")]
+    Groups { value: usize },
 }
 
 /// A fault and its location.

@@ -60,7 +60,7 @@ fn every_mutation_is_rejected_or_harmless() {
     println!("{tally:#?} {plans:#?}");
     let all = AlgorithmName::ALL.map(AlgorithmName::name).into_iter().chain(Reorder::ALL.map(Reorder::name));
     let ways = ["grid by rings", "grid by trees", "grid directly", "grid in place"];
-    for feature in all.chain(ways).chain(["pipeline", "group", "redistribution"]) {
+    for feature in all.chain(ways).chain(["pipeline", "group", "redistribution", "copy for groups", "sum of groups"]) {
         assert!(plans.get(feature).is_some_and(|&plans| plans > 1), "no plans with {feature}");
     }
     let rejected: usize = tally.iter().filter(|((_, what), _)| *what == "rejected").map(|(_, n)| n).sum();
@@ -72,6 +72,11 @@ fn every_mutation_is_rejected_or_harmless() {
 /// overwrites the output or accumulates onto it.
 fn random_plan(rng: &mut Rng) -> Plan {
     loop {
+        if rng.below(8) == 0
+            && let Some(plan) = between_groups(rng)
+        {
+            return plan;
+        }
         let ranks = 1 + rng.below(6);
         let e = |rng: &mut Rng| 1 + rng.below(7);
         let algorithm = Some(AlgorithmName::ALL[rng.below(AlgorithmName::ALL.len())]).filter(|_| rng.below(4) > 0);
@@ -118,10 +123,30 @@ fn random_plan(rng: &mut Rng) -> Plan {
     }
 }
 
+/// Returns a step between groups of ranks that take disjoint sets of slices: the copy of an operand, or the sum of
+/// results.
+fn between_groups(rng: &mut Rng) -> Option<Plan> {
+    let groups = 2 + rng.below(5);
+    let machine = Machine::new(groups * (1 + rng.below(2)), 1);
+    let extents: Vec<usize> = (0..4).map(|_| 3 + rng.below(5)).collect();
+    let [a, b, c, i] = extents[..] else { unreachable!() };
+    let shapes = [vec![a, i], vec![b, i], vec![c, i]];
+    let shaped = Problem::parse("[ai,bi->abi],ci->c").unwrap().shapes(&shapes).unwrap();
+    let options = PlanOptions::default().accumulate(rng.below(2) == 0).slice_groups(groups);
+    let limited = |bytes: u64| shaped.plan(&machine, &options.clone().memory_limit(bytes)).ok();
+    let plan = (1..8).rev().filter_map(|eighths| limited(4 * (a * b * i * eighths / 8 + 2 * i * (a + b + c)) as u64));
+    let plan = plan.into_iter().find(|plan| plan.slice_groups > 1)?;
+    if rng.below(2) == 0 { plan.combination() } else { Some(plan.spreads()?.swap_remove(rng.below(3))) }
+}
+
 /// Names of the optional features that a plan uses.
 fn features(plan: &Plan) -> Vec<&'static str> {
     let mut found: Vec<&str> = Vec::new();
     found.extend(plan.pipeline.is_some().then_some("pipeline"));
+    if plan.expression == "redistribute" {
+        let is_sum = plan.operand(0).distribution.summands() > 1;
+        found.push(if is_sum { "sum of groups" } else { "copy for groups" });
+    }
     for value in &plan.values {
         match &value.source {
             Source::Contract { algorithm, group, .. } => {

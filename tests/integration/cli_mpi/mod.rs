@@ -6,6 +6,7 @@
 mod faults;
 mod files;
 mod search;
+mod slice_groups;
 mod values;
 
 use std::time::Duration;

@@ -124,6 +124,32 @@ fn groups_compute_what_one_rank_computes() {
     );
 }
 
+#[test]
+fn copies_of_constant_operands_are_kept_until_the_program_is_renewed() {
+    let (expression, shapes) = ("[ai,bi->abi],ci->c", [vec![9, 5], vec![8, 5], vec![7, 5]]);
+    let needed = plan(expression, &shapes, 1, &PlanOptions::default()).unwrap().peak_bytes(0);
+    let options = PlanOptions::default().constant(vec![0, 2]).memory_limit(needed * 6 / 10).slice_groups(2);
+    let plan = plan(expression, &shapes, 4, &options).unwrap();
+    assert_eq!(plan.slice_groups, 2, "{}", plan.explain());
+    let mut program = World::in_process(4).compile::<f32>(&plan).unwrap();
+    let mut operands: Vec<ArrayD<f32>> =
+        shapes.iter().enumerate().map(|(at, shape)| whole_numbers(shape, at)).collect();
+    let mut bytes = Vec::new();
+    for changed in [None, Some(1), Some(0)] {
+        if let Some(changed) = changed {
+            operands[changed].mapv_inplace(|element| element * 2.0 + 1.0);
+        }
+        if changed == Some(0) {
+            program.renew();
+        }
+        let borrowed: Vec<&dyn Operand<f32>> = operands.iter().map(|operand| operand as _).collect();
+        let want = einsum_dist::einsum(expression, &borrowed).unwrap();
+        assert_eq!(program.run(&borrowed).unwrap(), want, "{changed:?} has changed");
+        bytes.push(program.measured().unwrap().iter().map(|rank| rank.received.iter().sum::<u64>()).sum::<u64>());
+    }
+    assert!(bytes[1] < bytes[0] && bytes[2] == bytes[0], "{bytes:?}");
+}
+
 /// A network whose largest intermediate has 2^36 elements.
 fn large(ranks: usize, groups: Option<usize>) -> Plan {
     let shapes = vec![vec![64, 64]; 5];
