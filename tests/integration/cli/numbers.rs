@@ -92,11 +92,13 @@ fn bad_values(flag: &str, value_name: &str) -> Vec<OsString> {
         ],
         ("--path", _) => vec!["", "-5", "(0,-1)", "(0,18446744073709551615)", "(0,1e400)", "(nan,1)", long.as_str()],
         (_, "FILE" | "FILE.npy" | "FILE.json" | "FILE.svg" | "FILE.toml") => vec!["", "-5", long.as_str()],
+        // A folder that cannot be used is only warned of.
+        (_, "DIR") => vec!["", "-5"],
         (_, _) => vec!["", "-5", "nan", long.as_str()],
     };
     let text = other.iter().map(OsString::from);
     let not_text = OsStr::from_bytes(b"\xff7").to_owned();
-    let names_a_file = value_name.starts_with("FILE");
+    let names_a_file = value_name.starts_with("FILE") || value_name == "DIR";
     text.chain((!names_a_file).then_some(not_text)).collect()
 }
 

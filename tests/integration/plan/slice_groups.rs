@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use crate::common::Rng;
-use einsum_dist::plan::Source;
+use einsum_dist::distribution::Distribution;
+use einsum_dist::plan::{Slice, Source};
 use einsum_dist::schedule::ReuseScope;
 use einsum_dist::{DistTensor, Dtype, Element, Machine, Operand, Plan, PlanOptions, Problem, World};
 use ndarray::{ArrayD, IxDyn};
@@ -67,6 +68,14 @@ fn check<T: Element>(expression: &str, shapes: &[Vec<usize>], plan: &Plan) {
     let what = plan.explain().to_string();
     plan.verify().unwrap_or_else(|error| panic!("{error}\n{what}"));
     plan.verify_by_classes().unwrap_or_else(|error| panic!("{error}\n{what}"));
+    runs::<T>(expression, shapes, plan);
+    let report = plan.report(None);
+    assert_eq!((report.slices, report.slice_groups), (plan.slice_count(), plan.slice_groups));
+}
+
+/// Compares results with those of one rank, and measurements with the plan.
+fn runs<T: Element>(expression: &str, shapes: &[Vec<usize>], plan: &Plan) {
+    let what = plan.explain().to_string();
     let operands: Vec<ArrayD<T>> = shapes.iter().enumerate().map(|(at, shape)| whole_numbers(shape, at)).collect();
     let borrowed: Vec<&dyn Operand<T>> = operands.iter().map(|operand| operand as _).collect();
     let alone = Problem::parse(expression).unwrap().shapes(shapes).unwrap();
@@ -93,8 +102,6 @@ fn check<T: Element>(expression: &str, shapes: &[Vec<usize>], plan: &Plan) {
         let timeline = program.timeline().unwrap().unwrap();
         assert_eq!((timeline.slices, timeline.ranks), (plan.slice_rounds(), plan.ranks()), "{what}");
     }
-    let report = plan.report(None);
-    assert_eq!((report.slices, report.slice_groups), (plan.slice_count(), plan.slice_groups));
 }
 
 #[test]
@@ -148,6 +155,54 @@ fn copies_of_constant_operands_are_kept_until_the_program_is_renewed() {
         bytes.push(program.measured().unwrap().iter().map(|rank| rank.received.iter().sum::<u64>()).sum::<u64>());
     }
     assert!(bytes[1] < bytes[0] && bytes[2] == bytes[0], "{bytes:?}");
+}
+
+/// Changes one property of plans with groups. Each change must be rejected, or leave the result as it was.
+#[test]
+fn faults_in_copies_slices_and_sums_are_found() {
+    let (mut rejected, mut harmless) = (0, 0);
+    for (expression, shapes) in cases() {
+        let Some(plan) = grouped(&expression, &shapes, (4, 2), Dtype::Float64) else { continue };
+        let last = plan.values.len() - 1;
+        let mut mutants = Vec::new();
+        for id in plan.operands..=last {
+            let shape = plan.whole_shape(&plan.values[id]);
+            let distributions =
+                [Distribution::replicated(2), Distribution::single(), Distribution::single().moved(0, 1)];
+            for distribution in distributions {
+                let mut mutant = plan.clone();
+                mutant.values[id].distribution = distribution;
+                mutants.push(mutant);
+            }
+            for input in 0..id {
+                let mut mutant = plan.clone();
+                let same = plan.whole_shape(&plan.values[input]) == shape;
+                // What steps with one input are made from is part of the specification.
+                match &mut mutant.values[id].source {
+                    Source::Redistribute { input: old } if !same || *old != input => *old = input,
+                    Source::Contract { left, .. } if input < plan.operands => *left = input,
+                    _ => continue,
+                }
+                mutants.push(mutant);
+            }
+        }
+        mutants.push(Plan {
+            slice_groups: 4,
+            slices: plan.slices[..1].iter().map(|slice| Slice { extent: 2 * slice.piece, ..*slice }).collect(),
+            ..plan.clone()
+        });
+        for mutant in mutants.into_iter().filter(|mutant| *mutant != plan) {
+            let found = std::panic::catch_unwind(|| mutant.verify());
+            match found {
+                Ok(Ok(())) => {
+                    harmless += 1;
+                    runs::<f64>(&expression, &shapes, &mutant);
+                }
+                _ => rejected += 1,
+            }
+        }
+    }
+    assert!(rejected > 100, "{rejected} rejected, {harmless} harmless");
 }
 
 /// A network whose largest intermediate has 2^36 elements.
