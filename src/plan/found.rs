@@ -1,4 +1,4 @@
-//! Finds the tree of an expression, or takes it from an order that an earlier search found.
+//! Finds the tree of an expression, or takes it from an order that was found before.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use crate::tree::{EinsumSource, Einsums, Order, Tree};
 pub struct SearchedTree {
     /// The tree.
     pub tree: Tree,
-    /// The limits that ended searches early; at most one for each einsum.
+    /// The limits that ended searches early, at most one per einsum.
     pub limits: Vec<SearchLimit>,
     /// What the search for each einsum did.
     pub records: Vec<SearchRecord>,
@@ -23,7 +23,7 @@ pub struct SearchedTree {
     pub cached: bool,
 }
 
-/// An order that a search found, as a file stores it.
+/// An order that was found, as a file stores it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundOrder {
     /// Numbers of tensors, over all operands.
@@ -32,7 +32,6 @@ pub struct FoundOrder {
     pub sliced: Vec<Label>,
     limits: Vec<SearchLimit>,
     records: Vec<SearchRecord>,
-    /// The budget that the user gave.
     seconds: Option<f64>,
 }
 
@@ -64,7 +63,7 @@ fn in_order(einsums: &Einsums, choice: &PathChoice) -> Result<Tree, PlanError> {
 }
 
 /// See [`Plan::searched_tree`](super::Plan::searched_tree). `known` is from a search that differed at most in its
-/// budget; it is used if it was as long, or found a better order.
+/// budget, and is used if it was as long, or found a better order.
 pub fn tree(
     einsums: &Einsums,
     machine: &Machine,
@@ -84,7 +83,7 @@ pub fn tree(
     }
     let found = searched(einsums, machine, options, watch)?;
     let products = |tree: &Tree| (0..tree.nodes.len()).map(|node| tree.products(node)).sum::<f64>();
-    // With a memory limit, the order with fewer operations may need more slices.
+    // With a memory limit, an order with fewer operations may need more slices.
     let is_better =
         |known: &SearchedTree| options.memory_limit.is_none() && products(&known.tree) < products(&found.tree);
     Ok(known.map(|(_, known)| known).filter(is_better).unwrap_or(found))
@@ -112,7 +111,7 @@ fn searched(
         let Searched { order, sliced, limit, record } = path::order(network, &options.path, budget);
         limits.extend(limit);
         records.push(record);
-        // An einsum of fewer tensors has no order to search.
+        // Fewer tensors have no order to search.
         chosen.extend((network.tensors.len() > 2).then_some(sliced));
         Ok::<_, PlanError>(order)
     })?;
@@ -123,8 +122,8 @@ fn searched(
     Ok(SearchedTree { tree, limits, records, cached: false })
 }
 
-/// log2 of the elements of intermediates that fit into the memory limit of all ranks beside the operands and the
-/// result; infinite without a limit.
+/// log2 of the elements of intermediates that fit into the memory limit of all ranks beside operands and result;
+/// infinite without a limit.
 fn elements_within_limit(einsums: &Einsums, machine: &Machine, options: &PlanOptions) -> f64 {
     let Some(limit) = options.memory_limit else { return f64::INFINITY };
     let elements =
