@@ -1,19 +1,19 @@
-//! Turns an expression and the shapes of its operands into a tree of unary steps and binary contractions.
+//! Turns an expression and its operands' shapes into a tree of unary steps and binary contractions.
 //!
 //! ```text
 //! Expression --shapes--> Einsums (any number of inputs each) --an order for each--> Tree
 //! ```
 //!
-//! First, every label is mapped to a dimension. The labels that a bracket sums are local to the bracket, so the two `j`
-//! in `[ij->i],jk->ik` are different dimensions. Ellipses become right-aligned dimensions, implicit outputs become
-//! explicit, and dimensions of extent 1 are broadcast. If an operand of a contraction has repeated labels, or labels
-//! that occur in no other tensor, a unary step first removes these labels.
+//! First, every label is mapped to a dimension. The labels that a bracket sums are local to it, so the two `j` in
+//! `[ij->i],jk->ik` are different dimensions. Ellipses become right-aligned dimensions, implicit outputs become
+//! explicit, and dimensions of extent 1 are broadcast. If a contraction's operand has repeated labels, or labels that
+//! occur in no other tensor, a unary step first removes these.
 //!
-//! Invariants: Every node is listed after its inputs, and the last node is the root. The labels of a node are distinct,
-//! unless the node is a leaf. Every label of a contraction is of kind c, m, n or k. No function in this module is
-//! recursive, so only memory limits the depth of a tree.
+//! Invariants: Every node is listed after its inputs; the last is the root. A node's labels are distinct, unless it is
+//! a leaf. Every label of a contraction is of kind c, m, n or k. No function here is recursive, so only memory limits a
+//! tree's depth.
 //!
-//! This module does not search for a contraction order; [`crate::plan`] does.
+//! [`crate::plan`] searches for contraction orders.
 
 mod build;
 mod einsums;
@@ -29,19 +29,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::dims::{Kinds, Label};
 
-/// The index of a node in a [`Tree`].
+/// A node's index in a [`Tree`].
 pub type NodeId = usize;
 
-/// The operation of a unary step. Each operation can also reorder dimensions.
+/// A unary step's operation, which can also reorder dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UnaryOp {
     /// Reorders dimensions, or copies the tensor.
     Permute,
-    /// Sums over the labels that are not in the result.
+    /// Sums over labels not in the result.
     Sum,
-    /// Selects the elements whose indices for a repeated label are all equal, and sums over the labels that are not in
-    /// the result.
+    /// Selects elements with equal indices for a repeated label, and sums over labels not in the result.
     Diagonal,
 }
 
@@ -57,24 +56,23 @@ pub enum Step {
     Contract { left: NodeId, right: NodeId, kinds: Kinds },
 }
 
-/// One einsum, before its contraction order is chosen.
+/// An einsum before its contraction order is chosen.
 #[derive(Debug)]
 pub struct Network<'a> {
-    /// Labels of each input. A label may occur more than once in an input, and may occur in only one input.
+    /// Each input's labels, which may repeat or occur in only one input.
     pub tensors: Vec<&'a [Label]>,
-    /// Labels of the result.
+    /// The result's labels.
     pub output: &'a [Label],
-    /// The extent of each dimension, indexed by label.
+    /// Each dimension's extent, indexed by label.
     pub extents: &'a [usize],
 }
 
-/// The order in which the tensors of an einsum are contracted, as a list of groups. Each group lists the numbers of the
-/// tensors that are contracted into a single tensor. The n inputs have the numbers 0 to n - 1. The result of the first
-/// group has number n, that of the second has number n + 1, and so on. Each number occurs in exactly one group, except
-/// the number of the final result, which occurs in none.
+/// The order in which an einsum's tensors are contracted: each group lists the tensors that are contracted into one.
+/// The n inputs have the numbers 0 to n - 1, the first group's result has number n, the second's n + 1, and so on. Each
+/// number but the final result's occurs in exactly one group.
 pub type Order = Vec<Vec<usize>>;
 
-/// Returns the order that contracts `tensors` tensors from left to right.
+/// Contracts `tensors` tensors from left to right.
 pub fn left_to_right(tensors: usize) -> Order {
     let left = |step: usize| if step == 0 { 0 } else { tensors + step - 1 };
     (1..tensors).map(|right| vec![left(right - 1), right]).collect()
@@ -83,62 +81,62 @@ pub fn left_to_right(tensors: usize) -> Order {
 /// A tensor in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
-    /// The dimensions of the tensor, slowest-varying first.
+    /// Slowest-varying first.
     pub labels: Vec<Label>,
     /// The step that computes the tensor.
     pub step: Step,
-    /// The position in the text of the operand or einsum that defines the tensor.
+    /// The position in the text of the operand or einsum.
     pub span: Span,
 }
 
-/// An expression with the extents of its dimensions, as a tree of unary steps and contractions.
+/// An expression's tree of unary steps and contractions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
-    /// Distinct names of the dimensions, indexed by label. If several dimensions have the same letter, primes or
-    /// numbers are appended to the names of all but the first.
+    /// Distinct names of the dimensions, indexed by label. If several have the same letter, all but the first have
+    /// primes or numbers appended.
     pub names: Vec<String>,
-    /// Extents of the dimensions, indexed by label.
+    /// Indexed by label.
     pub extents: Vec<usize>,
-    /// The nodes, each listed after its inputs. The last node is the result.
+    /// Each after its inputs. The last is the result.
     pub nodes: Vec<Node>,
-    /// Number of operands of the expression.
+    /// The number of operands.
     pub operands: usize,
-    /// Labels that the path search chose to slice under a memory limit, because the order suits these slices.
+    /// Labels that the path search chose to slice under a memory limit.
     pub sliced: Vec<Label>,
 }
 
 impl Tree {
-    /// Builds a tree. Calls `order` for every einsum, and contracts the einsum in the order that it returns.
+    /// Builds a tree, with the order that `order` returns for each einsum.
     ///
     /// # Errors
-    /// If `order` returns an error for any einsum.
+    /// If `order` fails.
     pub fn new<E>(einsums: &Einsums, order: impl FnMut(&Network) -> Result<Order, E>) -> Result<Tree, E> {
         build::build(einsums, order)
     }
 
-    /// Builds a tree that contracts every einsum from left to right.
+    /// Contracts every einsum from left to right.
     pub fn left_to_right(einsums: &Einsums) -> Tree {
         let Ok(tree) =
             Tree::new(einsums, |network| Ok::<_, std::convert::Infallible>(left_to_right(network.tensors.len())));
         tree
     }
 
-    /// The node of the result, which is the last node.
+    /// The result's node, the last.
     pub fn root(&self) -> NodeId {
         self.nodes.len() - 1
     }
 
-    /// The name of a dimension.
+    /// A dimension's name.
     pub fn name(&self, label: Label) -> &str {
         &self.names[label.0 as usize]
     }
 
-    /// The extent of a dimension.
+    /// A dimension's extent.
     pub fn extent(&self, label: Label) -> usize {
         self.extents[label.0 as usize]
     }
 
-    /// The shape of a tensor with these dimensions.
+    /// The shape of a tensor with these labels.
     pub fn shape(&self, labels: &[Label]) -> Vec<usize> {
         labels.iter().map(|&label| self.extent(label)).collect()
     }
@@ -148,7 +146,7 @@ impl Tree {
         term(&self.names, labels)
     }
 
-    /// Formats the step of a node as an expression, such as `mk,kn->mn`.
+    /// Formats a node's step, such as `mk,kn->mn`.
     pub fn step_text(&self, node: NodeId) -> String {
         let term = |id: NodeId| self.term(&self.nodes[id].labels);
         match &self.nodes[node].step {
@@ -158,8 +156,7 @@ impl Tree {
         }
     }
 
-    /// Number of multiply-adds in a contraction, which is the product of the extents of all its dimensions. It is 0 for
-    /// all other steps.
+    /// Multiply-adds in a contraction, the product of all its extents; 0 for all other steps.
     pub fn products(&self, node: NodeId) -> f64 {
         match &self.nodes[node].step {
             Step::Contract { kinds, .. } => kinds.iter().map(|(label, _)| self.extent(label) as f64).product(),
@@ -168,8 +165,7 @@ impl Tree {
     }
 }
 
-/// Formats labels as a term, such as `mk`, or `[m0,k0]` if any name has several characters. `names` is indexed by
-/// label.
+/// Formats labels as a term, with names indexed by label.
 pub fn term(names: &[String], labels: &[Label]) -> String {
     let names: Vec<&str> = labels.iter().map(|label| names[label.0 as usize].as_str()).collect();
     if names.iter().any(|name| name.chars().count() != 1) { format!("[{}]", names.join(",")) } else { names.concat() }

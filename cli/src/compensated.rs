@@ -1,12 +1,11 @@
-//! Computes compensated sums, as accurate as in twice the precision, which references in double precision need.
+//! Computes compensated sums, as accurate as in twice the precision.
 //!
-//! The algorithm is number 4.1 in T. Ogita, S. M. Rump and S. Oishi, Accurate Sum and Dot Product, SIAM J. Sci. Comput.
-//! 26 (2005). The rounding errors of all additions are summed separately and added to the total. If a term is infinite
-//! or NaN, the total equals the plain sum.
+//! This is algorithm 4.1 in T. Ogita, S. M. Rump and S. Oishi, Accurate Sum and Dot Product, SIAM J. Sci. Comput. 26
+//! (2005): the rounding errors are summed separately and added to the total. If a term is infinite or NaN, the total
+//! equals the plain sum.
 
 use num_complex::Complex;
 
-/// A compensated sum of real numbers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Compensated {
     sum: f64,
@@ -27,7 +26,6 @@ impl Compensated {
     }
 }
 
-/// A compensated sum of complex numbers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ComplexSum {
     re: Compensated,

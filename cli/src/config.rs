@@ -1,7 +1,6 @@
 //! Defines [`RunConfig`], the description of a run after all of its flags have been validated.
 //!
-//! Invariant: every rank of the world has the same [`RunConfig`], or no rank has one. The module `validate` checks the
-//! flags.
+//! Invariant: every rank of the world has the same [`RunConfig`], or no rank has one.
 
 use std::path::PathBuf;
 
@@ -11,18 +10,14 @@ use einsum_dist::timeline::Timeline;
 use einsum_dist::tree::Tree;
 use einsum_dist::{Checkpoint, Plan};
 
-/// The validated description of a run.
 #[derive(Debug)]
 pub struct RunConfig {
     pub tree: Tree,
     pub plan: Plan,
     /// The plan for a single rank, to which `--explain` compares `plan`, if the machine has a topology.
     pub one_rank_plan: Option<Plan>,
-    /// What the path search did.
     pub path_search: PathSearchReport,
-    /// Seconds spent on planning.
     pub plan_seconds: f64,
-    /// The kernel that `--kernel` selects on this machine.
     pub resolved_kernel: ResolvedKernel,
     pub operands: Vec<PathBuf>,
     pub output: Option<PathBuf>,
@@ -31,12 +26,12 @@ pub struct RunConfig {
     pub seed: u64,
     pub repeat: usize,
     pub warmup: usize,
-    /// Whether any extent is a default, because neither `--size` nor a file gives it.
+    /// Whether neither `--size` nor a file gives some extent.
     pub default_sizes: bool,
     /// Whether a power of two is kept apart from the result.
     pub exponent: bool,
     pub check: bool,
-    /// Memory budget for `--check`, in bytes per process.
+    /// In bytes per process.
     pub check_bytes: u64,
     pub explain: bool,
     pub simulate: bool,

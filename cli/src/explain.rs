@@ -11,7 +11,6 @@ use super::print::json;
 use super::units::{counted, seconds};
 use super::{Result, trace_files};
 
-/// Maximum number of placement warnings, which repeat for other ranks.
 const MAX_WARNINGS: usize = 8;
 
 /// Verifies the plan; returns its description on rank 0's process, and everywhere the error of a trace or timeline
@@ -74,7 +73,7 @@ fn speed_up(plan: &Plan, one: &Plan) -> String {
     format!("speed-up  {times:.2} over one rank with {workers}, which is predicted to take {took}\n")
 }
 
-/// Formats the result of simulating the schedules of all ranks, on one line.
+/// Formats the result of the simulation on one line.
 fn simulated(plan: &Plan, timeline: Option<&Timeline>) -> String {
     let Some(timeline) = timeline else {
         return "not simulated: too many ranks\n".to_owned();

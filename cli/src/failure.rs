@@ -1,7 +1,6 @@
 //! Defines the failures that end the program early, with their messages and exit codes.
 //!
-//! The message is the same in every output format, with carets at positions in a text; the caller chooses the rank that
-//! prints.
+//! The message is the same in every output format; the caller chooses the rank that prints.
 
 use std::io::IsTerminal;
 
@@ -19,17 +18,13 @@ use super::{Result, write_out};
 /// Maximum bytes of an expression in full; longer ones are clipped around the error.
 const WHOLE_LINES: usize = 400;
 
-/// Maximum number of bytes of a message, without the carets and the text above them.
+/// Maximum bytes of a message, without the carets and the text above them.
 const MAX_MESSAGE_BYTES: usize = 4000;
 
-/// A failure that ends a run.
 #[derive(Debug)]
 pub enum Failure {
-    /// The flags are wrong.
     Arguments(clap::Error),
-    /// The library refused the input, or failed.
     Library(Error),
-    /// The result could not be printed.
     Print(std::io::Error),
     /// The result is wrong, as the printed report says.
     Check,
@@ -104,7 +99,6 @@ impl Failure {
         }
     }
 
-    /// Returns the category of the failure, which `--json` prints for scripts.
     fn kind(&self) -> &'static str {
         match self {
             Failure::Arguments(_) => "usage",
@@ -146,7 +140,7 @@ impl Failure {
     }
 }
 
-/// Shortens a text (a quote of user input or a file) above `MAX_MESSAGE_BYTES` to its beginning and end.
+/// Shortens a text above `MAX_MESSAGE_BYTES` to its beginning and end.
 fn clipped(text: &str) -> String {
     if text.len() <= MAX_MESSAGE_BYTES {
         return text.to_owned();

@@ -4,8 +4,8 @@
 //! launcher. So rank 0 starts this program again in a separate process group, as a guard, which waits for the end of
 //! its standard input, a pipe from rank 0, and removes the temporary files that no process has locked.
 //!
-//! Other launchers first send a signal, after which `signals` removes the files. If a scheduler kills all processes of
-//! a job, the next run removes the leftovers.
+//! Other launchers first send a signal, which `signals` handles. If a scheduler kills all processes of a job, the next
+//! run removes the leftovers.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -22,8 +22,7 @@ const VARIABLE: &str = "EINSUM_DIST_GUARD";
 /// Environment variable that MPICH's launcher sets.
 const HYDRA: &str = "HYDI_CONTROL_FD";
 
-/// Maximum attempts to remove the files, because the system closes a killed rank's files, and releases its locks, one
-/// by one.
+/// Maximum attempts, because the system closes a killed rank's files, and releases its locks, one by one.
 const MAX_ATTEMPTS: usize = 40;
 const RETRY_INTERVAL: Duration = Duration::from_millis(25);
 

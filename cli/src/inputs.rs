@@ -11,11 +11,11 @@ use einsum_dist::{Error, Result, World};
 
 use super::args::Args;
 
-/// Maximum MiB of an expression, enough for a million operands with dozens of labels.
+/// Enough for a million operands with dozens of labels.
 const MAX_EXPRESSION_MIB: u64 = 64;
 
-/// Returns the text of the expression, which comes from the command line, from a file (`@FILE`) or from standard input
-/// (`-`). Collective, because only rank 0 has standard input.
+/// Returns the text of the expression, from the command line, a file (`@FILE`) or standard input (`-`). Collective,
+/// because only rank 0 has standard input.
 ///
 /// # Errors
 /// If the file or standard input cannot be read.
@@ -23,7 +23,7 @@ pub fn expression(world: &World, typed: &str) -> Result<String> {
     if typed == "-" { shared(world, typed, "the expression") } else { text(world, typed, "the expression") }
 }
 
-/// Returns a text of the command line, which `@FILE` reads from a file; `what` it is appears in errors. Collective.
+/// Returns a text of the command line, which `@FILE` reads from a file; errors call it `what`. Collective.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -58,7 +58,7 @@ pub fn text_of(path: &Path, most: u64) -> std::result::Result<String, String> {
     text_from(File::open(path).map_err(|error| without_code(&error))?, most)
 }
 
-/// Reads text of at most `most` MiB, and at most one byte more of a possibly endless input.
+/// Reads text of at most `most` MiB, and one byte more at most.
 fn text_from(file: impl Read, most: u64) -> std::result::Result<String, String> {
     let mut bytes = Vec::new();
     file.take((most << 20) + 1).read_to_end(&mut bytes).map_err(|error| without_code(&error))?;
@@ -73,15 +73,12 @@ fn text_from(file: impl Read, most: u64) -> std::result::Result<String, String> 
     })
 }
 
-/// The headers of all input files, as read on this rank.
 #[derive(Debug)]
 pub struct Headers {
     pub operands: Vec<NpyHeader>,
     pub accumulate: Option<NpyHeader>,
 }
 
-/// Reads the headers of all input files.
-///
 /// # Errors
 /// If a file is missing or damaged, the first of which is named.
 pub fn headers(args: &Args) -> Result<Headers> {
@@ -91,8 +88,7 @@ pub fn headers(args: &Args) -> Result<Headers> {
     Ok(Headers { operands, accumulate })
 }
 
-/// Returns the element type: that to which the files' types are promoted or, for random operands, `--dtype` (float32 by
-/// default).
+/// Returns the element type: that to which the files' types are promoted or, for random operands, `--dtype`.
 ///
 /// # Errors
 /// If the type is unknown, or cannot represent the array of `--accumulate` without loss.

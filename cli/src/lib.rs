@@ -70,10 +70,9 @@ use say::say;
 
 type Result<T> = std::result::Result<T, Failure>;
 
-/// How long other ranks wait before they exit with an error: longer than rank 0 needs to print its message.
+/// How long other ranks wait before they exit with an error, so that rank 0 can print its message.
 const SPEAKER_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// Runs the program.
 pub fn main() -> ExitCode {
     if guard::run_if_guard() {
         return ExitCode::SUCCESS;
@@ -108,7 +107,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Returns the text for help, the version, a completion script or the manual page, if requested, without a world.
+/// Returns the text for help, the version, a completion script or the manual page, if requested.
 fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<String> {
     match arguments {
         Err(error) if !error.use_stderr() => Some(error.to_string()),
@@ -127,7 +126,7 @@ fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<Str
     }
 }
 
-/// Carries out the command, from the arguments to the printed result. Collective.
+/// From the arguments to the printed result. Collective.
 fn carry_out(world: &World, arguments: std::result::Result<Args, clap::Error>) -> Result<()> {
     let args = start::agree(world, arguments.map_err(Failure::Arguments))?;
     let config = RunConfig::new(world, args)?;
@@ -141,7 +140,6 @@ fn carry_out(world: &World, arguments: std::result::Result<Args, clap::Error>) -
     trace_error.map_or(Ok(()), |error| Err(Failure::TraceFile(error)))
 }
 
-/// Ends the world and returns the exit code, the largest of any rank.
 fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
     let code = outcome.as_ref().err().map_or(0, Failure::code);
     if let Err(failure) = &outcome {

@@ -1,8 +1,8 @@
 //! Computes the Frobenius norm of a result of any size and scale.
 //!
 //! Squares of large, ordinary and small numbers are summed separately, the first and last scaled into the range of
-//! double precision (J. L. Blue, A Portable Fortran Program to Find the Euclidean Norm of a Vector, ACM TOMS 4 (1978);
-//! BLAS's dnrm2 does the same). Each is a compensated sum over blocks of plainly summed squares.
+//! double precision (J. L. Blue, A Portable Fortran Program to Find the Euclidean Norm of a Vector, ACM TOMS 4 (1978)).
+//! Each is a compensated sum over blocks of plainly summed squares.
 //!
 //! Powers of two scale exactly. NaN gives NaN, and otherwise infinity gives infinity. The same blocks in the same order
 //! give the same bits.
@@ -14,7 +14,7 @@ const MAX_UNSCALED: f64 = power(480);
 const MIN_UNSCALED: f64 = power(-480);
 /// Large numbers are multiplied by this factor, and small ones are divided by it.
 const SCALE: f64 = power(-600);
-/// Number of values in a block, whose squares are summed plainly.
+/// Values in a block, whose squares are summed plainly.
 const BLOCK: usize = 1 << 12;
 
 /// Returns 2^`exponent`, which must be a normal number.
@@ -46,12 +46,11 @@ pub fn text(norm: f64, exponent: i64) -> String {
     }
 }
 
-/// Partial sums of squares, from which the norm is computed.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Norm {
     /// Sums of the squares of large, ordinary and small numbers.
     sums: [Compensated; 3],
-    /// The same three sums over the current block only.
+    /// The same over the current block only.
     block: [f64; 3],
     added: usize,
     nan: bool,
@@ -84,14 +83,14 @@ impl Norm {
         (self.block, self.added) = ([0.0; 3], 0);
     }
 
-    /// Returns the sums and flags as numbers, to send to other processes.
+    /// Returns the sums and flags for other processes.
     pub fn numbers(mut self) -> [f64; 5] {
         self.end_block();
         let [large, others, small] = self.sums.map(|sum| sum.total());
         [large, others, small, f64::from(u8::from(self.nan)), f64::from(u8::from(self.infinite))]
     }
 
-    /// Returns the norm of the numbers of several processes, whose sums are added in order, reproducibly.
+    /// Returns the norm of the numbers of several processes, added in order, reproducibly.
     pub fn of<'a>(processes: impl Iterator<Item = &'a [f64]>) -> f64 {
         let (mut sums, mut nan, mut infinite) = ([Compensated::default(); 3], false, false);
         for numbers in processes {

@@ -16,17 +16,15 @@ use einsum_dist::memory::{end_at_once, report_with, share_few_addresses};
 
 use super::say::say;
 
-/// Stack bytes that the main thread touches at its start, because growing later could fail and end the program by a
-/// signal.
+/// Stack bytes that the main thread touches at its start, because growing later could fail.
 const STACK: usize = 1 << 20;
 
 /// Whether an error is also printed to standard output, as one JSON object.
 static JSON: AtomicBool = AtomicBool::new(false);
 
-/// The rank that a launcher assigned to this process.
 static RANK: AtomicUsize = AtomicUsize::new(0);
 
-/// Size of the buffer for one line of the report, larger than the longest line.
+/// Bytes for one line of the report, more than the longest has.
 const LINE_BYTES: usize = 256;
 
 /// Makes a failed allocation end the program with a message; must precede all threads.

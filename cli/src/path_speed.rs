@@ -10,10 +10,9 @@ use einsum_path::{Network, Prepared, Price, Request, Settings, search};
 use super::Result;
 use super::args::Args;
 
-/// Long searches of larger networks run at about this fraction of the speed of the short one that is timed.
+/// Long searches run at about this fraction of the speed of the short one that is timed.
 const LONG_SEARCH: f64 = 0.75;
 
-/// Nominal seconds of the search that is timed.
 const TIMED_SECONDS: f64 = 0.03;
 
 /// Returns the nominal seconds of search per second on rank 0; 1 without `--path-time`. Collective.

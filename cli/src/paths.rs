@@ -1,8 +1,8 @@
 //! Checks all paths of a command before the run: each output must be writable, and differ from all other files.
 //!
 //! Two flags must not name the same file, however spelt, if one writes it, except for
-//! `--accumulate FILE --output FILE`, which reads it before replacing it. Names of temporary files, which are removed,
-//! are refused too.
+//! `--accumulate FILE --output FILE`, which reads it before replacing it. Nor may they name temporary files, which are
+//! removed.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,6 @@ use super::say::say;
 use super::start::usage;
 use super::{Result, guard};
 
-/// A path and the flag or operand that names it.
 struct Named<'a> {
     flag: String,
     path: &'a Path,
@@ -24,8 +23,7 @@ struct Named<'a> {
 /// Checks the paths on this rank.
 ///
 /// # Errors
-/// If a path cannot be a file, an output cannot be written, or an output is the same file as another path of the
-/// command.
+/// If a path cannot be a file, an output cannot be written, or an output is another file of the command.
 pub fn check(world: &World, args: &Args) -> Result<()> {
     let named = named(args);
     for Named { flag, path, .. } in &named {
@@ -47,8 +45,8 @@ pub fn check(world: &World, args: &Args) -> Result<()> {
     if world.is_root() { none_is_temporary(&named) } else { Ok(()) }
 }
 
-/// On rank 0, starts the guard for the outputs, removes temporary files of killed runs, and warns if some remain or a
-/// new output will not have the old owner.
+/// On rank 0, starts the guard for the outputs, removes temporary files of killed runs, and warns of leftovers or a
+/// change of owner.
 pub fn tidy(world: &World, args: &Args) {
     if !world.is_root() {
         return;
@@ -74,7 +72,6 @@ pub fn tidy(world: &World, args: &Args) {
     }
 }
 
-/// Returns the paths that this command writes, each with its flag.
 fn written(args: &Args) -> Vec<(&'static str, &PathBuf)> {
     let output = args.output.as_ref().filter(|_| !args.explain);
     let checkpoint = args.checkpoint.as_ref().filter(|_| !args.explain && !args.simulate);

@@ -1,7 +1,6 @@
 //! Prints the results of a run as text or as one JSON object.
 //!
-//! Text and JSON are made from the same [`Report`]. The lines have a fixed order and a limited number, without those
-//! that do not apply.
+//! Text and JSON are made from the same [`Report`].
 
 use std::fmt::Write;
 
@@ -17,7 +16,7 @@ use super::say::say;
 use super::units::{bytes, counted, digits, seconds};
 use super::{Result, norm, write_out};
 
-/// Maximum number of steps in the summary: those with the most operations.
+/// Maximum steps in the summary: those with the most operations.
 const MAX_STEPS: usize = 24;
 
 /// Maximum characters of a text in the summary, such as the expression.
@@ -26,7 +25,7 @@ const MAX_TEXT_CHARACTERS: usize = 400;
 /// Maximum ranks for which the summary compares with a simulation.
 const MAX_COMPARED_RANKS: usize = 64;
 
-/// Maximum characters of the column of step names; steps with longer names are not aligned.
+/// Maximum characters of the column of step names.
 const MAX_ALIGNED_CHARACTERS: usize = 60;
 
 /// Returns the text for standard output on rank 0's process; with `--quiet`, only JSON.
@@ -63,7 +62,6 @@ pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Op
     Err(Failure::Check)
 }
 
-/// Returns the report as a JSON object on one line.
 pub fn json(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> String {
     let report = report(world, config, outcome);
     // A report consists of numbers, strings and maps with string keys; serialising these into memory cannot fail.
@@ -90,13 +88,11 @@ fn report(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Repor
     report
 }
 
-/// Returns the GFLOP of the slices that this run computed.
 fn gflop(config: &RunConfig, outcome: &Outcome) -> f64 {
     let slices = config.plan.slice_count() as f64;
     config.plan.total_gflop() * (1.0 - outcome.resumed_slices as f64 / slices)
 }
 
-/// Returns the summary, which has one name and value per line.
 fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     let report = report(world, config, Some(outcome));
     let plan = &config.plan;
@@ -186,7 +182,6 @@ fn steps(config: &RunConfig, report: &Report) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Returns the lines about the communication and the idle time of several ranks.
 fn communication(config: &RunConfig, outcome: &Outcome, report: &Report) -> Vec<(&'static str, String)> {
     let timeline = (report.ranks <= MAX_COMPARED_RANKS).then(|| config.simulated_timeline()).flatten();
     let sum = |bytes: fn(&ByLink) -> u64| outcome.measured.iter().map(|rank| bytes(&rank.by_link)).sum::<u64>();
@@ -215,7 +210,6 @@ fn verdict(outcome: &Outcome, check: &CheckReport) -> String {
     format!("{verdict}: {elements}, error {:.1e}, bound {:.1e}", check.max_error, check.bound)
 }
 
-/// Returns the steps that the summary lists, in execution order.
 fn listed(report: &Report) -> Vec<&NodeReport> {
     let mut steps: Vec<(usize, &NodeReport)> = report.nodes.iter().enumerate().collect();
     steps.sort_by(|(_, a), (_, b)| b.gflop.total_cmp(&a.gflop));
@@ -234,7 +228,7 @@ fn how(node: &NodeReport) -> String {
     }
 }
 
-/// Shortens a text to its first `MAX_TEXT_CHARACTERS` characters and its length, if it is longer.
+/// Shortens a text above `MAX_TEXT_CHARACTERS` characters.
 fn beginning(text: String) -> String {
     match text.char_indices().nth(MAX_TEXT_CHARACTERS) {
         Some((end, _)) => format!("{}.. ({} characters)", &text[..end], text.chars().count()),
@@ -242,7 +236,6 @@ fn beginning(text: String) -> String {
     }
 }
 
-/// Formats the measured and the predicted time.
 fn time(config: &RunConfig, outcome: &Outcome) -> String {
     let times = &outcome.seconds;
     let measured = match times.runs {
@@ -262,7 +255,7 @@ fn predicted(config: &RunConfig, predicted: f64) -> String {
     if config.overlap { format!(", {} predicted", seconds(predicted)) } else { String::new() }
 }
 
-/// Formats the workers' idle times: average and maximum over all ranks, and simulated average.
+/// Formats the workers' idle times: average, maximum and simulated average.
 fn idle(plan: &Plan, outcome: &Outcome, timeline: Option<&Timeline>) -> String {
     let all: Vec<f64> = outcome.measured.iter().map(|rank| rank.idle_seconds).collect();
     let longest = (0..all.len()).max_by(|&one, &other| all[one].total_cmp(&all[other])).unwrap_or(0);

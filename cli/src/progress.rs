@@ -1,7 +1,7 @@
 //! Shows the progress of a path search, and a bar over the slices of a run, with the time left.
 //!
-//! Guarantee: only rank 0 prints, only to a terminal, and not with `--quiet`. The search removes its line when it ends,
-//! and the program its bar when it is dropped, so they are never mixed with messages that are printed later.
+//! Guarantee: only rank 0 prints, only to a terminal, and not with `--quiet`. The search and the program remove their
+//! lines at their ends, so they are never mixed with later messages.
 
 use std::io::IsTerminal;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::config::RunConfig;
 
-/// Makes a program show its progress. Does nothing if there is a single slice.
+/// Does nothing if there is a single slice.
 pub fn show<T: Element>(world: &World, config: &RunConfig, program: &mut Program<T>) {
     let slices = config.plan.slice_count() as u64;
     if slices < 2 || !world.is_root() || config.quiet || !std::io::stderr().is_terminal() {
@@ -37,7 +37,6 @@ pub fn show<T: Element>(world: &World, config: &RunConfig, program: &mut Program
 /// Shorter searches show nothing.
 const SHOWN_AFTER: Duration = Duration::from_millis(500);
 
-/// Time between two updates of the seconds.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Calls a search with a function that is told its progress, and shows the progress if it `may`.
@@ -75,7 +74,6 @@ fn show_search(progress: &Receiver<SearchProgress>) {
     }
 }
 
-/// Describes a search after so many seconds.
 fn searched(elapsed: f64, best: Option<SearchProgress>) -> String {
     let Some(best) = best else { return format!("path: {elapsed:.1} s") };
     let [products, largest] = [best.log2_products, best.log2_largest].map(|log2| log2 * std::f64::consts::LOG10_2);

@@ -1,8 +1,8 @@
 //! Finds results that left the range of the element type without `--check`.
 //!
-//! The norm tells whether that may be so, and only then the operands are examined. A result with infinite or NaN elements
-//! overflowed if all operands are finite. A result of zeros or subnormal numbers underflowed if no operand is zero, and
-//! if products of its smallest elements are too small for the type; other results of zeros are exact.
+//! The norm tells whether that may be so, and only then the operands are examined. A result with infinite or NaN
+//! elements overflowed if all operands are finite. A result of zeros or subnormal numbers underflowed if no operand is
+//! zero, and products of its smallest elements are too small for the type.
 
 use einsum_dist::{DistTensor, Dtype, Element, OperandParts, World};
 
@@ -11,7 +11,6 @@ use super::check::remedy;
 use super::config::RunConfig;
 use super::gather::gather;
 
-/// A result outside the range of its type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutOfRange {
     /// `overflow` or `underflow`.
@@ -20,8 +19,7 @@ pub struct OutOfRange {
     pub message: String,
 }
 
-/// Examines a result with this norm. `operands` are those of the run, and `finite` says whether the array of
-/// `--accumulate`, if any, is finite. Collective.
+/// Examines a result with this norm; `finite`: the array of `--accumulate`, if any, is finite. Collective.
 ///
 /// # Errors
 /// If MPI fails, or a part of an operand cannot be read again.

@@ -10,11 +10,9 @@ use super::config::RunConfig;
 use super::gather::gather;
 use super::norm::Norm;
 
-/// Consumes the parts of a result, one at a time.
 pub struct ResultSink<'a> {
     world: &'a World,
     config: &'a RunConfig,
-    /// The norm of the elements that this process stores.
     norm: Norm,
     check: Option<Check<'a>>,
     output: Option<NpyOutput>,
@@ -30,7 +28,7 @@ impl<'a> ResultSink<'a> {
         Ok(ResultSink { world, config, norm: Norm::default(), check, output: None })
     }
 
-    /// Consumes the part of the result that begins at `corner`. Collective.
+    /// Consumes the part at `corner`. Collective.
     ///
     /// # Errors
     /// If writing the output fails, or if the check cannot read an operand or runs out of memory.

@@ -1,7 +1,7 @@
 //! Distributes the operands, compiles the program once and runs it as often as requested.
 //!
-//! The time of a run is that of all parts of the result (usually one), and the parts of the last run are checked and
-//! written. It includes the time for reading operands in parts; other operands are read before the first run.
+//! The time of a run is that of all parts of the result (usually one), including the time for reading operands in
+//! parts; other operands are read before the first run. The last run is checked and written.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -20,7 +20,7 @@ use super::result_sink::ResultSink;
 use super::say::say;
 use super::{Result, progress, range, signals, trace_files, units};
 
-/// Runs the plan. Collective.
+/// Collective.
 ///
 /// # Errors
 /// If an input file is found to be invalid while it is read, or if the run fails.
@@ -128,7 +128,6 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     })
 }
 
-/// Reads the part of an operand that begins at `corner`, or fills it with random values.
 fn read<T: Element>(
     world: &World,
     config: &RunConfig,
@@ -142,7 +141,6 @@ fn read<T: Element>(
     }
 }
 
-/// Returns when all ranks have called this function.
 fn barrier(world: &World) -> Result<()> {
     world.all_gather(&[])?;
     Ok(())

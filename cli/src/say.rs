@@ -11,7 +11,6 @@ pub fn write(text: Arguments<'_>) {
     let _ = std::io::stderr().write_all(text.to_string().as_bytes());
 }
 
-/// Writes a line to standard error, in place of `eprintln!`.
 macro_rules! say {
     ($($text:tt)*) => { $crate::say::write(format_args!("{}\n", format_args!($($text)*))) };
 }

@@ -2,14 +2,13 @@
 //!
 //! A thread waits for these signals, from before the first file is created.
 //!
-//! Signals that the parent made this program ignore, as `nohup` does, stay ignored. Afterwards, no other thread creates
-//! or renames a file. Beyond the size limit of files, the write fails, and SIGXFSZ does not end the program.
+//! Signals that the parent made this program ignore, as `nohup` does, stay ignored. After another, no other thread
+//! creates or renames a file. Beyond the size limit of files, the write fails, and SIGXFSZ does not end the program.
 //!
 //! While a run has a checkpoint, the first signal only asks it to stop: it saves its state after the current slice, all
-//! ranks end, and then this process ends by the signal. A second signal ends the program at once.
+//! ranks end, and this process ends by the signal. A second signal ends the program at once.
 //!
-//! After SIGKILL, the next run that writes the same file removes the leftovers. SIGPIPE and fault signals, such as
-//! SIGSEGV, are not handled.
+//! After SIGKILL, the next run that writes the same file removes the leftovers. SIGPIPE and SIGSEGV are not handled.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -28,16 +27,16 @@ use signal_hook::low_level::emulate_default_handler;
 /// How long other ranks wait before they end, because launchers then kill rank 0, with the most files to remove.
 const AFTER_RANK_0: Duration = Duration::from_millis(100);
 
-/// Signals that end a program by default, of which batch systems send SIGXCPU, SIGUSR1 or SIGUSR2 before SIGKILL.
+/// Signals that end a program by default; batch systems send SIGXCPU, SIGUSR1 or SIGUSR2 before SIGKILL.
 const ENDING: [c_int; 8] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM];
 
 /// The flag by which the first signal stops the run; `None` if signals end the program at once.
 static STOP: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
 
-/// The signal that has stopped the run; 0 if there was none.
+/// The signal that has stopped the run, or 0.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
 
-/// While this value exists, the first signal raises a flag instead of ending the program.
+/// While this value exists, the first signal raises a flag.
 pub struct Stopping(Arc<AtomicBool>);
 
 impl Stopping {
@@ -96,7 +95,6 @@ pub fn install() {
     }
 }
 
-/// Removes the temporary files and ends the process.
 fn end_by(signal: c_int) {
     let removed = remove_temporaries();
     if launcher().is_some_and(|launcher| launcher.rank > 0) {

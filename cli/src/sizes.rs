@@ -12,7 +12,6 @@ use einsum_parser::{Expression, Form, IndexKind, Term};
 const MAX_ELEMENTS: usize = 4_000_000;
 const MAX_EXTENT: usize = 2048;
 
-/// The extents given by `--size`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sizes {
     named: BTreeMap<String, usize>,
@@ -20,8 +19,6 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Parses the values of all `--size` flags.
-    ///
     /// # Errors
     /// If a text is not a list of extents, or does not fit the expression.
     pub fn parse(texts: &[String], expression: &Expression) -> Result<Sizes> {

@@ -18,10 +18,9 @@ use super::{Result, units};
 
 type Arguments = std::result::Result<Args, clap::Error>;
 
-/// Maximum ranks (threads) in one process; more are assumed to be a mistake.
+/// More ranks in one process or threads per rank are assumed to be a mistake.
 const MAX_RANKS: usize = 4096;
 
-/// Maximum threads per rank; more are assumed to be a mistake.
 pub const MAX_WORKERS: usize = 4096;
 
 /// Returns whether this process prints errors that occur before the world exists.
@@ -101,7 +100,7 @@ fn in_process(args: &Args) -> Result<World> {
     Ok(world)
 }
 
-/// Refuses too many workers, contradictory flags, and flags about ranks and transport that contradict mpirun.
+/// Refuses too many workers, and contradictions among flags or with mpirun.
 ///
 /// # Errors
 /// If a flag is refused, the first of which is named.
@@ -138,14 +137,12 @@ pub fn check_flags(args: &Args) -> Result<()> {
     }
 }
 
-/// A transport between ranks, or a rate in bytes per second to which transfers are throttled.
+/// A transport between ranks, or its rate limit in bytes per second.
 pub enum Link {
     Transport(Transport),
     Throttled(f64),
 }
 
-/// Parses `--transport`.
-///
 /// # Errors
 /// If the transport is unknown, or if `throttled` has no valid rate.
 pub fn transport(text: &str) -> Result<Link> {

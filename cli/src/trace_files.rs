@@ -9,7 +9,7 @@ use super::Result;
 use super::config::RunConfig;
 use super::units::{counted, seconds};
 
-/// Maximum number of characters of the expression in the title of a timeline.
+/// Maximum characters of the expression in a title.
 const TITLE: usize = 40;
 
 pub fn wanted(config: &RunConfig) -> bool {

@@ -40,7 +40,6 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     if bytes < u64::MAX as f64 { Ok(bytes as u64) } else { Err(format!("`{text}` is more than 64 bits hold")) }
 }
 
-/// Formats a number of bytes with a decimal unit and four significant digits.
 pub fn bytes(bytes: f64) -> String {
     let units = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
     match units.into_iter().find(|&(size, _)| bytes >= size) {
@@ -49,7 +48,6 @@ pub fn bytes(bytes: f64) -> String {
     }
 }
 
-/// Formats a time in seconds with a suitable unit and four significant digits.
 pub fn seconds(seconds: f64) -> String {
     // Times below 0.0005 ns would be shown as `0.000 ns`.
     if seconds < 5e-13 {

@@ -29,11 +29,9 @@ use super::start::{MAX_WORKERS, agree, check_flags, usage};
 use super::units::{self, counted};
 use super::{Result, inputs, path_speed, paths, progress};
 
-/// Maximum ranks for explaining a plan with given distributions, whose quadratic verification takes up to a minute and
-/// 0.3 GB for 512.
+/// Maximum ranks for explaining a plan with given distributions: verification takes up to a minute and 0.3 GB for 512.
 const MAX_DISTRIBUTED_RANKS: usize = 512;
 
-/// Maximum size of a machine description in MiB.
 const MAX_MACHINE_FILE_MIB: u64 = 1;
 
 impl RunConfig {
@@ -77,7 +75,7 @@ impl RunConfig {
         Ok(config)
     }
 
-    /// Plans a tree whose search `started` then, and checks what one rank can check by itself.
+    /// Plans a tree whose search `started` then, and checks what one rank can check.
     ///
     /// # Errors
     /// If a check fails. Returns the first error found.
@@ -148,13 +146,11 @@ pub struct Request {
     pub machine: Machine,
     pub options: PlanOptions,
     resolved_kernel: ResolvedKernel,
-    /// Whether any extent is a default.
     default_sizes: bool,
 }
 
 impl Request {
-    /// Checks the flags and files that describe the request. Rank 0 has determined `target`, the processor of the
-    /// kernels, and `speed`, that of path searches.
+    /// Checks the flags and files of the request; rank 0 has determined `target` and `speed` (of path searches).
     ///
     /// # Errors
     /// If a check fails. Returns the first error found.
@@ -262,8 +258,7 @@ fn with_flag_name(error: Error) -> Failure {
     })
 }
 
-/// Whether the plan is for the ranks of this world, with a permitted number of workers, so that their machine can be
-/// measured.
+/// Whether the plan is for the ranks of this world, with a permitted number of workers.
 fn runs_here(world: &World, args: &Args, workers: usize) -> bool {
     args.machine.is_none()
         && workers <= MAX_WORKERS
@@ -277,8 +272,7 @@ fn machine(path: &Path, ranks: Option<usize>) -> Result<Machine> {
     Machine::from_toml_with(&text, ranks).map_err(invalid)
 }
 
-/// Makes the plan with which `--explain` compares: a single rank with the cores of one, including the core for
-/// communication.
+/// Makes the plan with which `--explain` compares: a single rank, which also uses the core for communication.
 fn one_rank_plan(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Option<Plan> {
     let (_, placement) = machine.placement()?;
     let spare = usize::from(placement.places.first()?.spare);
@@ -358,9 +352,9 @@ fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
     Ok(largest)
 }
 
-/// Warns on rank 0 (or fails with `--strict-ranks`) if there are more ranks than elements or units of work
-/// ([`most_work`]). Only `--explain` reports ranks that are idle because the plan is then faster. `largest` is the
-/// elements of the largest operand or result.
+/// Warns on rank 0 (or fails with `--strict-ranks`) if there are more ranks than elements (`largest`: of the largest
+/// operand or result) or units of work ([`most_work`]). Only `--explain` reports ranks that are idle because the plan
+/// is then faster.
 fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usize) -> Result<()> {
     let ranks = plan.ranks();
     // Idle ranks of a default number do not matter.

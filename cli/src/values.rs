@@ -1,9 +1,8 @@
-//! Parses the values of flags. The error message for an invalid value names the flag, the value and the values that are
-//! allowed.
+//! Parses the values of flags. Error messages name the flag, the value and the allowed values.
 //!
-//! A flag consumes the next argument even if that argument begins with a hyphen, so that `-5` is refused as a value
-//! instead of being parsed as a flag. A value that looks like a flag is refused too, so that a flag without a value
-//! does not consume the next flag. Values whose meaning depends on the expression or the files are parsed elsewhere.
+//! A flag consumes the next argument even if it begins with a hyphen, so that `-5` is refused as a value instead of
+//! being parsed as a flag. A value that looks like a flag is refused too. Values whose meaning depends on the
+//! expression or the files are parsed elsewhere.
 
 use std::ffi::OsStr;
 use std::num::NonZero;
@@ -15,14 +14,12 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command, ValueEnum};
 use clap_complete::Shell;
 
-/// Maximum number of timed runs, and of untimed runs. Memory grows with the number of timed runs, because the time of
-/// each is stored. A larger number is assumed to be a mistake.
+/// Maximum timed runs, whose times are all stored, and untimed runs. More are assumed to be a mistake.
 const MAX_RUNS: u32 = 1_000_000_000;
 
-/// Number of characters that messages show at each end of a long value.
+/// Characters that messages show at each end of a long value.
 const END_CHARACTERS: usize = 40;
 
-/// A parser for one kind of flag value.
 #[derive(Clone)]
 pub struct Reader<T> {
     read: fn(&OsStr) -> Result<T, String>,
@@ -59,12 +56,10 @@ fn reader<T>(read: fn(&OsStr) -> Result<T, String>) -> Reader<T> {
     Reader { read, known: Vec::new }
 }
 
-/// Returns a parser for any text.
 pub fn text() -> Reader<String> {
     reader(|value| Ok(utf8(value)?.to_owned()))
 }
 
-/// Returns a parser for the name of a file.
 pub fn file() -> Reader<PathBuf> {
     reader(|value| match value.as_encoded_bytes() {
         // `paths` refuses `-` later, with a message that depends on the purpose of the file.
@@ -77,8 +72,7 @@ pub fn file() -> Reader<PathBuf> {
     })
 }
 
-/// Returns a parser for a number of ranks or workers. The upper limit is checked later, because it depends on whether
-/// the ranks run or are only planned.
+/// Returns a parser for a number of ranks or workers. The upper limit is checked later.
 pub fn count() -> Reader<NonZero<usize>> {
     reader(|value| {
         let count = usize::try_from(whole(value, 1..=u64::MAX)?).ok().and_then(NonZero::new);
@@ -86,7 +80,6 @@ pub fn count() -> Reader<NonZero<usize>> {
     })
 }
 
-/// Returns a parser for a number of timed runs.
 pub fn repeat() -> Reader<NonZero<u32>> {
     reader(|value| {
         let runs = whole(value, 1..=u64::from(MAX_RUNS))?;
@@ -94,17 +87,14 @@ pub fn repeat() -> Reader<NonZero<u32>> {
     })
 }
 
-/// Returns a parser for a number of untimed runs.
 pub fn warmup() -> Reader<u32> {
     reader(|value| Ok(whole(value, 0..=u64::from(MAX_RUNS))? as u32))
 }
 
-/// Returns a parser for a seed, which is any 64-bit number.
 pub fn seed() -> Reader<u64> {
     reader(|value| whole(value, 0..=u64::MAX))
 }
 
-/// Returns a parser for a duration in seconds.
 pub fn seconds() -> Reader<f64> {
     reader(|value| {
         let seconds = utf8(value)?.parse().ok().filter(|seconds| (1e-3..=1e9).contains(seconds));
@@ -112,7 +102,6 @@ pub fn seconds() -> Reader<f64> {
     })
 }
 
-/// Returns a parser for the name of a shell that has completion scripts.
 pub fn shell() -> Reader<Shell> {
     let known = || Shell::value_variants().iter().filter_map(ValueEnum::to_possible_value).collect();
     let read = |value: &OsStr| {
@@ -136,8 +125,7 @@ fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
         Ok(_) if text.starts_with('+') => Err(format!("expected a whole number from {least} to {most}")),
         Ok(number) if range.contains(&number) => Ok(number),
         Ok(number) if number < *least => Err(format!("number too small, it may be {least} to {most}")),
-        // A string of digits that does not fit 64 bits is a number that is too large, so the message must not call it
-        // malformed.
+        // A string of digits that does not fit 64 bits is too large, not malformed.
         Err(_) if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) => {
             Err(format!("expected a whole number from {least} to {most}"))
         }

@@ -1,5 +1,5 @@
-//! Implements `cannon`, Cannon's algorithm on a square grid of ranks. `out` stays in place, both operands are cut along
-//! k, and their blocks are shifted from rank to rank.
+//! Implements `cannon`, Cannon's algorithm on a square grid of ranks: `out` stays in place, and blocks of both operands
+//! are shifted.
 //!
 //! Source: L. E. Cannon, A Cellular Computer to Implement the Kalman Filter Algorithm (1969); CSDS 451, lecture 21.
 //! Extents need not be divisible by the side s of the square.
@@ -12,10 +12,9 @@
 //!   step 1    out += left [m0, k0] right [k0, n1]
 //! ```
 //!
-//! On s x s ranks, a rank first receives the blocks that it contracts in step 0, unless it owns them. It then receives
-//! s - 1 more blocks of each operand, each one step before it contracts the block. Blocks of `left` move only left and
-//! those of `right` only up, so all come from a single neighbour. In [`super::grid`], by contrast, they come from many
-//! ranks; `summa` supports grids that are not square.
+//! A rank first receives the blocks that it contracts in step 0, unless it owns them, and then s - 1 more blocks of
+//! each operand, each one step before it contracts the block. Blocks of `left` move only left and those of `right` only
+//! up. Unlike in [`super::grid`], all come from a single neighbour; unlike `summa`, the grid must be square.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,8 +27,7 @@ use crate::distribution::{Axis, Bounds, Cut, Distribution, Intervals, Region, Ro
 use crate::schedule::verify::{Order, Summand};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
-/// The parameters of Cannon's algorithm on `side` x `side` ranks. `left` is cut along m and k, `right` along k and n,
-/// and `out` along m and n.
+/// The parameters of Cannon's algorithm. `left` is cut along m and k, `right` along k and n, and `out` along m and n.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cannon {
     pub m: Label,
@@ -38,11 +36,10 @@ pub struct Cannon {
     pub side: usize,
 }
 
-/// Blocks are shifted on a square grid.
 pub const RANKS: RankCount = RankCount::Square;
 
-/// Returns one candidate for each combination of an m, an n and a k dimension. There are none if the number of ranks is
-/// not a square and idle ranks are not permitted.
+/// Returns one candidate per combination of an m, an n and a k dimension; none without a square number of ranks, unless
+/// ranks may be idle.
 pub fn candidates(setting: &Setting) -> Vec<Cannon> {
     let ranks = setting.ranks();
     if !RANKS.allows(ranks) && !setting.idle {
@@ -88,12 +85,12 @@ impl Generator for Cannon {
         let (a, b, c) = (a * m * k, b * k * n, c * m * n);
         let compute = side as f64 * cost.product(contracted.multiply_adds * m * n * k, a + b + c);
         let block = cost.transfer(a) + cost.transfer(b);
-        // A rank receives one block per operand before step 0 (skew), and one more in each step except the last.
+        // One block per operand arrives before step 0 (skew), and one more in each step except the last.
         let skew = if side > 1 { block } else { 0.0 };
         skew + cost.overlapped(compute, (side as f64 - 1.0) * block)
     }
 
-    /// Sums the words of the blocks that the rank contracts in all steps, except its own blocks in step 0.
+    /// Sums the contracted blocks of all steps, except the rank's own in step 0.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let &Cannon { m, n, k, side } = self;
         if rank >= side * side {
@@ -117,7 +114,7 @@ impl Generator for Cannon {
     }
 }
 
-/// Returns a distribution on `side` x `side` ranks, whose rows cut label `first` and whose columns cut `second`.
+/// Returns a distribution whose rows of ranks cut `first` and whose columns cut `second`.
 fn squares(labels: &[Label], [first, second]: [Label; 2], side: usize) -> Distribution {
     let axis = |label: Label| {
         let dim = labels.iter().position(|&l| l == label);
@@ -127,12 +124,11 @@ fn squares(labels: &[Label], [first, second]: [Label; 2], side: usize) -> Distri
     Distribution::new(vec![axis(first), axis(second)])
 }
 
-/// An operand whose blocks are shifted, as one rank sees it.
 struct ShiftedOperand<'a> {
     tensor: &'a Tensor,
-    /// For each step, the owner of the block that this rank contracts.
+    /// For each step, the owner of the contracted block.
     owners: Vec<usize>,
-    /// In each step, this rank receives from rank `from` and sends to rank `to`.
+    /// This rank always receives from `from` and sends to `to`.
     from: usize,
     to: usize,
     /// Up to two buffers, which alternate.
@@ -152,7 +148,7 @@ impl<'a> ShiftedOperand<'a> {
         ShiftedOperand { tensor, owners, from, to, slots }
     }
 
-    /// Returns a view of the block that this rank contracts in a step; its own block is read in place.
+    /// Returns a view of the block for a step; the rank's own block is read in place.
     fn block_at(&self, rank: usize, step: usize) -> Option<View> {
         if step == 0 && self.owners[0] == rank {
             return self.tensor.own(rank, &[]);
@@ -161,8 +157,7 @@ impl<'a> ShiftedOperand<'a> {
         Some(corner(*self.slots.get(step % self.slots.len().max(1))?, &block))
     }
 
-    /// Receives the block for step 0 from its owner, and sends this rank's block to `target`, which contracts it in
-    /// step 0.
+    /// Receives the block for step 0 from its owner, and sends this rank's block to `target`, which needs it in step 0.
     fn skew(&self, builder: &mut Builder, target: usize) {
         let rank = builder.rank();
         if target != rank {
@@ -173,7 +168,7 @@ impl<'a> ShiftedOperand<'a> {
         }
     }
 
-    /// Sends the block for this step to the next rank, and receives the block for the next step.
+    /// Sends the block for this step, and receives the one for the next.
     fn shift(&self, builder: &mut Builder, step: usize) {
         let rank = builder.rank();
         builder.send(self.to, self.block_at(rank, step).into_iter().collect());
@@ -210,8 +205,8 @@ fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
     }
 }
 
-/// Returns the order in which each rank adds up the products for its block of `out`. The rank in a row and column
-/// starts with tile (row + column) mod `side` of dimension `cut`, and proceeds cyclically.
+/// Returns the order in which each rank adds up products. The rank in a row and column starts with tile (row + column)
+/// mod `side` of dimension `cut`, and proceeds cyclically.
 fn order(contraction: &Contraction, cut: Label, side: usize, ranks: usize) -> Vec<Vec<Summand>> {
     let Contraction { left, out, .. } = contraction;
     let summed: Vec<(Label, usize)> = left

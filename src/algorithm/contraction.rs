@@ -6,7 +6,7 @@ use crate::dims::Label;
 use crate::distribution::{Bounds, Distribution, Intervals, Region, is_empty};
 use crate::schedule::{Accumulate, Buffer, BufferId, Builder, Factor, Home, View, Work};
 
-/// A tensor, its distribution, and the buffer that stores this rank's block (`None` if the rank has no block).
+/// A tensor, its distribution, and the buffer of this rank's block, if the rank has one.
 #[derive(Debug, Clone)]
 pub struct Tensor {
     pub node: usize,
@@ -14,12 +14,11 @@ pub struct Tensor {
     pub shape: Vec<usize>,
     pub distribution: Distribution,
     pub buffer: Option<BufferId>,
-    /// If the tensor is a slice (range of indices along one dimension) of a larger tensor, this dimension and the first
-    /// index. On every rank, the buffer has all indices of the larger tensor along it.
+    /// If the tensor is a slice of a larger tensor, the dimension of the slice and its first index. On every rank, the
+    /// buffer has all indices of the larger tensor along this dimension.
     pub window: Option<(usize, usize)>,
 }
 
-/// `left, right -> out`, as one rank sees it.
 #[derive(Debug, Clone)]
 pub struct Contraction {
     pub left: Tensor,
@@ -33,13 +32,13 @@ pub struct Contraction {
 pub type Restriction = (Label, Range<usize>);
 
 impl Tensor {
-    /// Returns a rank's block, which must be a single box, in coordinates of the whole tensor.
+    /// Returns a rank's block, which must be a single box, in indices of the whole tensor.
     pub fn block(&self, rank: usize) -> Bounds {
         let region = self.distribution.block_or_empty(&self.shape, rank);
         region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
     }
 
-    /// Returns the range of indices of `label` in a rank's block.
+    /// Returns the indices of `label` in a rank's block.
     pub fn tile(&self, rank: usize, label: Label) -> Range<usize> {
         self.block(rank)[self.dim(label)].clone()
     }
@@ -49,23 +48,21 @@ impl Tensor {
         self.labels.iter().position(|&l| l == label).unwrap_or_else(|| panic!("the tensor has the dimension"))
     }
 
-    /// The extent of a label that the tensor must have.
     pub fn extent(&self, label: Label) -> usize {
         self.shape[self.dim(label)]
     }
 
-    /// The number of elements of the tensor.
     pub fn elements(&self) -> u64 {
         self.elements_of(|_| None)
     }
 
-    /// The number of elements in a box with `length(label)` indices along each dimension, or all for `None`.
+    /// The elements in a box with `length(label)` indices along each dimension, or all for `None`.
     pub fn elements_of(&self, length: impl Fn(Label) -> Option<usize>) -> u64 {
         let extents = self.labels.iter().zip(&self.shape);
         extents.map(|(&label, &extent)| length(label).unwrap_or(extent) as u64).product()
     }
 
-    /// The number of elements in a rank's block.
+    /// The elements in a rank's block.
     pub fn held(&self, rank: usize) -> u64 {
         self.distribution.block(&self.shape, rank).map_or(0, |block| block.volume()) as u64
     }
@@ -108,7 +105,7 @@ impl Tensor {
         Tensor { distribution: self.distribution.moved(first, 0), ..self }
     }
 
-    /// Declares a buffer in the arena for this rank's block.
+    /// Declares a buffer for this rank's block.
     pub fn declared(mut self, builder: &mut Builder) -> Tensor {
         let block = self.distribution.block(&self.shape, builder.rank());
         self.buffer = block.map(|region| {
@@ -119,7 +116,7 @@ impl Tensor {
         self
     }
 
-    /// Declares a buffer for boxes of this tensor that have at most these extents.
+    /// Declares a buffer for boxes with at most these extents.
     pub fn scratch(&self, builder: &mut Builder, extents: Vec<usize>) -> BufferId {
         let labels = self.labels.clone();
         let within = extents.clone();
@@ -127,23 +124,23 @@ impl Tensor {
     }
 }
 
-/// Returns the box of a buffer at index 0 with the extents of `bounds`.
+/// Returns the box at index 0 with the extents of `bounds`.
 pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
     View { buffer, bounds: bounds.iter().map(|b| 0..b.len()).collect() }
 }
 
-/// The maximum number of pieces in which one block is transferred.
+/// The maximum number of pieces of one transferred block.
 pub const MAX_PIECES: usize = 8;
 
-/// Returns the maximum number of pieces of a block, each of which is transferred while the previous one is contracted.
-/// Pieces have at least 16,384 elements, so that fixed costs of transfers and tasks are small.
+/// Returns the maximum number of pieces of a block, which are transferred while the previous ones are contracted.
+/// Pieces have at least 16,384 elements, so that fixed costs are small.
 pub fn most_pieces(elements: f64) -> usize {
     const PIECE_ELEMENTS: f64 = 16384.0;
     (elements / PIECE_ELEMENTS).clamp(1.0, MAX_PIECES as f64) as usize
 }
 
-/// Appends one contraction task. If an operand is empty, it zeroes or scales `out` instead, and is left out if
-/// `accumulate` is `Add`.
+/// Appends one contraction. If an operand is empty, it zeroes or scales `out` instead, and nothing if `accumulate` is
+/// `Add`.
 pub fn contract(builder: &mut Builder, left: View, right: View, out: View, accumulate: Accumulate) {
     if out.elements() == 0 {
         return;

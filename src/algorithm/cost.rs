@@ -3,41 +3,39 @@
 //! If computing and receiving overlap, the time is the maximum of the two; for a ring, of all computing, and of all
 //! receiving plus the computing that overlaps with no transfer. Each also slows the other down by a fraction of the
 //! shorter one ([`Machine::interference`]). Each algorithm derives both times of its busiest rank
-//! ([`Generator::seconds`](super::generator::Generator::seconds)). Redistributions and unary steps are priced with the
-//! same rates.
+//! ([`Generator::seconds`](super::generator::Generator::seconds)).
 
 use crate::dims::Label;
 use crate::distribution::tile_bounds;
 use crate::dtype::Dtype;
 use crate::machine::Machine;
 
-/// With at least this many summed indices, a round's products take much longer than one pass over `out`; close to the
-/// extent along k of a cache block.
+/// With at least this many summed indices, a round's products take much longer than one pass over `out`; close to a
+/// cache block's extent along k.
 pub const DEEP_ROUND_INDICES: f64 = 512.0;
 
-/// Predicts times from the rates of a machine, for one element type.
+/// Predicts times for one element type.
 pub struct Cost<'a> {
     pub machine: &'a Machine,
     pub dtype: Dtype,
-    /// The extent of each label.
     pub extents: &'a [usize],
 }
 
 impl Cost<'_> {
-    /// The number of elements of a tensor with these labels.
+    /// The elements of a tensor with these labels.
     pub fn volume(&self, labels: &[Label]) -> f64 {
         labels.iter().map(|label| self.extents[label.0 as usize] as f64).product()
     }
 
-    /// Seconds for a rank to receive one message of `elements` elements.
+    /// Seconds to receive one message.
     pub fn transfer(&self, elements: f64) -> f64 {
         let bytes = elements * self.dtype.size() as f64;
         if bytes == 0.0 { 0.0 } else { self.machine.link_latency + bytes / self.machine.link_bandwidth }
     }
 
-    /// Seconds for all workers of one rank to compute `multiply_adds` multiply-adds that touch `touched` elements. This
-    /// is the time of the cube (with equal extents and the fewest elements), plus that of streaming all additional
-    /// elements twice. Operands are read and packed, and `out` is read and written.
+    /// Seconds for all workers of one rank to compute `multiply_adds` multiply-adds that touch `touched` elements: the
+    /// time of the cube (with equal extents and the fewest elements), plus that of streaming all additional elements
+    /// twice, because operands are read and packed, and `out` is read and written.
     pub fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
         self.product_of(1.0, multiply_adds, touched)
     }
@@ -51,7 +49,7 @@ impl Cost<'_> {
         compute + self.stream(2.0 * (touched - 3.0 * side * side).max(0.0))
     }
 
-    /// Seconds for the workers of one rank to read or write this many elements in memory.
+    /// Seconds for the workers of one rank to read or write this many elements.
     pub fn stream(&self, elements: f64) -> f64 {
         elements * self.dtype.size() as f64 / (self.machine.memory_bandwidth * self.machine.workers as f64)
     }
@@ -68,33 +66,31 @@ impl Cost<'_> {
             + self.machine.interference * compute.min(receive - receiving_alone)
     }
 
-    /// The largest of `tiles` even tiles of a dimension, as a fraction of its extent.
+    /// The largest of `tiles` even tiles, as a fraction of the extent.
     pub fn tile(&self, label: Label, tiles: usize) -> f64 {
         let extent = self.extents[label.0 as usize];
         tile_bounds(extent, tiles, 0).len() as f64 / (extent.max(1) as f64)
     }
 
-    /// The additional seconds of several products, which pack `elements` elements again, or access them in `out` again.
+    /// The additional seconds of products that pack `elements` elements again, or access them in `out` again.
     pub fn extra_passes(&self, elements: f64) -> f64 {
         self.stream(2.0 * elements)
     }
 
-    /// Seconds for a ring that moves blocks of `elements` elements in `pieces` pieces each, and computes for `compute`
-    /// seconds in total, of which `exposed` seconds do not overlap.
+    /// Seconds for a ring that moves blocks of `elements` elements in `pieces` pieces each. Of the `compute` seconds,
+    /// `exposed` do not overlap.
     pub fn ring(&self, compute: f64, elements: f64, pieces: f64, exposed: f64) -> f64 {
         let receive = (self.machine.ranks as f64 - 1.0) * pieces * self.transfer(elements / pieces);
         self.partly_overlapped([compute, exposed], [receive, 0.0])
     }
 }
 
-/// A contraction whose time is predicted.
 pub struct Contracted<'a> {
     pub cost: &'a Cost<'a>,
-    /// The labels of `left`, `right` and `out`.
     pub tensors: [&'a [Label]; 3],
-    /// The numbers of elements of `left`, `right` and `out`.
+    /// Their numbers of elements.
     pub elements: [f64; 3],
-    /// All labels of the contraction in ascending order, without duplicates.
+    /// All labels in ascending order, without duplicates.
     pub labels: Vec<Label>,
     pub multiply_adds: f64,
 }
@@ -109,7 +105,6 @@ impl<'a> Contracted<'a> {
         Contracted { cost, tensors, elements, labels, multiply_adds }
     }
 
-    /// The number of ranks of the machine.
     pub fn ranks(&self) -> usize {
         self.cost.machine.ranks
     }

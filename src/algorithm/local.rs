@@ -15,13 +15,11 @@ use crate::schedule::{Accumulate, Builder};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Local;
 
-/// All three tensors are cut along the same c dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BatchParallel {
     pub cut: Label,
 }
 
-/// Returns one candidate for each dimension of kind c.
 pub fn candidates(setting: &Setting) -> Vec<BatchParallel> {
     setting.kinds.c.iter().map(|&cut| BatchParallel { cut }).collect()
 }
@@ -84,7 +82,6 @@ impl Generator for BatchParallel {
     }
 }
 
-/// Appends a single contraction of this rank's own blocks.
 pub fn local(builder: &mut Builder, contraction: &Contraction) {
     let rank = builder.rank();
     let Contraction { left, right, out, onto } = contraction;

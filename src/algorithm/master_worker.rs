@@ -1,5 +1,5 @@
-//! Implements `master-worker`. All tensors are on rank 0 before and after the contraction. Rank 0 sends the other ranks
-//! (workers) the operands for their parts, and computes one part itself.
+//! Implements `master-worker`. All tensors are on rank 0, which sends the other ranks (workers) the operands for their
+//! parts, and computes one part itself.
 //!
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 4. The products are divided along one dimension of kind c, m
 //! or n; a worker receives its part of an operand with this dimension, and all of others. Chunks of the parts let
@@ -11,9 +11,8 @@
 //!  rank 1  receives right, left chunk 0         computes, sends chunk 0                        computes, sends chunk 1
 //! ```
 //!
-//! Rank 0 receives all of `out` except its own part. In the total order of transfers, an operand that is not cut comes
-//! first, then the chunks of cut operands, each followed by the previous chunk of `out`. Transfers of a chunk are in
-//! order of ranks.
+//! In the total order of transfers, an operand that is not cut comes first, then the chunks of cut operands, each
+//! followed by the previous chunk of `out`. Transfers of a chunk are in order of ranks.
 
 use std::ops::Range;
 
@@ -27,21 +26,20 @@ use crate::distribution::{Distribution, tile_bounds};
 use crate::machine::Machine;
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// The parameters of `master-worker`. The part of a rank of `cut` ends before index `ends[rank]`.
+/// The part of a rank of `cut` ends before index `ends[rank]`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MasterWorker {
     pub cut: Label,
     pub ends: Vec<usize>,
 }
 
-/// Returns one candidate for each dimension of kind c, m or n.
 pub fn candidates(setting: &Setting) -> Vec<MasterWorker> {
     let cuts = setting.kinds.c.iter().chain(&setting.kinds.m).chain(&setting.kinds.n);
     let parts = |cut: Label| MasterWorker { cut, ends: ends(setting.machine, setting.extent(cut)) };
     cuts.map(|&cut| parts(cut)).collect()
 }
 
-/// Returns the ends of each rank's part of a dimension, in proportion to the ranks' speeds.
+/// Returns the ends of each rank's part, in proportion to the ranks' speeds.
 fn ends(machine: &Machine, extent: usize) -> Vec<usize> {
     let ranks = machine.ranks;
     if machine.speeds.is_empty() {
@@ -117,13 +115,12 @@ impl Generator for MasterWorker {
     }
 }
 
-/// The number of chunks that a worker has in memory at the same time.
+/// The chunks that a worker has in memory at the same time.
 const SLOTS: usize = 2;
 
 struct Shares<'a> {
     contraction: &'a Contraction,
     cut: Label,
-    /// For each rank, the index of `cut` before which its part ends.
     ends: &'a [usize],
     chunks: usize,
 }
@@ -135,7 +132,7 @@ impl Shares<'_> {
         start + tile.start..start + tile.end
     }
 
-    /// The maximum number of indices of `cut` in any chunk of these ranks' parts.
+    /// The maximum number of indices in a chunk of these ranks' parts.
     fn longest(&self, ranks: Range<usize>) -> usize {
         ranks.map(|rank| self.chunk(rank, 0).len()).max().unwrap_or(0)
     }
@@ -165,7 +162,6 @@ impl Shares<'_> {
     }
 }
 
-/// The part of a rank ends before index `ends[rank]` of `cut`.
 fn master_worker(builder: &mut Builder, contraction: &Contraction, cut: Label, ends: &[usize]) {
     let Contraction { left, right, out, .. } = contraction;
     let elements: f64 = [left, right, out].map(|tensor| tensor.shape.iter().product::<usize>() as f64).iter().sum();
@@ -187,7 +183,7 @@ fn master(builder: &mut Builder, shares: &Shares) {
             builder.send(rank, shares.on_master(tensor, rank, 0).into_iter().collect());
         }
     }
-    // If products are added to old values of `out`, rank 0 receives results in two alternating scratch buffers.
+    // If products are added to old values of `out`, rank 0 receives results in two alternating buffers.
     let slots: Vec<BufferId> = if *onto && ranks > 1 {
         (0..SLOTS).map(|_| shares.scratch(builder, out, 1..ranks)).collect()
     } else {

@@ -15,8 +15,8 @@
 //!
 //! In the table, m/p is dimension m cut among p ranks; a grid has r rows and c columns, or s of each.
 //!
-//! A generator receives a [`Contraction`] with labels, shapes, distributions and one rank's buffers, and never calls a
-//! kernel or a transport. The planner and the generators share [`Algorithm::distributions`], so they cannot disagree.
+//! A generator receives a [`Contraction`] with one rank's buffers, and never calls a kernel or a transport. The planner
+//! and the generators share [`Algorithm::distributions`], so they cannot disagree.
 //!
 //! Several files cite J. Dressler, Scaling Out: Distributed Memory Parallelism for Einsum Trees, Jena 2025.
 //!

@@ -5,10 +5,8 @@ use super::contraction::Tensor;
 use crate::distribution::{Bounds, Region};
 use crate::schedule::{BufferId, Builder, View, Work};
 
-/// Defines the pieces of each rank and round, and the ranks that store them. A chunk is the products of a rank in one
-/// round.
+/// Defines the pieces of each rank and round. A chunk is the products of a rank in one round.
 pub trait Rounds {
-    /// The number of rounds of a rank, which is its number of chunks.
     fn rounds_of(&self, rank: usize) -> usize;
 
     /// The piece of a tensor for a rank's chunk; `None` after its last.
@@ -43,14 +41,13 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         Pieces { rounds, tensor, rank, gathered, slots }
     }
 
-    /// Sends this rank's part of a piece that `target` gathers.
     pub fn send(&self, builder: &mut Builder, target: usize, round: usize) {
         let Some(piece) = gathered(self.rounds, self.tensor, target, round) else { return };
         let boxes = self.rounds.overlap(self.tensor, &piece, self.rank, target);
         builder.send(target, boxes.iter().filter_map(|bounds| self.tensor.view(self.rank, bounds)).collect());
     }
 
-    /// Receives the part of a piece that `source` stores, if this rank gathers the piece.
+    /// Receives the part that `source` stores of a piece that this rank gathers.
     pub fn recv(&self, builder: &mut Builder, source: usize, round: usize) {
         let Some(piece) = self.own(round) else { return };
         let boxes = self.rounds.overlap(self.tensor, piece, source, self.rank);
@@ -59,8 +56,8 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         builder.recv(source, into.collect());
     }
 
-    /// Returns a view of the piece for this rank's chunk; for a gathered piece, also appends the copies of the rank's
-    /// own part.
+    /// Returns a view of the piece for this rank's chunk; also appends the copies of the rank's own part of a gathered
+    /// piece.
     pub fn here(&self, builder: &mut Builder, round: usize) -> Option<View> {
         let Some(piece) = self.own(round) else {
             let piece = self.rounds.piece(self.tensor, self.rank, round)?;
@@ -79,7 +76,6 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         Some(View { buffer, bounds: piece.extents().into_iter().map(|extent| 0..extent).collect() })
     }
 
-    /// Returns the piece that this rank gathers in a round.
     fn own(&self, round: usize) -> Option<&Region> {
         self.gathered.get(round)?.as_ref()
     }
@@ -89,13 +85,13 @@ impl<'a, R: Rounds> Pieces<'a, R> {
     }
 }
 
-/// Returns the piece for a rank's chunk if it must be gathered; `None` if it is read in place or empty.
+/// Returns the piece for a rank's chunk, unless it is read in place or empty.
 fn gathered(rounds: &impl Rounds, tensor: &Tensor, rank: usize, round: usize) -> Option<Region> {
     let piece = rounds.piece(tensor, rank, round)?;
     (!piece.is_empty() && !rounds.holds(tensor, rank, &piece)).then_some(piece)
 }
 
-/// Returns the extents of a buffer for any one of these regions.
+/// Returns extents that suffice for any one of these regions.
 pub fn largest(regions: &[Region]) -> Vec<usize> {
     let dims = regions.first().map_or(0, |region| region.dims().len());
     (0..dims).map(|dim| regions.iter().map(|region| region.dims()[dim].len()).max().unwrap_or(0)).collect()

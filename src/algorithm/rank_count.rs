@@ -1,17 +1,14 @@
-//! Defines the numbers of ranks on which an algorithm can run.
+//! Defines the numbers of ranks on which an algorithm can run without idle ranks.
 
-/// The numbers of ranks on which an algorithm can run without idle ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RankCount {
-    /// Any number of ranks.
     Any,
-    /// Square numbers of ranks. For others, it runs on the next smaller square if
-    /// [`PlanOptions::idle`](crate::PlanOptions::idle) permits idle ranks.
+    /// For others, the algorithm runs on the next smaller square if [`PlanOptions::idle`](crate::PlanOptions::idle)
+    /// permits idle ranks.
     Square,
 }
 
 impl RankCount {
-    /// The largest number of ranks, at most `ranks`, that the algorithm can use.
     pub const fn at_most(self, ranks: usize) -> usize {
         match self {
             RankCount::Any => ranks,
@@ -19,7 +16,6 @@ impl RankCount {
         }
     }
 
-    /// Whether the algorithm uses exactly `ranks` ranks, so that none is idle.
     pub const fn allows(self, ranks: usize) -> bool {
         self.at_most(ranks) == ranks
     }

@@ -1,5 +1,5 @@
-//! Redistributes a tensor from any source distribution to any target distribution. A rank copies the part of its target
-//! block that it stores, and receives only the overlaps with other ranks' source blocks.
+//! Redistributes a tensor from any distribution to any other. A rank copies the part of its target block that it
+//! stores, and receives only the overlaps with other ranks' source blocks.
 //!
 //! ```text
 //! [4, 4] from rows over 2 ranks to columns over 2 ranks
@@ -12,10 +12,9 @@
 //! receives the values, and the others are zero. In round d, rank r sends to rank (r + d) mod p, so that ranks do not
 //! all send to the same rank first.
 //!
-//! A whole tensor from one rank to more than two ranks is broadcast ([`collective`]). This is a ring if the tensor is
-//! large enough for many pieces, and a tree otherwise. Ranks receive as much as with direct messages, but the root
-//! sends the tensor once (ring) or about log2(p) times (tree) instead of p - 1 times. Replicas of a first group's
-//! blocks in other groups are broadcast likewise.
+//! A whole tensor from one rank to more than two ranks is broadcast ([`collective`]), in a ring if the tensor is large
+//! enough for many pieces, and otherwise in a tree. The root then sends the tensor once (ring) or about log2(p) times
+//! (tree) instead of p - 1 times. Replicas of a first group's blocks in other groups are broadcast likewise.
 //!
 //! If more than [`MAX_DIRECT_SUMMANDS`] groups have partial sums, and the first needs sums of whole blocks, a binomial
 //! tree adds them. Each rank adds consecutive summands only, so the order remains ascending:
@@ -31,7 +30,7 @@ use crate::distribution::{Bounds, Distribution, Region, Role};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
 use crate::schedule::{Builder, View, Work};
 
-/// Returns the boxes, in indices of the whole tensor, that rank `target` reads from the block of rank `source`.
+/// Returns the boxes, in indices of the whole tensor, that `target` reads from the block of `source`.
 fn wanted(from: &Tensor, to: &Tensor, source: usize, target: usize) -> Vec<Bounds> {
     if to.distribution.summand(target) != Some(0) || from.distribution.replica_for(source, target) != Some(source) {
         return Vec::new();
@@ -50,7 +49,7 @@ fn views(tensor: &Tensor, rank: usize, boxes: &[Bounds]) -> Vec<View> {
 /// The maximum number of summands that one rank receives directly; the root of a tree receives fewer blocks.
 const MAX_DIRECT_SUMMANDS: usize = 4;
 
-/// The ranks that differ from one rank in their coordinate along a grid's first axis only, in its order.
+/// The ranks that differ from one rank in their coordinate along a grid's first axis only.
 struct Column<'a> {
     grid: &'a Distribution,
     /// The coordinates of the rank; `None` outside the grid, without tasks.
@@ -70,7 +69,6 @@ impl<'a> Column<'a> {
             if grid.rank_at(&place) != first.rank_at(&place[1..]) {
                 return None;
             }
-            // The next place in row-major order.
             let Some(next) = (0..others.len()).rev().find(|&at| place[at + 1] + 1 < others[at].ranks) else { break };
             place[next + 1] += 1;
             place[next + 2..].fill(0);
@@ -97,9 +95,9 @@ impl<'a> Column<'a> {
     }
 }
 
-/// If the redistribution is a broadcast of a complete tensor to all ranks of a group, returns the root's position in
-/// the group, and the group. `None` for groups of at most two ranks, which a direct message serves. If every group
-/// needs the blocks of the first group, the group is the ranks that need the same block as `rank`.
+/// If the redistribution broadcasts a complete tensor to all ranks of a group, returns the root's position in the
+/// group, and the group. `None` for groups of at most two ranks, which a direct message serves. If every group needs
+/// the blocks of the first group, the group is the ranks that need the same block as `rank`.
 fn broadcasts(from: &Tensor, to: &Tensor, rank: usize) -> Option<(usize, Vec<usize>)> {
     let (from, to) = (&from.distribution, &to.distribution);
     if to.axes().first().is_some_and(|axis| axis.ranks > 2)
@@ -117,8 +115,7 @@ fn broadcasts(from: &Tensor, to: &Tensor, rank: usize) -> Option<(usize, Vec<usi
     (ranks.len() > 2).then_some((member, ranks))
 }
 
-/// Chooses a ring or a tree for `elements` elements to `ranks` ranks, whichever delivers the last piece earlier, and
-/// the number of pieces.
+/// Chooses a ring or a tree, whichever delivers the last piece earlier, and the number of pieces.
 fn choose_broadcast(elements: usize, ranks: usize) -> (CollectiveAlgorithm, usize) {
     let pieces = most_pieces(elements as f64);
     // In units of a piece's transfer: in a ring, the root sends all pieces, and the last is forwarded ranks - 2 times;
@@ -127,7 +124,7 @@ fn choose_broadcast(elements: usize, ranks: usize) -> (CollectiveAlgorithm, usiz
     if ring < tree { (CollectiveAlgorithm::Ring, pieces) } else { (CollectiveAlgorithm::Tree, pieces) }
 }
 
-/// The number of rounds, each of one piece, of a broadcast of one block to `ranks` ranks, and its number of pieces.
+/// The rounds, each of one piece, of a broadcast of one block, and its number of pieces.
 pub fn broadcast_rounds(elements: usize, ranks: usize) -> (usize, usize) {
     let (algorithm, pieces) = choose_broadcast(elements, ranks.max(2));
     let rounds = match algorithm {
@@ -181,7 +178,7 @@ fn add_by_tree(builder: &mut Builder, from: &Tensor, to: &Tensor, column: &Colum
     }
 }
 
-/// Appends this rank's tasks for redistributing from `from` to `to`.
+/// Appends this rank's tasks.
 pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     let (rank, ranks) = (builder.rank(), builder.ranks());
     if let Some((root, ranks)) = broadcasts(from, to, rank) {
@@ -197,7 +194,7 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     if let (Some(zeros), None) = (to.own(rank, &[]).filter(|zeros| zeros.elements() > 0), &need) {
         builder.work(Work::Fill { out: zeros });
     }
-    // The first summand arrives in the target block, and the others in two alternating scratch buffers.
+    // The first summand arrives in the target block, and the others in two alternating buffers.
     let largest = need.as_ref().map(Region::extents).filter(|_| summands > 1);
     let scratch: Vec<_> = largest
         .iter()

@@ -1,5 +1,5 @@
-//! Lists the algorithms in a table, with the properties that do not depend on their parameters, whose types implement
-//! [`Generator`] for the others.
+//! Lists the algorithms in a table, with the properties that do not depend on their parameters; [`Generator`] has the
+//! others.
 //!
 //! | column | used by |
 //! |---|---|
@@ -35,7 +35,6 @@ use crate::schedule::verify::Order;
 /// The ranks that store the tensors of a contraction before and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Residency {
-    /// The tensors are distributed over the ranks.
     Distributed,
     /// Rank 0 stores the tensors and distributes the work.
     Root,
@@ -43,21 +42,17 @@ pub enum Residency {
     Alone,
 }
 
-/// The properties of an algorithm that do not depend on its parameters.
+/// The properties that do not depend on an algorithm's parameters.
 struct Row {
     ranks: RankCount,
     residency: Residency,
-    /// The required dimensions, as a phrase for messages.
     needs: &'static str,
-    /// The dimensions that the algorithm cuts.
     cuts: &'static str,
-    /// The data that moves between ranks.
     moves: &'static str,
-    /// Returns the candidates for a contraction, which differ in their parameters.
+    /// Returns the candidates, which differ in their parameters.
     candidates: fn(&Setting) -> Vec<Algorithm>,
 }
 
-/// Wraps the parameters of each candidate in the algorithm's enum variant.
 fn each<P>(candidates: Vec<P>, variant: fn(P) -> Algorithm) -> Vec<Algorithm> {
     candidates.into_iter().map(variant).collect()
 }
@@ -67,7 +62,6 @@ fn each<P>(candidates: Vec<P>, variant: fn(P) -> Algorithm) -> Vec<Algorithm> {
 macro_rules! registry {
     ($($(#[doc = $doc:literal])+
        $variant:ident $(($bound:ident: $parameters:ty))? = $name:literal => $generator:expr, $row:expr;)+) => {
-        /// The algorithm for a binary contraction, with its parameters.
         #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum Algorithm {
             $($(#[doc = $doc])+ #[serde(rename = $name)] $variant $(($parameters))?,)+
@@ -85,7 +79,7 @@ macro_rules! registry {
             /// All algorithms.
             pub const ALL: [AlgorithmName; ROWS.len()] = [$(AlgorithmName::$variant),+];
 
-            /// The name of the algorithm on the command line, in plans and in JSON.
+            /// The name on the command line, in plans and in JSON.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(AlgorithmName::$variant => $name,)+
@@ -94,7 +88,6 @@ macro_rules! registry {
         }
 
         impl Algorithm {
-            /// The algorithm without its parameters.
             pub const fn kind(&self) -> AlgorithmName {
                 match self {
                     $(Algorithm::$variant { .. } => AlgorithmName::$variant,)+
@@ -120,7 +113,7 @@ registry! {
         moves: "nothing",
         candidates: |_| vec![Algorithm::Local],
     };
-    /// All three tensors are cut along the same c dimension, so ranks exchange no data.
+    /// All tensors are cut along the same c dimension, so ranks exchange no data.
     BatchParallel(parallel: BatchParallel) = "c" => parallel, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -129,8 +122,7 @@ registry! {
         moves: "nothing",
         candidates: |setting| each(local::candidates(setting), Algorithm::BatchParallel),
     };
-    /// `out` and one operand are cut along m or n and stay in place. The blocks of the other operand travel around a
-    /// ring of ranks.
+    /// `out` and one operand are cut along m or n and stay in place. The other operand travels around a ring of ranks.
     RingMn(ring: RingMn) = "ring-mn" => ring, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -148,8 +140,8 @@ registry! {
         moves: "partial sums of out, in a ring",
         candidates: |setting| each(ring_k::candidates(setting), Algorithm::RingK),
     };
-    /// The universal algorithm, which accepts any distributions. The blocks of one tensor stay in place, and ranks
-    /// exchange the matching pieces of the other two tensors.
+    /// The universal algorithm, for any distributions. The blocks of one tensor stay in place, and ranks exchange the
+    /// matching pieces of the other two.
     Slicing(slicing: Slicing) = "slicing" => slicing, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -158,7 +150,7 @@ registry! {
         moves: "pieces of two tensors, to the third",
         candidates: |setting| each(slicing::candidates(setting), Algorithm::Slicing),
     };
-    /// The ranks form a grid over the dimensions, and each rank computes one tile of the products.
+    /// The ranks form a grid over the dimensions, and each computes one tile of the products.
     Grid(grid: Box<Grid>) = "grid" => grid.as_ref(), Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -167,7 +159,7 @@ registry! {
         moves: "parts of operands, partial sums of out",
         candidates: |setting| each(grid::candidates(setting), |grid| Algorithm::Grid(Box::new(grid))),
     };
-    /// On a square grid of ranks, `out` stays in place, and blocks of both operands are shifted from rank to rank.
+    /// On a square grid of ranks, `out` stays in place, and blocks of both operands are shifted.
     Cannon(cannon: Cannon) = "cannon" => cannon, Row {
         ranks: cannon::RANKS,
         residency: Residency::Distributed,
@@ -185,7 +177,7 @@ registry! {
         moves: "chunks, from and to rank 0",
         candidates: |setting| each(master_worker::candidates(setting), Algorithm::MasterWorker),
     };
-    /// On a grid of ranks of any shape, `out` stays in place, and panels of both operands are broadcast.
+    /// On a grid of ranks, `out` stays in place, and panels of both operands are broadcast.
     Summa(summa: Summa) = "summa" => summa, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -198,7 +190,6 @@ registry! {
 
 impl AlgorithmName {
     const fn row(self) -> &'static Row {
-        // Rows and variants come from the same list.
         &ROWS[self as usize]
     }
 
@@ -212,29 +203,29 @@ impl AlgorithmName {
         self.row().ranks
     }
 
-    /// The ranks that store the tensors before and after a contraction.
+    /// The ranks that store the tensors before and after.
     pub const fn residency(self) -> Residency {
         self.row().residency
     }
 
-    /// The dimensions that the algorithm cuts, as a phrase for `--help`.
+    /// The dimensions that are cut, as a phrase for `--help`.
     pub const fn cuts(self) -> &'static str {
         self.row().cuts
     }
 
-    /// The data that moves between ranks, as a phrase for `--help`.
+    /// The data that moves, as a phrase for `--help`.
     pub const fn moves(self) -> &'static str {
         self.row().moves
     }
 
-    /// Returns the candidates, which differ in their parameters; none if the algorithm does not apply.
+    /// Returns the candidates; none if the algorithm does not apply.
     pub(crate) fn candidates(self, setting: &Setting) -> Vec<Algorithm> {
         (self.row().candidates)(setting)
     }
 }
 
 impl Algorithm {
-    /// The name of the algorithm on the command line and in plans.
+    /// The name on the command line and in plans.
     pub const fn name(&self) -> &'static str {
         self.kind().name()
     }
@@ -245,18 +236,15 @@ impl Algorithm {
         if inside.is_empty() { self.name().to_owned() } else { format!("{}({})", self.name(), inside.join(", ")) }
     }
 
-    /// The dimensions that the algorithm cuts among ranks.
     pub fn cuts(&self) -> Vec<Label> {
         self.generator().cuts()
     }
 
-    /// The number of ranks along each cut dimension, of `ranks` in total, for reports.
     pub fn grid(&self, ranks: usize) -> Vec<(Label, usize)> {
         self.generator().grid(ranks)
     }
 
-    /// The distributions of the operands and `out`, with these labels, on `ranks` ranks; `None` if the algorithm
-    /// accepts any.
+    /// The distributions of the operands and `out`, with these labels; `None` if the algorithm accepts any.
     ///
     /// # Panics
     /// If the cut dimensions lack the required kinds, which the planner never causes.
@@ -264,40 +252,34 @@ impl Algorithm {
         self.generator().distributions([left, right, out], ranks)
     }
 
-    /// Whether the algorithm stores a complete tensor on a single rank.
     pub fn holds_whole(&self) -> bool {
         self.generator().holds_whole()
     }
 
-    /// Whether the cut dimensions have the kinds that the algorithm requires.
     pub fn applies(&self, kinds: &Kinds) -> bool {
         self.generator().applies(kinds)
     }
 
-    /// The order in which a rank adds up the products for its block of `out`, on `ranks` ranks.
     pub fn order(&self, contraction: &Contraction, ranks: usize) -> Order {
         self.generator().order(contraction, ranks)
     }
 
-    /// Appends the tasks of the builder's rank to the schedule.
     pub fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
         self.generator().generate(builder, contraction);
     }
 
-    /// The number of words that `rank` receives on `ranks` ranks, from the extents of tiles; `None` if it depends on
-    /// the distributions. Cost: O(ranks).
+    /// Like [`Generator::words_received`]. Cost: O(ranks).
     pub fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64> {
         self.generator().words_received(contraction, rank, ranks)
     }
 
-    /// Predicted seconds on the busiest rank if the operands are already distributed as required.
     pub(crate) fn seconds(&self, contracted: &Contracted) -> f64 {
         self.generator().seconds(contracted)
     }
 }
 
 impl Cost<'_> {
-    /// Predicted seconds for a contraction with this algorithm if the operands are already distributed as required.
+    /// Predicted seconds for a contraction, without redistributing operands.
     pub fn contraction(&self, algorithm: &Algorithm, left: &[Label], right: &[Label], out: &[Label]) -> f64 {
         algorithm.seconds(&Contracted::new(self, [left, right, out]))
     }

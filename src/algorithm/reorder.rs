@@ -12,29 +12,28 @@
 //!   d   5  30                    d            30       b            10
 //! ```
 //!
-//! Invariant: an order contains every chunk once. It does not change the words received. Delays of other ranks'
-//! transfers are ignored. No step contracts several chunks, because all workers compute the same task.
+//! Invariant: an order contains every chunk once. Delays of other ranks' transfers are ignored. No step contracts
+//! several chunks, because all workers compute the same task.
 
 use serde::{Deserialize, Serialize};
 
-/// The maximum number of chunks for which [`Reorder::Exhaustive`] tries all orders.
+/// The maximum number of chunks for which all orders are tried.
 const MAX_EXHAUSTIVE_CHUNKS: usize = 8;
 
 /// The order in which a rank contracts its chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reorder {
-    /// Ascending order, cyclically from the chunk for which the rank stores the most data. The source calls this direct
-    /// execution with an iteration offset.
+    /// Ascending order, cyclically from the chunk for which the rank stores the most data (the source's direct
+    /// execution with an iteration offset).
     #[default]
     Direct,
-    /// Chunks that need no data from other ranks precede all other chunks.
+    /// Chunks that need no data from other ranks come first.
     Greedy,
-    /// Next is the chunk with the longest receiving time that the current chunk's computing time hides. If there is
-    /// none, it is the one with the shortest receiving time.
+    /// Next is the chunk with the longest receiving time that the current chunk's computing time hides, or else the one
+    /// with the shortest receiving time.
     ByCost,
-    /// The order with the shortest predicted time, if there are at most eight chunks. More are ordered as with
-    /// [`Reorder::ByCost`].
+    /// The order with the shortest predicted time for at most eight chunks; otherwise [`Reorder::ByCost`].
     Exhaustive,
 }
 
@@ -42,7 +41,7 @@ impl Reorder {
     /// All variants.
     pub const ALL: [Reorder; 4] = [Reorder::Direct, Reorder::Greedy, Reorder::ByCost, Reorder::Exhaustive];
 
-    /// The name of the order on the command line and in plans.
+    /// The name on the command line and in plans.
     pub const fn name(self) -> &'static str {
         match self {
             Reorder::Direct => "direct",
@@ -69,15 +68,14 @@ impl Reorder {
     }
 }
 
-/// The receiving and computing times of a chunk, in units of a multiply-add.
+/// The times of a chunk, in units of a multiply-add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Effort {
     pub receive: u64,
     pub compute: u64,
 }
 
-/// Returns the predicted time for an order of the chunks, in the unit of [`Effort`]. Receiving the first chunk overlaps
-/// with nothing.
+/// Returns the predicted time, in the unit of [`Effort`]. Receiving the first chunk overlaps with nothing.
 fn seconds(chunks: &[Effort], order: &[usize]) -> u64 {
     let next = order.iter().skip(1).map(|&at| chunks[at].receive).chain([0]);
     let steps = order.iter().zip(next).map(|(&at, receive)| chunks[at].compute.max(receive));
@@ -102,14 +100,14 @@ fn by_cost(chunks: &[Effort]) -> Vec<usize> {
     order
 }
 
-/// A search through all orders, which abandons those that already take as long as the best.
 struct OrderSearch<'a> {
     chunks: &'a [Effort],
     best: (u64, Vec<usize>),
 }
 
 impl OrderSearch<'_> {
-    /// Tries all continuations of `order`. `spent` is when the last chunk of `order` has been received.
+    /// Tries all continuations of `order` that may take less time than the best order. `spent` is when its last chunk
+    /// has been received.
     fn extend(&mut self, order: &mut Vec<usize>, spent: u64) {
         let last = order.last().map_or(0, |&at| self.chunks[at].compute);
         if order.len() == self.chunks.len() {

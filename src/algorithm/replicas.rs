@@ -16,8 +16,8 @@ use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, 
 use crate::schedule::verify::Summand;
 use crate::schedule::{Builder, View};
 
-/// Sets each replica of a block of `out` to the sum of the blocks of `sums` on these ranks. If `onto`, adds `beta`
-/// times the old values.
+/// Sets each replica of a block of `out` to the sum of the blocks of `sums` on these ranks, plus `beta` times the old
+/// values if `onto`.
 pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bool, algorithm: CollectiveAlgorithm) {
     let me = builder.rank();
     let (Some(source), Some(target)) = (sums.own(me, &[]), out.own(me, &[])) else { return };
@@ -28,8 +28,7 @@ pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bo
     collective::append(builder, (Collective::AllReduce, algorithm), &group, &parts, 1);
 }
 
-/// Returns the order in which each rank adds up the products for its block of `out`. `computed` has each rank's own
-/// summands in order.
+/// Returns the order in which each rank adds up products. `computed` has each rank's own summands in order.
 pub fn order(out: &Tensor, computed: &[Vec<Summand>], algorithm: CollectiveAlgorithm) -> Vec<Vec<Summand>> {
     let replicas = out.distribution.replicas();
     let sums: Vec<Vec<Sum>> = Pattern::new(Collective::AllReduce, algorithm, replicas).sums();
@@ -42,7 +41,7 @@ pub fn order(out: &Tensor, computed: &[Vec<Summand>], algorithm: CollectiveAlgor
     (0..computed.len()).map(summands_of).collect()
 }
 
-/// Returns tile `index` of `parts` of a block in coordinates of the whole tensor, like [`View::tile`] in the buffer.
+/// Returns tile `index` of `parts` of a block in indices of the whole tensor, like [`View::tile`] in the buffer.
 fn tile(block: &Region, parts: usize, index: usize) -> Region {
     let mut dims: Vec<Intervals> = block.dims().to_vec();
     if let Some(dim) = dims.iter_mut().min_by_key(|dim| std::cmp::Reverse(dim.len())) {

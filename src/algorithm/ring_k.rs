@@ -1,10 +1,9 @@
 //! Implements `ring-k`. Both operands are cut along k. Partial sums of `out` travel around a ring of ranks, and each
-//! rank adds its products to them.
+//! rank adds its products.
 //!
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 5.3, Algorithm 4, also known as reduce-scatter matrix
-//! multiplication. Every block of `out` is divided into pieces, so that one piece is computed while others are
-//! transferred. The pieces are cut along the distributed dimension of `out` or along a different one. Blocks have two
-//! pieces, or more if they are large.
+//! multiplication. Blocks of `out` are divided into two pieces (more if they are large), along the distributed
+//! dimension or another one, so that one piece is computed while others are transferred.
 //!
 //! ```text
 //! mk,kn->mn on 2 ranks, rank 0: block 0 of out is its own, pieces a and b
@@ -15,20 +14,20 @@
 //! ```
 //!
 //! Let s be the number of pieces per block. In step j, rank i computes piece j mod s of block (i + 1 + j/s) mod p,
-//! where j/s is rounded down. The rank adds its products to the partial sum that rank i + 1 computed s steps earlier.
-//! Each rank receives the fraction (p-1)/p of `out`.
+//! where j/s is rounded down, and adds its products to the partial sum that rank i + 1 computed s steps earlier. Each
+//! rank receives the fraction (p-1)/p of `out`.
 //!
-//! A rank has s + 1 slots, which are buffers for one piece each. A slot is used in turn for receiving, computing and
-//! sending. The rank's own block of `out` provides s of these slots, and the last s steps leave the result in them. The
-//! algorithm therefore needs additional memory for only one piece.
+//! A rank has s + 1 slots (buffers for one piece), each used in turn for receiving, computing and sending. The rank's
+//! own block of `out` provides s of them, and the last s steps leave the result there. Only one piece of additional
+//! memory is therefore needed.
 //!
 //! Pieces are cut along one dimension, whose indices are called rows. All pieces have the same number of rows (their
 //! height), which the smallest block determines. The remaining rows of a block are transferred after all pieces, in the
 //! slot that is then free. If blocks have different extents in any other dimension, all slots are exchange buffers
 //! (scratch memory), and the last steps copy the results to `out`.
 //!
-//! If products are added to existing values of `out`, partial sums must not overwrite these values. All slots are then
-//! exchange buffers, and the owner of a block adds the received sum to `beta out + left right`.
+//! Partial sums must not overwrite existing values of `out` that products are added to. All slots are then exchange
+//! buffers, and the owner of a block adds the received sum to `beta out + left right`.
 
 use std::ops::Range;
 
@@ -46,12 +45,11 @@ use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 /// The memory in which one piece is received, computed and sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
-    /// The memory of the piece with this number in the rank's own block of `out`.
+    /// The memory of this piece in the rank's own block of `out`.
     Own(usize),
     Exchange(BufferId),
 }
 
-/// The contraction on a ring of ranks, as one rank sees it.
 struct Ring<'a> {
     rank: usize,
     ranks: usize,
@@ -59,13 +57,13 @@ struct Ring<'a> {
     out: BufferId,
     cut: Label,
     split: Label,
-    /// The number of pieces per block. `height` is the number of indices of `split` in each piece.
+    /// The pieces per block, each with `height` indices of `split`.
     pieces: usize,
     height: usize,
 }
 
-/// The parameters of `ring-k`. Both operands are cut along `cut` (k), and `out` is cut along `out` (m or n). Blocks of
-/// `out` are divided along `split` into at least two and at most `pieces` pieces.
+/// The parameters of `ring-k`. Both operands are cut along `cut` (k), and `out` along `out` (m or n). Blocks of `out`
+/// are divided along `split` into at least two and at most `pieces` pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RingK {
     pub cut: Label,
@@ -74,8 +72,8 @@ pub struct RingK {
     pub pieces: usize,
 }
 
-/// Returns two candidates for every pair of a k dimension and an m or n dimension. One has two pieces per block, and
-/// the other has up to `MAX_PIECES`.
+/// Returns two candidates per pair of a k dimension and an m or n dimension: with two pieces per block, and with up to
+/// `MAX_PIECES`.
 pub fn candidates(setting: &Setting) -> Vec<RingK> {
     let mut all = Vec::new();
     for &cut in &setting.kinds.k {
@@ -87,10 +85,10 @@ pub fn candidates(setting: &Setting) -> Vec<RingK> {
     all
 }
 
-/// Chooses the dimension along which blocks are divided into pieces. This dimension has at least two indices if any
-/// dimension has. Blocks can have different lengths only along `cut_out`. If their lengths differ, blocks are divided
-/// along `cut_out`, so that the pieces of all blocks have the same size. Otherwise, the function prefers dimensions
-/// with an even extent, then dimensions other than `cut_out`, then the longest dimension.
+/// Chooses the dimension along which blocks are divided, with at least two indices if any dimension has. If blocks
+/// differ in length, which is possible only along `cut_out`, this is `cut_out`, so that the pieces of all blocks have
+/// the same size. Otherwise, dimensions with an even extent are preferred, then those other than `cut_out`, then the
+/// longest.
 fn split(setting: &Setting, cut_out: Label) -> Label {
     let ranks = setting.ranks();
     let smallest = |label: Label| {
@@ -136,9 +134,8 @@ impl Generator for RingK {
         let ([a, b, c], ranks) = (contracted.elements, contracted.ranks() as f64);
         let (with_out, without) = if left.contains(&out) { (a * share, b * share) } else { (b * share, a * share) };
         let of_block = with_out * block;
-        // `shared` counts the elements that every piece of a block reads. If only one operand has the dimension
-        // `split`, every piece reads all elements of the other operand. If both operands have this dimension, no
-        // element is read by two pieces.
+        // The elements that every piece of a block reads: all of an operand without `split`. If both operands have
+        // `split`, no element is read by two pieces.
         let both = contracted.tensors[..2].iter().all(|labels| labels.contains(&split));
         let shared = if both {
             0.0
@@ -158,29 +155,27 @@ impl Generator for RingK {
         cost.ring(compute, c * block, pieces, 2.0 * compute / (ranks * pieces))
     }
 
-    /// Counts the words of all blocks of `out` except the next rank's block. This rank computes the first partial sum
-    /// of that block, so it receives no words of the block.
+    /// Counts all blocks of `out` except the next rank's, of which this rank computes the first partial sum.
     fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64> {
         let out = &contraction.out;
         Some(out.elements() - out.held((rank + 1) % ranks))
     }
 }
 
-/// Appends this rank's tasks to the schedule. Blocks are divided into at least two and at most `pieces` pieces.
+/// Appends this rank's tasks, with at least two and at most `pieces` pieces per block.
 fn ring_k(builder: &mut Builder, contraction: &Contraction, [cut, split]: [Label; 2], pieces: usize) {
     let (rank, ranks) = (builder.rank(), contraction.out.distribution.ranks());
     let Some(out) = contraction.out.buffer else { return };
     if ranks == 1 {
         return local(builder, contraction);
     }
-    // The last rank has the smallest tile, because larger tiles come first.
+    // Larger tiles come first.
     let smallest = contraction.out.tile(ranks - 1, split).len();
     let block = contraction.out.distribution.largest_block(&contraction.out.shape);
     let most = most_pieces(block.iter().product::<usize>() as f64).min(pieces).clamp(2, smallest.max(2));
     let largest = contraction.out.tile(0, split).len();
     // Two copies of the largest remainder (the rows of a block that no piece contains) must fit into the memory of one
-    // piece. Prefer numbers of pieces that divide the number of rows of the smallest block, because they leave the
-    // smallest remainders.
+    // piece. Divisors of the smallest block's number of rows leave the smallest remainders.
     let fits = |pieces: &usize| 2 * (largest - pieces * (smallest / pieces)) <= smallest / pieces;
     let equal = (2..=most).rev().filter(|pieces| smallest.is_multiple_of(*pieces)).find(fits);
     let pieces = equal.or_else(|| (2..=most).rev().find(fits)).unwrap_or(2);
@@ -198,8 +193,8 @@ impl Ring<'_> {
         ((self.rank + 1) % self.ranks, (self.rank + self.ranks - 1) % self.ranks)
     }
 
-    /// Returns the box of these rows of `owner`'s block, in coordinates of the whole tensor. `rows` are counted from
-    /// the first row of the block.
+    /// Returns the box of these rows of `owner`'s block, in indices of the whole tensor. `rows` count from the first
+    /// row of the block.
     fn rows(&self, owner: usize, rows: Range<usize>) -> Bounds {
         let mut bounds = self.tensor().block(owner);
         let range = &mut bounds[self.tensor().dim(self.split)];
@@ -217,7 +212,7 @@ impl Ring<'_> {
         self.rows(owner, self.pieces * self.height..rows)
     }
 
-    /// Returns a piece of the rank's own block of `out`, as a view of the buffer of `out`.
+    /// Returns a view of a piece of the rank's own block in the buffer of `out`.
     fn own(&self, piece: &[Range<usize>]) -> View {
         let view = self.tensor().view(self.rank, piece);
         view.unwrap_or_else(|| unreachable!("the rank has a block of out, which the piece is of"))
@@ -234,8 +229,8 @@ impl Ring<'_> {
         }
     }
 
-    /// Adds this rank's products to a piece, whose partial sums are in `here`. If the piece belongs to the rank's own
-    /// block (`mine`), also stores the sum in that block.
+    /// Adds this rank's products to a piece, whose partial sums are in `here`. Also stores the sum if the piece belongs
+    /// to the rank's own block (`mine`).
     fn compute(&self, builder: &mut Builder, piece: &Bounds, here: View, first: bool, mine: bool) {
         let ranges: Vec<_> =
             [self.cut, self.split].map(|label| (label, piece[self.tensor().dim(label)].clone())).into();
@@ -254,8 +249,8 @@ impl Ring<'_> {
         }
     }
 
-    /// Appends the tasks for the pieces, without the remainders of the blocks. Returns the slot outside the rank's own
-    /// block, which is free after these tasks.
+    /// Appends the tasks for the pieces, without remainders. Returns the slot outside the rank's own block, which is
+    /// free afterwards.
     fn whole_pieces(&self, builder: &mut Builder) -> Option<BufferId> {
         if self.height == 0 {
             return None;
@@ -263,7 +258,7 @@ impl Ring<'_> {
         let slots = self.slots(builder);
         let (pieces, steps) = (self.pieces, self.pieces * self.ranks);
         let (next, previous) = self.neighbours();
-        // Start the rotation of slots such that the last steps use the slots in the rank's own block.
+        // The last steps must use the slots in the rank's own block.
         let first = (steps - pieces) % slots.len();
         let at = |step: usize| {
             let piece = self.piece((self.rank + 1 + step / pieces) % self.ranks, step % pieces);
@@ -284,8 +279,8 @@ impl Ring<'_> {
         }
     }
 
-    /// Returns one slot more than a block has pieces. Each slot is large enough for any piece. All slots except the
-    /// last are in the rank's own block of `out`, if its pieces are large enough and `out` has no existing values.
+    /// Returns one slot more than a block has pieces, each large enough for any piece. All except the last are in the
+    /// rank's own block of `out`, if its pieces are large enough and `out` has no existing values.
     fn slots(&self, builder: &mut Builder) -> Vec<Slot> {
         // Rank 0 has the largest tile, so its pieces are the largest.
         let largest: Vec<usize> = self.piece(0, 0).iter().map(Range::len).collect();
@@ -301,7 +296,7 @@ impl Ring<'_> {
     }
 
     /// Appends the tasks for the remainders, which have only a few rows per block. They are received in two alternating
-    /// buffers, and these transfers do not overlap with computation.
+    /// buffers, without overlap with computation.
     fn rest(&self, builder: &mut Builder, free: Option<BufferId>) {
         let largest = self.remainder(0);
         if is_empty(&largest) {
@@ -330,8 +325,7 @@ impl Ring<'_> {
         }
     }
 
-    /// Returns two views, each large enough for a box with the extents of `largest`. Both are in the slot `free` if
-    /// that slot is large enough.
+    /// Returns two views with room for the extents of `largest`. Both are in the slot `free` if that is large enough.
     fn two_slots(&self, builder: &mut Builder, free: Option<BufferId>, largest: &Bounds) -> [View; 2] {
         let dim = self.tensor().dim(self.split);
         let rows = largest[dim].len();

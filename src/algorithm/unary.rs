@@ -1,4 +1,4 @@
-//! Implements unary steps (permutations, diagonals and sums). Each rank computes them on its own block, without
+//! Implements unary steps (permutations, diagonals and sums), which each rank computes on its own block, without
 //! communication.
 
 use super::contraction::Tensor;
@@ -6,9 +6,8 @@ use crate::dims::Label;
 use crate::distribution::{Axis, Distribution, Role};
 use crate::schedule::{Builder, View, Work};
 
-/// Returns the distribution of the result if every rank applies a unary step to its block. Cuts of the result's
-/// dimensions remain, and those of summed dimensions become axes of partial sums. Returns `None` if a cut dimension is
-/// part of a diagonal.
+/// Returns the distribution of the result: cuts of the result's dimensions remain, and those of summed dimensions
+/// become axes of partial sums. Returns `None` if a cut dimension is part of a diagonal.
 pub fn carried(input: &Distribution, labels: &[Label], out: &[Label]) -> Option<Distribution> {
     let axes = input.axes().iter().map(|axis| {
         let Role::Cut { dim, how } = &axis.role else { return Some(axis.clone()) };
@@ -23,7 +22,6 @@ pub fn carried(input: &Distribution, labels: &[Label], out: &[Label]) -> Option<
     axes.collect::<Option<Vec<_>>>().map(|axes| Distribution::new(axes).owned_by(input.owners().clone()))
 }
 
-/// Appends this rank's tasks for a unary step, from its block of `input`, which may be larger than necessary.
 pub fn unary(builder: &mut Builder, input: &Tensor, out: &Tensor) {
     let rank = builder.rank();
     let Some(target) = out.own(rank, &[]) else { return };

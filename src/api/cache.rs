@@ -1,21 +1,21 @@
-//! Caches the measurements of a host in small files. Their directory is `EINSUM_DIST_CACHE` or, if not set,
-//! `einsum-dist` in the user's cache directory.
+//! Caches the measurements of a host in small files, in `EINSUM_DIST_CACHE` or else in `einsum-dist` in the user's
+//! cache directory.
 //!
-//! A process that opens a file during a write sees a complete file or none. If it is not writable, every run measures
-//! the host again.
+//! A process that opens a file during a write sees a complete file or none. If the directory is not writable, every run
+//! measures again.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::io::output::{new_tag, remove_leftovers, write_whole};
 
-/// The path of the cache file `name`, or `None` if there is no cache directory.
+/// The path of the cache file `name`; `None` without a cache directory.
 pub(super) fn file(name: &str) -> Option<PathBuf> {
     folder(|variable| std::env::var_os(variable)).map(|folder| folder.join(name))
 }
 
-/// The cache directory. As the XDG Base Directory Specification requires, empty or relative XDG variables are ignored.
-/// `EINSUM_DIST_CACHE` may be relative.
+/// As the XDG Base Directory Specification requires, empty or relative XDG variables are ignored. `EINSUM_DIST_CACHE`
+/// may be relative.
 fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let absolute = |name: &str| set(name).filter(|path| path.is_absolute());
@@ -23,7 +23,7 @@ fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     set("EINSUM_DIST_CACHE").or_else(|| Some(user()?.join("einsum-dist")))
 }
 
-/// Whether `EINSUM_DIST_RATES=default` disables measuring and caching, so that plans are the same on every host.
+/// Whether `EINSUM_DIST_RATES=default` disables measuring and caching, so that plans are equal on all hosts.
 pub(super) fn is_off() -> bool {
     std::env::var("EINSUM_DIST_RATES").is_ok_and(|rates| rates == "default")
 }

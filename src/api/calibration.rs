@@ -1,27 +1,25 @@
-//! Measures the rates of the machine on which a world runs. Each rate is derived from timed runs of small plans and
-//! cached per host.
+//! Measures the rates of the machine on which a world runs, from timed runs of small plans. Rates are cached per host.
 //!
 //! | rate | measurement |
 //! |---|---|
 //! | `startup_seconds` | median time of a run in which rank 0 has almost no work |
-//! | `sync_overhead` | median time of a small product on all ranks, minus that on rank 0 alone, plus the saved time |
+//! | `sync_overhead` | median time of a small product on all ranks, minus that on rank 0, plus the saved time |
 //! | `flops`, `block_rates` | large cubes on all ranks; small cubes on one rank (rate divided by `solo_speedup`) |
-//! | `solo_speedup` | rate of a rank while the other ranks wait, divided by its rate while all ranks compute |
-//! | `speeds` | time that each rank needs for a cube; no speeds are stored if all ranks are within 2 % of the mean |
-//! | `memory_bandwidth` | copies of large blocks on all ranks at the same time |
-//! | `link_latency`, `link_bandwidth` | transfers from each rank to the next rank (of the next node, if there are several) |
-//! | `node_latency`, `node_bandwidth` | transfers from each rank to the next rank of its node |
-//! | `interference` | extra time of a ring algorithm, compared to a product without transfers; median of rounds |
+//! | `solo_speedup` | rate of a rank while the others wait, divided by its rate while all compute |
+//! | `speeds` | time that each rank needs for a cube; not stored if all ranks are within 2 % of the mean |
+//! | `memory_bandwidth` | copies of large blocks on all ranks at once |
+//! | `link_latency`, `link_bandwidth` | transfers from each rank to the next (of the next node, if there are several) |
+//! | `node_latency`, `node_bandwidth` | transfers from each rank to the next of its node |
+//! | `interference` | extra time of a ring algorithm over a product without transfers; median of rounds |
 //!
 //! A cube is a matrix product with m = n = k. Latencies are lower quartiles of many runs. Rates of products are medians
-//! over rounds, each of which measures all sizes. A large cube has at least the rate of the next smaller large cube.
-//! Where the table names no median, the value is from the fastest of a few runs, because load from other programs can
-//! only slow runs down. The module `cache` stores rates for each host, number of ranks, workers and ranks per node,
-//! transport and placement (whether ranks have cores of their own). If `EINSUM_DIST_RATES` is `default`, nothing is
-//! measured or read.
+//! over rounds, each of which measures all sizes. A large cube has at least the rate of the next smaller one. Where the
+//! table names no median, the value is from the fastest of a few runs, because other load can only slow runs down. The
+//! module `cache` stores rates for each host, number of ranks, workers and ranks per node, transport and placement. If
+//! `EINSUM_DIST_RATES` is `default`, nothing is measured or read.
 //!
 //! All processes use the rates that rank 0 measured. Limits: if nodes have different numbers of ranks, all links have
-//! the rates of the slowest; only f32 is measured; load from other programs is not modelled.
+//! the slowest rates; only f32 is measured; other load is not modelled.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -33,26 +31,25 @@ use crate::machine::{Link, Machine};
 use crate::memory::probe;
 use crate::plan::{AlgorithmName, FixedDistributions, Plan, PlanOptions};
 
-/// Sides of small cubes (m = n = k), measured on one rank, because waking threads takes longer than these products.
+/// Sides of small cubes, measured on one rank, because waking threads takes longer than these products.
 const SMALL_SIDES: [usize; 4] = [16, 32, 64, 128];
 /// Sides of large cubes; rates do not change above 1024.
 const LARGE_SIDES: [usize; 3] = [256, 512, 1024];
-/// Number of runs in each measurement that moves large blocks.
+/// Runs in each measurement that moves large blocks.
 const MOVE_RUNS: usize = 10;
-/// Number of elements that each rank copies or receives in a measurement of bandwidth.
+/// Elements that each rank copies or receives in a measurement of bandwidth.
 const COPIED_ELEMENTS: usize = 1 << 22;
 /// Version of the cache file format.
 const FORMAT: u32 = 8;
-/// Ranks are treated as equally fast if all speeds are this close to the mean.
+/// Ranks count as equally fast if all speeds are this close to the mean.
 const MAX_SPEED_DEVIATION: f64 = 0.02;
-/// Maximum number of workers per core for which measurements are meaningful.
+/// Maximum workers per core for which measurements are meaningful.
 const MAX_WORKERS_PER_CORE: usize = 4;
 
 impl World {
     /// Returns the machine on which this world runs, with measured rates. Collective. Cost: about two seconds for two
     /// ranks on two cores, more on slow links; later calls on the same host use the cache. To give ranks cores of their
-    /// own, call [`World::place`] first. With more than 4 workers per core or too little memory, default rates are
-    /// returned.
+    /// own, call [`World::place`] first. With more than 4 workers per core or too little memory, rates are defaults.
     ///
     /// ```
     /// use einsum_dist::{PlanOptions, Problem, World};
@@ -90,8 +87,8 @@ impl World {
         Machine::from_toml(&measured).map_err(Error::Usage)
     }
 
-    /// Checks that this process has enough memory for the source, destination and transfer buffers of the largest copy,
-    /// and for the three tensors of the largest cube.
+    /// Checks that this process has memory for the source, destination and buffers of the largest copy, and for the
+    /// three tensors of the largest cube.
     fn has_room_to_measure(&self) -> Result<()> {
         const BYTES_PER_RANK: usize =
             3 * COPIED_ELEMENTS * size_of::<f32>() + 3 * LARGE_SIDES[2] * LARGE_SIDES[2] * size_of::<f32>();
@@ -105,7 +102,7 @@ impl World {
         Ok(all.first().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default())
     }
 
-    /// The path of the cache file for this host and for the size, transport and placement of this world. Collective.
+    /// The path of the cache file. Collective.
     fn remembered(&self, workers: usize) -> Result<Option<PathBuf>> {
         let per_node = self.ranks_per_node()?;
         let (name, ranks) = (host::name(), self.ranks());
@@ -155,10 +152,9 @@ impl World {
         Ok(Machine { startup_seconds, sync_overhead, interference, ..measured })
     }
 
-    /// Measures the rate of one worker for each cube size, and the speedup of a rank that computes while all other
-    /// ranks wait.
+    /// Measures the rate of one worker for each cube size, and the speedup of a rank while all others wait.
     ///
-    /// Results are medians over rounds of all sizes, so varying clock frequencies affect all sizes equally.
+    /// Each round measures all sizes, so varying clock frequencies affect all sizes equally.
     fn block_rates(&self, machine: &Machine, startup_seconds: f64) -> Result<(Vec<[f64; 2]>, f64)> {
         const ROUNDS: usize = 5;
         const RUNS: usize = 3;
@@ -185,8 +181,7 @@ impl World {
         for at in 1..large.len() {
             large[at] = large[at].max(large[at - 1]);
         }
-        // Small products may take less time than the start of a run, so the rate is limited to that of the next larger
-        // cube.
+        // Small products may take less time than the start of a run, so the rate of the next larger cube is the limit.
         let mut max_rate = large[0];
         for rate in small.iter_mut().rev() {
             max_rate = max_rate.min(*rate / solo_speedup);
@@ -196,7 +191,7 @@ impl World {
         Ok((sides.zip(small.into_iter().chain(large)).map(|(side, rate)| [side, rate]).collect(), solo_speedup))
     }
 
-    /// Returns the time in seconds for computing a cube on rank 0 while all other ranks wait. Collective.
+    /// The seconds for a cube on rank 0 while all other ranks wait. Collective.
     fn solo_seconds(&self, side: usize, workers: usize, runs: usize) -> Result<f64> {
         let mine = if self.is_root() { one_rank_seconds(side, workers, runs) } else { Ok(0.0) };
         let answer = self.of_root(&mine.map_or_else(|error| error.to_string(), |seconds| seconds.to_string()))?;
@@ -204,7 +199,7 @@ impl World {
         Ok(seconds.max(1e-9))
     }
 
-    /// The number of consecutive ranks on each host if several hosts have the same number, and 1 otherwise. Collective.
+    /// The consecutive ranks on each host if several hosts have the same number, and 1 otherwise. Collective.
     fn ranks_per_node(&self) -> Result<usize> {
         let hosts = self.all_gather(host::name().as_bytes())?;
         let each = hosts.iter().take_while(|name| Some(*name) == hosts.first()).count().max(1);
@@ -212,12 +207,12 @@ impl World {
         Ok(if alike && hosts.len() == self.ranks() && each < self.ranks() { each } else { 1 })
     }
 
-    /// Measures the links from each rank to rank `to(rank)` by moving a matrix that has one row on each rank. Each run
+    /// Measures the links from each rank to rank `to(rank)` by moving a matrix with one row on each rank. Each run
     /// first copies the rows, which takes `copied` seconds if a row has [`COPIED_ELEMENTS`] elements.
     fn link(&self, machine: &Machine, copied: f64, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];
-        // The median would reflect runs that wait for threads that wake up late, and the minimum those that never wait.
+        // The median would reflect runs in which threads wake up late, and the minimum those that never wait.
         let latency = (self.quartile(&goes)? - self.quartile(&stays)?).max(1e-7);
         let all = after(
             machine.startup_seconds + latency,
@@ -228,8 +223,7 @@ impl World {
         Ok(Link { latency, bandwidth: (COPIED_ELEMENTS * size_of::<f32>()) as f64 / moved })
     }
 
-    /// Measures a run in which rank 0 has almost no work, and the synchronisation overhead: the extra time of a small
-    /// product that all ranks share.
+    /// Measures `startup_seconds` and `sync_overhead`.
     fn starts(&self, machine: &Machine) -> Result<(f64, f64)> {
         const SIDE: usize = 32;
         let plans = [
@@ -238,13 +232,13 @@ impl World {
             self.products(machine, [SIDE; 3], AlgorithmName::BatchParallel)?,
         ];
         let [startup_seconds, by_one, by_all] = self.median_seconds(&plans)?;
-        // The time saved by sharing is added, because the cost model accounts for it separately.
+        // The cost model accounts separately for the time saved by sharing.
         let cube = 2.0 * (SIDE as f64).powi(3) / (machine.rate(SIDE as f64) * machine.workers as f64);
         let saved = (self.ranks() as f64 / machine.solo_speedup - 1.0) * cube;
         Ok((startup_seconds, if self.ranks() > 1 { (by_all - by_one + saved).max(0.0) } else { 0.0 }))
     }
 
-    /// Measures the relative speed of each rank; empty if all are equally fast.
+    /// Measures the relative speed of each rank; empty if all are alike.
     fn speeds(&self, machine: &Machine) -> Result<Vec<f64>> {
         const SIDE: usize = 512;
         let plan = self.cubes(machine, SIDE)?;
@@ -273,7 +267,7 @@ impl World {
         let ranks = machine.ranks as f64;
         let bytes = (ranks - 1.0) / ranks * (SIDE * SIDE * size_of::<f32>()) as f64;
         let receive = bytes / machine.link_bandwidth;
-        // The left operand has so many rows that computing takes longer, because the communication thread then wakes up
+        // The left operand has so many rows that computing takes longer: the communication thread then wakes up
         // repeatedly and competes with a busy worker for a core.
         let rate = machine.flops * machine.workers as f64 / (2 * SIDE * SIDE) as f64;
         let rows = ((LONGER_FACTOR * receive * rate) as usize).clamp(16, 4096);
@@ -295,7 +289,7 @@ impl World {
         Ok(median(shares).clamp(0.0, MAX_OVERHEAD_SHARE))
     }
 
-    /// Makes a plan in which each rank computes one cube.
+    /// A plan in which each rank computes one cube.
     fn cubes(&self, machine: &Machine, side: usize) -> Result<Plan> {
         self.products(
             machine,
@@ -304,21 +298,21 @@ impl World {
         )
     }
 
-    /// Makes a plan for a batch of matrix products, one per rank.
+    /// A plan for a batch of matrix products, one per rank.
     fn products(&self, machine: &Machine, [m, n, k]: [usize; 3], algorithm: AlgorithmName) -> Result<Plan> {
         let options = PlanOptions { algorithm: Some(algorithm), ..PlanOptions::default() };
         let shapes = [vec![self.ranks(), m, k], vec![self.ranks(), k, n]];
         Problem::parse("cmk,ckn->cmn")?.shapes(&shapes)?.plan(machine, &options)
     }
 
-    /// Makes a plan that moves one row of `elements` elements per rank to the distribution `to`.
+    /// A plan that moves one row of `elements` elements per rank to the distribution `to`.
     fn moves(&self, machine: &Machine, elements: usize, to: &Distribution) -> Result<Plan> {
         let fixed = FixedDistributions { operands: vec![Some(self.rows(|rank| rank))], output: Some(to.clone()) };
         let options = PlanOptions { fixed, ..PlanOptions::default() };
         Problem::parse("ij->ij")?.shapes(&[vec![self.ranks(), elements]])?.plan(machine, &options)
     }
 
-    /// The distribution with one row per rank, in which row `i` is on rank `to(i)`.
+    /// The distribution of one row per rank with row `i` on rank `to(i)`.
     fn rows(&self, to: impl Fn(usize) -> usize) -> Distribution {
         let ranks = self.ranks();
         let rows = Distribution::new(vec![Axis { ranks, role: Role::Cut { dim: 0, how: Cut::Even } }]);
@@ -326,8 +320,8 @@ impl World {
         if owners.is_sorted() { rows } else { rows.owned_by(Owners::Listed(owners)) }
     }
 
-    /// Returns the median seconds of each plan, in alternating runs, so that a temporary load slows down only some of
-    /// each. Collective.
+    /// The median seconds of each plan, in alternating runs, so that a temporary load slows down only some of each.
+    /// Collective.
     fn median_seconds<const N: usize>(&self, plans: &[Plan; N]) -> Result<[f64; N]> {
         const RUNS: usize = 21;
         const ROUNDS: usize = 5;
@@ -347,7 +341,7 @@ impl World {
         Ok(medians)
     }
 
-    /// Returns the lower quartile of the times of many runs of a plan, in seconds. Collective.
+    /// The lower quartile of the seconds of many runs. Collective.
     fn quartile(&self, plan: &Plan) -> Result<f64> {
         const RUNS: usize = 60;
         let mut all = Vec::with_capacity(RUNS);
@@ -359,7 +353,7 @@ impl World {
         self.agreed(all[RUNS / 4])
     }
 
-    /// Returns the time of the fastest of `runs` runs of a plan, in seconds. Collective.
+    /// The seconds of the fastest of `runs` runs. Collective.
     fn quickest(&self, plan: &Plan, runs: usize) -> Result<f64> {
         let mut quickest = f64::INFINITY;
         self.runs(plan, runs, |_, seconds| {
@@ -369,12 +363,12 @@ impl World {
         self.agreed(quickest)
     }
 
-    /// Returns rank 0's value, because plans contain it and must be the same on all ranks. Collective.
+    /// Returns rank 0's value, because plans must be the same on all ranks. Collective.
     fn agreed(&self, mine: f64) -> Result<f64> {
         self.of_root(&mine.to_string())?.parse().map_err(|_| Error::Usage("rank 0 measured nothing".to_owned()))
     }
 
-    /// Runs a plan once as a warm-up and then `runs` times; calls `each` with the seconds of each of these. Collective.
+    /// Runs a plan once as a warm-up and then `runs` times; calls `each` with the seconds of these. Collective.
     fn runs(&self, plan: &Plan, runs: usize, mut each: impl FnMut(&Program<f32>, f64) -> Result<()>) -> Result<()> {
         let operands: Vec<DistTensor<f32>> = (0..plan.operands)
             .map(|index| {
@@ -396,7 +390,7 @@ impl World {
     }
 }
 
-/// Subtracts the startup time, but at most half of `seconds`, because a busy machine may delay the measured startup.
+/// Subtracts the startup time, but at most half of `seconds`, because load may delay the measured startup.
 fn after(startup_seconds: f64, seconds: f64) -> f64 {
     (seconds - startup_seconds).max(seconds / 2.0).max(1e-9)
 }
@@ -406,7 +400,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Returns the seconds for a cube in a world of one rank, minus those of a run with almost no work.
+/// The seconds for a cube in a world of one rank, minus those of a run with almost no work.
 fn one_rank_seconds(side: usize, workers: usize, runs: usize) -> Result<f64> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
     let pool = pool.map_err(|error| Error::Usage(format!("no threads to measure with: {error}")))?;

@@ -1,7 +1,7 @@
 //! Saves the state of a run between its slices, and continues an interrupted run.
 //!
-//! The module [`io::checkpoint`](crate::io::checkpoint) defines the files. All ranks save the same slices: rank 0
-//! decides at which slice the ranks talk about saving next, and whether a checkpoint is due there.
+//! [`io::checkpoint`](crate::io::checkpoint) defines the files. Rank 0 decides at which slice the ranks talk about
+//! saving next, and whether a checkpoint is due there.
 //!
 //! Invariants: A file that was refused is neither changed nor removed. A run continues only if all ranks have read
 //! their sums. Slices are added in the same order as without an interruption, so the result has the same bits.
@@ -30,13 +30,13 @@ use crate::plan::{Plan, PlanOptions, PlanOrigin, ResultResidency, SearchedTree};
 /// How often ranks talk about saving if slices are short.
 const TALK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The file in which a run of many slices saves its state, so that the run can continue after it was killed.
+/// The file in which a run of many slices saves its state, so that it can continue after it was killed.
 ///
-/// The state is the sum so far of every rank, and the number of slices that are in it. It is written between slices, to
-/// FILE and to `FILE.rankR-0` and `FILE.rankR-1` for every rank R, and each file appears whole or not at all. At any
-/// moment, the files contain a complete state, which may be that of the last checkpoint but one. Ranks on different
-/// hosts may use local disks, if every rank restarts on its host. A run waits up to five seconds for another run that
-/// uses the same file, and then fails.
+/// The state is every rank's sum so far, and the number of slices in it. It is written between slices, to FILE and to
+/// `FILE.rankR-0` and `FILE.rankR-1` for every rank R; each file appears whole or not at all. At any moment, the files
+/// contain a complete state, possibly that of the last checkpoint but one. Ranks on different hosts may use local
+/// disks, if every rank restarts on its host. A run waits up to five seconds for another run that uses the same file,
+/// and then fails.
 ///
 /// ```
 /// use std::time::Duration;
@@ -70,16 +70,16 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// A checkpoint in this file, which is written every 60 seconds.
+    /// A checkpoint in this file, written every 60 seconds.
     pub fn new(path: impl Into<PathBuf>) -> Checkpoint {
         Checkpoint { path: path.into(), every: Duration::from_secs(60), stop: None, origin: None }
     }
 
-    /// Like [`Checkpoint::new`], but if the file exists, also reads what the plan of the interrupted run was made from,
-    /// for [`Checkpoint::plan`]. Collective.
+    /// Like [`Checkpoint::new`], but also reads from which tree and rates an interrupted run was planned, for
+    /// [`Checkpoint::plan`]. Collective.
     ///
     /// # Errors
-    /// If the file is not a checkpoint, is damaged, or cannot be read ([`Error::Checkpoint`]).
+    /// If the file exists, but is not a checkpoint, is damaged, or cannot be read ([`Error::Checkpoint`]).
     pub fn open(world: &World, path: impl Into<PathBuf>) -> Result<Checkpoint> {
         let checkpoint = Checkpoint::new(path);
         let read = || match Manifest::read(&checkpoint.path)? {
@@ -92,9 +92,9 @@ impl Checkpoint {
         Ok(Checkpoint { origin: serde_json::from_slice(&origin).ok(), ..checkpoint })
     }
 
-    /// Like [`Shaped::plan`], but without a search if the checkpoint is [open](Checkpoint::open) and was written for the
-    /// same expression, extents, element type, [`PlanOptions::path`], ranks and workers: the plan is then made from the
-    /// contraction order and the rates of the machine with which the interrupted run was planned.
+    /// Like [`Shaped::plan`], but without a search if the checkpoint is [open](Checkpoint::open) and was written for
+    /// the same expression, extents, element type, [`PlanOptions::path`], ranks and workers. The plan then has the
+    /// contraction order and the machine's rates of the interrupted run.
     ///
     /// # Errors
     /// The same as for [`Shaped::plan`].
@@ -110,13 +110,12 @@ impl Checkpoint {
         shaped.plan_tree(&tree, &machine, options)
     }
 
-    /// The tree and machine of the interrupted run for [`Checkpoint::plan`]; `None` if there is none, or if it was for
-    /// another expression or machine, or other options.
+    /// The tree and machine of the interrupted run; `None` without one, or for another expression, machine or options.
     pub fn tree(&self, shaped: &Shaped, machine: &Machine, options: &PlanOptions) -> Option<(SearchedTree, Machine)> {
         self.origin.as_ref().and_then(|origin| shaped.tree_of(origin, machine, options))
     }
 
-    /// Keeps a tree that was just searched in the next checkpoints, for [`Checkpoint::tree`].
+    /// Keeps a new tree in the next checkpoints, for [`Checkpoint::tree`].
     pub fn keep(&mut self, shaped: &Shaped, searched: &SearchedTree, machine: &Machine, options: &PlanOptions) {
         self.origin = Some(shaped.origin(searched, machine, options));
     }
@@ -128,13 +127,13 @@ impl Checkpoint {
     }
 
     /// Lets the flag of any process stop the run between two slices: the state is saved, and the run returns
-    /// [`Error::Stopped`] on every process. If slices are short, the flag is noticed within about a second.
+    /// [`Error::Stopped`] on every process. With short slices, this takes about a second.
     #[must_use]
     pub fn stop_when(self, flag: Arc<AtomicBool>) -> Checkpoint {
         Checkpoint { stop: Some(flag), ..self }
     }
 
-    /// Removes the files of the checkpoint, if they exist. Call this when the result is stored. Collective.
+    /// Removes the checkpoint's files, if they exist. Call this when the result is stored. Collective.
     ///
     /// # Errors
     /// If a file cannot be removed.
@@ -148,19 +147,19 @@ impl Checkpoint {
 }
 
 impl<T: Element> Program<T> {
-    /// Like [`Program::run_dist`], but saves the state of the run every now and then. If the files of the checkpoint
-    /// exist, the run continues from their state, and the result has the same bits as that of a run that was not
-    /// interrupted, provided that ranks have the same processors and numbers of threads. The files remain after the
-    /// run; see [`Checkpoint::remove`]. A plan with a single slice saves nothing. Collective.
+    /// Like [`Program::run_dist`], but saves the state now and then. If the files of the checkpoint exist, the run
+    /// continues from their state. The result has the same bits as without an interruption, if ranks have the same
+    /// processors and numbers of threads. The files remain after the run; see [`Checkpoint::remove`]. A plan with a
+    /// single slice saves nothing. Collective.
     ///
     /// Cost: Hashes all operands before the first slice. A checkpoint writes the blocks of the output, or, if groups of
-    /// ranks take slices, of the partial sums of all groups; twice this space is needed on disk. Values that slices
-    /// share are computed again after a restart. Measurements are those of the slices since the restart.
+    /// ranks take slices, of all groups' partial sums; the disk needs twice this space. Values that slices share are
+    /// computed again after a restart. Measurements are those since the restart.
     ///
     /// # Errors
-    /// The same as for [`Program::run_dist`]. If the checkpoint is damaged, or was written by a run of another plan or
-    /// with other values ([`Error::Checkpoint`]); its files are then left as they are. If a checkpoint cannot be
-    /// written ([`Error::Save`]). If a flag stopped the run ([`Error::Stopped`]). `out` is then undefined.
+    /// The same as for [`Program::run_dist`]. If the checkpoint is damaged, or of another plan or other values
+    /// ([`Error::Checkpoint`]); its files are then left as they are. If a checkpoint cannot be written
+    /// ([`Error::Save`]). If a flag stopped the run ([`Error::Stopped`]). `out` is then undefined.
     pub fn run_dist_with_checkpoint(
         &mut self,
         checkpoint: &Checkpoint,
@@ -172,8 +171,8 @@ impl<T: Element> Program<T> {
         self.run_with_checkpoint(checkpoint, alpha, Operands::Whole(operands), beta, out)
     }
 
-    /// Like [`Program::run_dist_with_checkpoint`], but reads operands in parts during the run, and once more before its
-    /// first slice. Collective.
+    /// Like [`Program::run_dist_with_checkpoint`], but reads operands in parts during the run, and once more before it.
+    /// Collective.
     ///
     /// # Errors
     /// The same as for [`Program::run_dist_with_checkpoint`], and if a part of an operand cannot be read.
@@ -223,8 +222,8 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// Calls a function after every slice, with the number of finished slices and the number of all slices. Slices of
-    /// other parts of the result and slices from a checkpoint count as finished.
+    /// Calls a function after every slice, with the numbers of finished and of all slices. Slices of other parts of the
+    /// result and slices from a checkpoint count as finished.
     pub fn on_slice(&mut self, call: impl Fn(usize, usize) + 'static) {
         self.on_slice = Some(Rc::new(call));
     }
@@ -235,7 +234,7 @@ impl<T: Element> Program<T> {
         }
     }
 
-    /// Number of slices that the last run took from a checkpoint instead of computing them.
+    /// Slices that the last run took from a checkpoint.
     pub fn resumed_slices(&self) -> usize {
         self.measuring().record.resumed
     }
@@ -247,11 +246,11 @@ pub(super) struct Saves<'a> {
     checkpoint: &'a Checkpoint,
     /// Held by rank 0.
     _lock: Option<Lock>,
-    /// The state at the last checkpoint; generation 0 is the start of the run, which has no files.
+    /// The last checkpoint; generation 0 is the start of the run, which has no files.
     manifest: Manifest,
-    /// Number of slices after which the run ends; if groups of ranks take slices, of the largest group.
+    /// Slices after which the run ends; if groups of ranks take slices, those of the largest group.
     slices: usize,
-    /// The number of finished slices at which the ranks next talk about saving.
+    /// The finished slices at which the ranks next talk about saving.
     pub(super) next: usize,
     started: Instant,
     saved: Instant,
@@ -259,7 +258,7 @@ pub(super) struct Saves<'a> {
 }
 
 impl<'a> Saves<'a> {
-    /// Checks the files of a checkpoint. `operands` are digests of the values that must be those of the interrupted run.
+    /// Checks the files. `operands` are digests of the values that must be those of the interrupted run.
     fn open<T: Element>(
         program: &Program<T>,
         checkpoint: &'a Checkpoint,
@@ -273,13 +272,12 @@ impl<'a> Saves<'a> {
             let lock = Lock::new(path).map_err(refused)?;
             Ok((Some(lock), Manifest::read(path).map_err(refused)?))
         };
-        // Only rank 0 needs to see the manifest.
         let (lock, bytes) = world.agree(if world.is_root() { read() } else { Ok((None, Vec::new())) })?;
         let bytes = world.all_gather(&bytes)?.swap_remove(0);
         let now = Manifest {
             fingerprint: fingerprint(program)?,
             factors: format!("{factors:?}"),
-            // An origin consists of numbers and strings, so serialising it into memory cannot fail.
+            // Serialising numbers and strings into memory cannot fail.
             origin: checkpoint
                 .origin
                 .as_ref()
@@ -311,13 +309,13 @@ impl<'a> Saves<'a> {
         Ok(Saves { world, checkpoint, _lock: lock, manifest, slices, next: first + 1, started, saved: started, first })
     }
 
-    /// Measurements of a run that continues from the last checkpoint, before its first slice.
+    /// Measurements of the continued run before its first slice.
     pub(super) fn measurements(&self, plan: &Plan) -> Record {
         let taken = |group| plan.slices_of_group(group).len().min(self.manifest.finished);
         Record::resuming((0..plan.slice_groups).map(taken).sum())
     }
 
-    /// Number of slices that are in the sums of the last checkpoint; if groups of ranks take slices, of each group.
+    /// Slices in the sums of the last checkpoint; if groups of ranks take slices, of each group.
     pub(super) fn finished(&self) -> usize {
         self.manifest.finished
     }
@@ -337,7 +335,7 @@ impl<'a> Saves<'a> {
         self.world.agree(read)
     }
 
-    /// Saves the sums if that is due after `finished` slices, at which the ranks were to talk about saving. Collective.
+    /// Saves the sums if that is due after `finished` slices, at which the ranks talk about saving. Collective.
     pub(super) fn after<T: Element>(&mut self, finished: usize, sums: &DistTensor<T>) -> Result<()> {
         if finished >= self.slices {
             return Ok(());
@@ -383,7 +381,7 @@ impl<'a> Saves<'a> {
     }
 }
 
-/// Checks that a manifest is that of the run that is about to start.
+/// Checks that a manifest is that of the run that starts.
 fn same(found: Manifest, now: &Manifest, plan: &Plan) -> std::result::Result<Manifest, CheckpointError> {
     if found.fingerprint != now.fingerprint {
         return Err(CheckpointError::Plan);
@@ -403,13 +401,13 @@ fn same(found: Manifest, now: &Manifest, plan: &Plan) -> std::result::Result<Man
     }
 }
 
-/// A digest of what the ranks compute. The rates of the machine are left out, because they are measured; where they
-/// influence the order of additions, the schedules differ. Collective.
+/// A digest of what the ranks compute, without the machine's rates, because they are measured; where they influence the
+/// order of additions, the schedules differ. Collective.
 fn fingerprint<T: Element>(program: &Program<T>) -> Result<String> {
     let plan = &program.plan;
     let plan = Plan { machine: Machine::new(plan.ranks(), plan.machine.workers), ..plan.clone() };
     let schedules = |programs: &[RankProgram], at: usize| {
-        // A schedule consists of numbers and enums, so serialising it into memory cannot fail.
+        // Serialising numbers and enums into memory cannot fail.
         programs
             .get(at)
             .map_or_else(String::new, |rank| digest(&serde_json::to_vec(rank.schedule()).unwrap_or_default()))
@@ -421,7 +419,7 @@ fn fingerprint<T: Element>(program: &Program<T>) -> Result<String> {
     Ok(digest(&[&plan.fingerprint().to_le_bytes()[..], &all].concat()))
 }
 
-/// A digest of the values of an operand, with their distribution. Reads an operand in parts part by part. Collective.
+/// A digest of an operand's values and distribution. Reads an operand in parts part by part. Collective.
 fn digest_of<T: Element>(program: &Program<T>, operands: &mut Operands<T>, index: usize) -> Result<String> {
     let mut digests: Vec<String> = Vec::new();
     operands.each_part(&program.plan, index, |part| {
@@ -431,20 +429,19 @@ fn digest_of<T: Element>(program: &Program<T>, operands: &mut Operands<T>, index
     Ok(if digests.len() == 1 { digests.swap_remove(0) } else { digest(digests.concat().as_bytes()) })
 }
 
-/// A digest of the values of a tensor, with their distribution. Hashes the blocks in place. Collective.
+/// A digest of a tensor's values and distribution. Hashes the blocks in place. Collective.
 fn digest_of_blocks<T: Element>(world: &World, tensor: &DistTensor<T>) -> Result<String> {
     let blocks = world.local_ranks().map(|rank| digest(tensor.values(rank).map(bytes_of).unwrap_or_default()));
     Ok(digest(world.all_gather(blocks.collect::<String>().as_bytes())?.concat().as_slice()))
 }
 
-/// Removes a file of a checkpoint, and its temporary files. A rank of a run that was killed may have outlived the start
-/// of this run, so that its temporary file could not be removed before.
+/// Removes a file and its temporary files. A rank of a killed run may have outlived the start of this run, so that its
+/// temporary file could not be removed before.
 fn remove_all(path: &Path) -> std::result::Result<(), FileError> {
     remove_leftovers(path);
     remove(path)
 }
 
-/// The error for a checkpoint that cannot be removed.
 fn output_error(world: &World, cause: FileError) -> Error {
     Error::output(world.local_ranks().start, NpyError::File(cause))
 }

@@ -14,18 +14,18 @@
 //! ```
 //!
 //! Host 0 is `here`, the other host is `there`, and `ahead` is how far its clock is ahead. Every round yields valid
-//! bounds of `ahead`. The estimate is the midpoint between the largest lower bound and the smallest upper bound. Its
-//! error is at most half their distance, about the latency of the fastest round. Without host names, each process is a
-//! separate host. Clock drift is ignored: it is a fraction of a microsecond over all rounds.
+//! bounds of `ahead`. The estimate is the midpoint between the largest lower bound and the smallest upper bound, with
+//! an error of at most half their distance, about the latency of the fastest round. Without host names, each process is
+//! a separate host. Clock drift is ignored: it is a fraction of a microsecond over all rounds.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::{Result, World};
 
-/// Number of joint readings of both clocks; the fastest is used, because others may have been interrupted.
+/// Joint readings of both clocks; the fastest is used, because others may have been interrupted.
 const CLOCK_READINGS: usize = 32;
 
-/// Number of collective calls whose entry and exit times are compared between hosts.
+/// Collective calls whose entry and exit times are compared between hosts.
 const ROUNDS: usize = 256;
 
 /// Entry and exit time of a collective call, in nanoseconds.
@@ -58,7 +58,7 @@ impl Clock {
     }
 
     /// Returns the nanoseconds by which each process's clock is ahead of the first's, and a bound on their error.
-    /// `hosts` has each process's host name. Collective.
+    /// `hosts` has each process's host. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -85,7 +85,7 @@ impl Clock {
     }
 }
 
-/// Estimates the nanoseconds by which `there` is ahead of `here`, with a bound on the error.
+/// The nanoseconds by which `there` is ahead of `here`, with a bound on the error.
 fn estimate(here: &[Round], there: &[Round]) -> (i64, i64) {
     let rounds = || here.iter().zip(there);
     let lower = rounds().map(|(here, there)| there[0] - here[1]).max().unwrap_or(0);

@@ -1,6 +1,4 @@
-//! Determines the cores that this process may use.
-//!
-//! Cores have the numbers of the operating system.
+//! Determines the cores that this process may use, by the operating system's numbers.
 
 /// The online cores in this process's affinity mask; empty if the system has no affinity masks.
 pub fn cpus() -> Vec<usize> {
@@ -18,12 +16,12 @@ pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Parses the allowed cores from the text of a `status` file in `/proc`.
+/// Parses the allowed cores from a `status` file in `/proc`.
 pub(super) fn listed(status: &str) -> Vec<usize> {
     ranges(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default())
 }
 
-/// Parses a list of numbers such as `0-3,8`.
+/// Parses a list such as `0-3,8`.
 pub(super) fn ranges(list: &str) -> Vec<usize> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

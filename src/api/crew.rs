@@ -1,6 +1,6 @@
-//! Starts the threads of a local rank and pins them to the cores of the rank.
+//! Starts the threads of a local rank and pins them to the rank's cores.
 //!
-//! Threads start only if the address space has room, because the process could otherwise be killed.
+//! Threads start only if the address space has room, because the process could else be killed.
 
 use super::error::Rank;
 use super::{Error, Result, memory_limits, pinning};
@@ -11,7 +11,6 @@ use crate::sync::{ThreadPool, ThreadPoolBuilder};
 /// The result of [`World::place`](super::World::place).
 pub(super) struct AgreedPlacement {
     pub(super) workers: usize,
-    /// The placement of each local rank.
     pub(super) places: Vec<RankPlacement>,
 }
 
@@ -41,7 +40,7 @@ impl Crew {
         Ok(Crew { pool, place })
     }
 
-    /// Pins the calling thread to the rank's communication core, or to all its cores if it has none.
+    /// Pins the calling thread to the communication core, or to all the rank's cores if it has none.
     pub(super) fn bind_communication(&self) {
         match self.place.communication {
             Some(unit) => pinning::bind(&[unit]),
@@ -50,14 +49,13 @@ impl Crew {
     }
 }
 
-/// Bytes of address space per thread, for Rust's default stack, the signal stack, and the system's overhead for both.
+/// Address space per thread: Rust's default stack, the signal stack, and the system's overhead for both.
 const BYTES_PER_THREAD: usize = (2 << 20) + (128 << 10);
 
-/// Checks that the address space has room for `threads` threads. A thread that cannot allocate its signal stack aborts
-/// the process.
+/// Checks that the address space has room: a thread that cannot allocate its signal stack aborts the process.
 ///
 /// # Errors
-/// If the address space has no room for the threads ([`Error::Threads`]).
+/// If it has no room ([`Error::Threads`]).
 pub(super) fn room_for_threads(rank: usize, threads: usize) -> Result<()> {
     // The system reports other failures when a thread starts.
     if memory_limits::of_process().is_none() {
@@ -73,7 +71,7 @@ pub(super) fn no_threads(rank: usize, threads: usize, why: &dyn std::error::Erro
 }
 
 /// Starts rayon's global pool with `threads` threads. Call this first, because a computation would otherwise start one
-/// thread per core, and panic on failure; an existing pool is not changed.
+/// thread per core, and panic on failure; an existing pool does not change.
 ///
 /// # Errors
 /// If the threads cannot be started ([`Error::Threads`]).

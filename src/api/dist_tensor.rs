@@ -13,11 +13,11 @@ use crate::io::random;
 use crate::kernel::Element;
 use crate::memory::{Array, OutOfMemory, bytes_of_mut, zero_array};
 
-/// Number of bytes that a thread zeroes at a time.
+/// Bytes that a thread zeroes at a time.
 const ZEROED_CHUNK_BYTES: usize = 1 << 20;
 
-/// A distributed tensor. A rank's part is a dense, row-major block, and a process stores those of its own ranks. If
-/// [`World::place`] has pinned the workers, they touch the blocks first, so that pages are in their NUMA domain.
+/// A distributed tensor. A rank's part is a dense, row-major block, stored in the rank's process. If [`World::place`]
+/// has pinned the workers, they touch the blocks first, so that pages are in their NUMA domain.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, World, distribution::Distribution};
@@ -46,7 +46,7 @@ struct Block<T: Element> {
 }
 
 impl<T: Element> DistTensor<T> {
-    /// Creates a tensor of zeros. `shape` is the shape of the whole tensor.
+    /// A tensor of zeros; `shape` is that of the whole tensor.
     ///
     /// # Panics
     /// If the distribution needs more ranks than the world has or cuts a dimension that does not exist, or if memory
@@ -55,18 +55,16 @@ impl<T: Element> DistTensor<T> {
         DistTensor::allocate(world, shape, distribution).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Like [`DistTensor::zeros`], but returns errors. If memory runs out on one rank, every process returns an error.
-    /// Collective.
+    /// Like [`DistTensor::zeros`], but returns errors, on every process if memory runs out on one. Collective.
     ///
     /// # Errors
     /// If the distribution needs more ranks than the world has or cuts a dimension that does not exist. If memory runs
-    /// out on a rank ([`Error::Memory`], with the number of bytes).
+    /// out on a rank ([`Error::Memory`]).
     pub fn try_zeros(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         world.agree(DistTensor::allocate(world, shape, distribution))
     }
 
-    /// Allocates zeroed blocks of the local ranks, like [`DistTensor::try_zeros`], without notifying other processes of
-    /// a failure.
+    /// Like [`DistTensor::try_zeros`], without notifying other processes of a failure.
     pub(super) fn allocate(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         expect_fit(shape, distribution, world.ranks())?;
         let first = world.local_ranks().start;
@@ -83,7 +81,7 @@ impl<T: Element> DistTensor<T> {
         Ok(DistTensor { shape: shape.to_vec(), distribution: distribution.clone(), blocks })
     }
 
-    /// Creates a tensor from a function of the index in the whole tensor, called for local elements only.
+    /// A tensor from a function of the index in the whole tensor, called for local elements only.
     ///
     /// # Panics
     /// The same as for [`DistTensor::zeros`].
@@ -106,8 +104,8 @@ impl<T: Element> DistTensor<T> {
         tensor
     }
 
-    /// Creates a tensor of random values, uniform in [-1, 1). Each value depends only on the seed, the operand's number
-    /// and the index in the whole tensor, for any number of ranks.
+    /// A tensor of random values, uniform in [-1, 1), which depend only on the seed, the operand's number and the index
+    /// in the whole tensor.
     ///
     /// # Panics
     /// The same as for [`DistTensor::zeros`].
@@ -124,8 +122,7 @@ impl<T: Element> DistTensor<T> {
         tensor
     }
 
-    /// Like [`DistTensor::random`], but returns errors. If memory runs out on one rank, every process returns an error.
-    /// Collective.
+    /// Like [`DistTensor::random`], but returns errors, as [`DistTensor::try_zeros`] does. Collective.
     ///
     /// # Errors
     /// The same as for [`DistTensor::try_zeros`].
@@ -143,8 +140,8 @@ impl<T: Element> DistTensor<T> {
         world.agree(filled)
     }
 
-    /// Fills the tensor with the values that the box at index `corner` of a random tensor ([`DistTensor::random`]) of
-    /// the shape `whole` has.
+    /// Fills the tensor with the values of the box at index `corner` of a random tensor ([`DistTensor::random`]) of the
+    /// shape `whole`.
     ///
     /// # Errors
     /// If memory runs out on a local rank whose block is several boxes.
@@ -171,7 +168,7 @@ impl<T: Element> DistTensor<T> {
         &self.distribution
     }
 
-    /// The local blocks, ordered by rank: each one's region of the tensor, and its values. A rank may have none.
+    /// The local blocks, ordered by rank: their regions of the tensor and their values. A rank may have none.
     pub fn blocks(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
         self.blocks.iter().map(|block| (&block.region, block.values.view()))
     }
@@ -181,14 +178,14 @@ impl<T: Element> DistTensor<T> {
         self.blocks.iter_mut().map(|block| (block.region.clone(), block.values.view_mut()))
     }
 
-    /// The local blocks that are first replicas (on the lowest rank with the block); across all ranks, these have every
-    /// element once.
+    /// The local blocks that are first replicas (on the lowest rank with the block); all ranks' have every element
+    /// once.
     pub fn first_replicas(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
         let first = |block: &&Block<T>| self.distribution.is_first_replica(block.rank);
         self.blocks.iter().filter(first).map(|block| (&block.region, block.values.view()))
     }
 
-    /// Copies elements from `whole`, of the shape of the tensor, to the local blocks.
+    /// Copies elements from `whole`, of the tensor's shape, to the local blocks.
     ///
     /// # Panics
     /// If the array is smaller than the tensor.
@@ -213,7 +210,7 @@ impl<T: Element> DistTensor<T> {
         self.blocks.iter().find(|block| block.rank == rank).map(|block| block.values.view())
     }
 
-    /// The values of a local rank's block, in row-major order.
+    /// A local rank's values, in row-major order.
     pub(super) fn values(&self, rank: usize) -> Option<&[T]> {
         self.blocks.iter().find(|block| block.rank == rank).map(|block| block.values.as_slice())
     }
@@ -227,19 +224,18 @@ impl<T: Element> DistTensor<T> {
     }
 }
 
-/// The error for an allocation that has failed on a local rank.
 pub(super) fn allocation_error(rank: usize, cause: OutOfMemory) -> Error {
     Error::Memory { rank: Rank::here(rank), cause }
 }
 
-/// Touches memory by writing zeros with the workers of the current pool; does nothing outside a pool.
+/// Writes zeros with the workers of the current pool; does nothing outside a pool.
 fn touch<T: Element>(values: &mut [T]) {
     if rayon::current_thread_index().is_some() {
         values.par_chunks_mut(ZEROED_CHUNK_BYTES / size_of::<T>()).for_each(|part| part.fill(T::ZERO));
     }
 }
 
-/// Returns the box `bounds` (one range of indices per dimension) of a view.
+/// The box `bounds` (one range of indices per dimension) of a view.
 pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewD<'a, T> {
     for (axis, bounds) in bounds.iter().enumerate() {
         view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));
@@ -255,15 +251,14 @@ pub(super) fn part_mut<'a, T>(mut view: ArrayViewMutD<'a, T>, bounds: &[Range<us
     view
 }
 
-/// Shifts a box of a tensor to `corner` in an array. Indices saturate on overflow, and then exceed the bounds of every
-/// array.
+/// Shifts a box to `corner`. Indices saturate on overflow, and then exceed the bounds of every array.
 pub(super) fn shifted_by(bounds: &Bounds, corner: &[usize]) -> Bounds {
     let moved =
         |(range, &start): (&Range<usize>, &usize)| start.saturating_add(range.start)..start.saturating_add(range.end);
     bounds.iter().zip(corner).map(moved).collect()
 }
 
-/// Fills a box of a rank's block through `fill`, directly if the box is dense, and else through a temporary array.
+/// Fills a box of a rank's block, directly if the box is dense, and else through a temporary array.
 pub(super) fn fill_box<T: Element>(
     rank: usize,
     block: ArrayViewMutD<'_, T>,

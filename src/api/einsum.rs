@@ -9,17 +9,17 @@ use super::{Operand, ProgramCache, Result};
 use crate::kernel::Element;
 use crate::plan::PlanOptions;
 
-/// Contracts whole operands in this process on the current rayon pool, without communication. Returns a new row-major
-/// array. `docs/expressions.md` describes the syntax of expressions.
+/// Contracts whole operands in this process on the current rayon pool. Returns a new row-major array.
+/// `docs/expressions.md` describes expressions.
 ///
 /// Cost: The first call parses, plans and compiles. Later calls with the same text, shapes, element type and number of
-/// threads reuse it. Each thread has a [`ProgramCache`](crate::ProgramCache) of up to 256 programs and 16 MiB of
-/// buffers. A [`Program`] that you compile yourself is never evicted. Operands may have any strides. Memory is also
-/// allocated for intermediates and packing.
+/// threads reuse it, from a [`ProgramCache`](crate::ProgramCache) per thread, of up to 256 programs and 16 MiB of
+/// buffers; a [`Program`] that you compile yourself is never evicted. Operands may have any strides. Intermediates and
+/// packing need memory.
 ///
 /// # Errors
-/// If the text is not an expression ([`Error::Parse`]), or if the operands do not match the expression
-/// ([`Error::Shape`]). Both errors contain the position in the text.
+/// If the text is not an expression ([`Error::Parse`]), or the operands do not match it ([`Error::Shape`]). Both
+/// contain the position in the text.
 ///
 /// ```
 /// use ndarray::array;
@@ -43,8 +43,7 @@ pub fn einsum<T: Element>(expression: &str, operands: &[&dyn Operand<T>]) -> Res
     }
     let views: SmallVec<[ArrayViewD<T>; 4]> = operands.iter().map(|operand| operand.view_dyn()).collect();
     let shapes: SmallVec<[&[usize]; 4]> = views.iter().map(|view| view.shape()).collect();
-    // The cache is not in its place during the run, because a worker that waits may steal a task that also calls this
-    // function.
+    // The cache is not in its place during the run: a worker that waits may steal a task that calls this function.
     let mut cache = CACHE.take().unwrap_or_default();
     let out = cache.run::<T, _>(expression, &shapes, &PlanOptions::default(), |program| program.run(operands));
     CACHE.set(Some(cache));

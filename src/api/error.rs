@@ -21,14 +21,13 @@ const BEFORE_REMAINS: &str = "if there was a checkpoint before, it remains: star
 /// A rank, as shown in error messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rank {
-    /// The rank's number in the world.
+    /// Its number in the world.
     pub number: usize,
-    /// The rank's host name; empty if the system does not provide one.
+    /// Its host's name; empty if the system provides none.
     pub host: String,
 }
 
 impl Rank {
-    /// A local rank, with the name of this host.
     pub(super) fn here(number: usize) -> Rank {
         Rank { number, host: hostname::name() }
     }
@@ -46,41 +45,41 @@ impl fmt::Display for Rank {
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum Error {
-    /// The text is not an expression. [`ParseError::render`] shows the position of the mistake.
+    /// The text is no expression. [`ParseError::render`] shows the mistake.
     #[error(transparent)]
     Parse(#[from] ParseError),
-    /// The operands do not match the expression. [`ShapeError::render`] shows the mismatched terms.
+    /// The operands do not match the expression. [`ShapeError::render`] shows where.
     #[error(transparent)]
     Shape(#[from] ShapeError),
     /// No plan satisfies the options.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A schedule is incorrect, which is a bug in this library.
+    /// A schedule is incorrect: a bug in this library.
     #[error("the schedule does not verify: {0}")]
     Verify(#[from] VerifyError),
     /// The plan prescribes a kernel that cannot run on this host.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// A .npy file is missing, is damaged, has the wrong element type, or must not be written.
+    /// A .npy file is missing or damaged, has the wrong element type, or must not be written.
     #[error(transparent)]
     Npy(#[from] NpyError),
-    /// A file cannot be written, which is detected before any work is done.
+    /// A file cannot be written, detected before any work is done.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Writing to a file failed because the disk is full or no longer available.
+    /// Writing failed because the disk is full or no longer available.
     #[error("{rank}: {cause}")]
     Output { rank: Rank, cause: NpyError },
-    /// A file cannot be used as checkpoint of this run. No file of the checkpoint was changed.
+    /// A file is no checkpoint of this run. No file of the checkpoint was changed.
     #[error("{}: {why}; name another file, or remove this one to start from the beginning", display_path(path))]
     Checkpoint { path: PathBuf, why: CheckpointError },
-    /// A flag stopped the run, and its state is in a checkpoint. If groups of ranks take slices, the numbers are those of
-    /// the largest group.
+    /// A flag stopped the run; its state is in a checkpoint. If groups of ranks take slices, the numbers are the
+    /// largest group's.
     #[error(
         "stopped after {finished} of {slices} slices, which are saved in {}; start again to continue",
         display_path(path)
     )]
     Stopped { path: PathBuf, finished: usize, slices: usize },
-    /// A checkpoint cannot be written. The checkpoint before it, if any, remains.
+    /// A checkpoint cannot be written. The one before it, if any, remains.
     #[error("{rank}: {cause}; {BEFORE_REMAINS}")]
     Save { rank: Rank, cause: FileError },
     /// Communication between ranks failed.
@@ -92,25 +91,25 @@ pub enum Error {
     /// A host has too little memory for its ranks.
     #[error("the host of rank {rank} needs {needed} bytes for its ranks, {} more than the {available} it has free", needed - available)]
     HostMemory { rank: usize, needed: u64, available: u64 },
-    /// A process limit leaves too little memory for the ranks in the process.
+    /// A process limit leaves too little memory for the process's ranks.
     #[error("{rank} needs {needed} bytes, {} more than the {available} that {limit} leaves to its process", needed - available)]
     ProcessMemory { rank: Rank, needed: u64, available: u64, limit: &'static str },
     /// Threads cannot be started.
     #[error("{rank} cannot start {threads} threads: {message}")]
     Threads { rank: Rank, threads: usize, message: String },
-    /// The arguments of a call do not match the plan or the world.
+    /// The arguments do not match the plan or the world.
     #[error("{0}")]
     Usage(String),
-    /// A run was stopped on all ranks because one rank failed.
+    /// One rank failed, so the run was stopped on all ranks.
     #[error("{rank}, {task}: {message}")]
     Run { rank: Rank, task: String, message: String },
-    /// Another process failed and reported its error to this process.
+    /// Another process failed and reported its error.
     #[error("{rank}: {message}")]
     Elsewhere { rank: Rank, input: bool, message: String },
 }
 
 impl Error {
-    /// Whether the cause is wrong input or usage rather than a failed run.
+    /// Whether the cause is wrong input or usage, not a failed run.
     pub fn is_input(&self) -> bool {
         match self {
             Error::Parse(_)
@@ -136,8 +135,7 @@ impl Error {
         }
     }
 
-    /// The error for a rank that cannot write its output: [`Error::Output`] if I/O failed, [`Error::Npy`] for a wrong
-    /// request.
+    /// [`Error::Output`] if I/O failed, [`Error::Npy`] for a wrong request.
     pub(super) fn output(rank: usize, cause: NpyError) -> Error {
         match cause {
             NpyError::Io { .. } | NpyError::File(FileError::Io { .. }) => {
@@ -147,7 +145,7 @@ impl Error {
         }
     }
 
-    /// The message for other processes, without the rank, which is sent separately.
+    /// The message for other processes, which receive the rank separately.
     #[cfg(feature = "mpi")]
     pub(super) fn for_other_ranks(&self) -> String {
         match self {

@@ -1,9 +1,9 @@
 //! Runs programs whose values leave the range of the element type, with powers of two kept apart.
 //!
-//! Contractions multiply their results by powers of two that are the same for all ranks and slices, so the results of
-//! these are added as always. A run measures all values, and the next one corrects the powers, until every value is of
-//! medium size ([`medium`]). The inputs of the first step that is not are, so at most two runs per step are needed, and
-//! one or two for most networks.
+//! Contractions multiply their results by powers of two that are equal on all ranks and slices, so results are added as
+//! always. A run measures all values, and the next one corrects the powers, until every value is of medium size
+//! ([`medium`]). The inputs of the first step that is not are, so at most two runs per step are needed, and one or two
+//! for most networks.
 
 use super::operand_parts::Operands;
 use super::program::Slices;
@@ -16,8 +16,8 @@ fn is_double<T: Element>() -> bool {
     matches!(T::DTYPE, Dtype::Float64 | Dtype::Complex128)
 }
 
-/// Numbers are of medium size if the logarithm of the largest to base 2 is between this number and its negative. Sums
-/// of 2^79 products of two single-precision numbers of medium size are within the range of the type.
+/// Numbers are of medium size if the largest's logarithm to base 2 is between this number and its negative. Sums of
+/// 2^79 products of two single-precision numbers of medium size are within the type's range.
 fn medium<T: Element>() -> f64 {
     if is_double::<T>() { 200.0 } else { 24.0 }
 }
@@ -27,7 +27,7 @@ fn largest_exponent<T: Element>() -> i32 {
     if is_double::<T>() { 1000 } else { 120 }
 }
 
-/// Multiplies by 2^`exponent`, in steps that are numbers of the type.
+/// Multiplies by 2^`exponent`, in steps within the type's range.
 fn scale<T: Element>(tensor: &mut DistTensor<T>, mut exponent: i32) {
     while exponent != 0 {
         let step = exponent.clamp(-largest_exponent::<T>(), largest_exponent::<T>());
@@ -37,7 +37,7 @@ fn scale<T: Element>(tensor: &mut DistTensor<T>, mut exponent: i32) {
     }
 }
 
-/// The exponent of a number, which is in [1/2, 1) times 2 to this power; 0 for 0, infinity and NaN.
+/// The exponent of a number in [1/2, 1) times 2 to this power; 0 for 0, infinity and NaN.
 fn exponent_of(number: f64) -> i32 {
     if number == 0.0 || !number.is_finite() {
         return 0;
@@ -46,12 +46,11 @@ fn exponent_of(number: f64) -> i32 {
     (number.to_bits() >> 52 & 0x7ff) as i32 - 1022 - less
 }
 
-/// Returns the larger number, or NaN if one is NaN.
+/// The larger number, or NaN if one is NaN.
 fn larger(one: f64, other: f64) -> f64 {
     if one.is_nan() || one > other { one } else { other }
 }
 
-/// The largest numbers of every process, combined.
 fn combined(world: &World, mine: impl Iterator<Item = f64>) -> Result<Vec<f64>> {
     let mine: Vec<u8> = mine.flat_map(f64::to_le_bytes).collect();
     let mut all = vec![0.0; mine.len() / 8];
@@ -65,7 +64,7 @@ fn combined(world: &World, mine: impl Iterator<Item = f64>) -> Result<Vec<f64>> 
 }
 
 impl<T: Element> DistTensor<T> {
-    /// The largest absolute value of all real and imaginary parts: NaN if any is NaN, and otherwise infinity if any is
+    /// The largest absolute value of all real and imaginary parts: NaN if any is NaN, otherwise infinity if any is
     /// infinite. Collective.
     ///
     /// # Errors
@@ -79,9 +78,9 @@ impl<T: Element> DistTensor<T> {
         each.fold(0.0, larger)
     }
 
-    /// Divides the tensor by a power of two, so that its largest absolute value ([`DistTensor::largest`]) is in
-    /// [1/2, 1), and returns the exponent. The quotients are exact, except for numbers that become subnormal. A tensor
-    /// of zeros, or with an infinite or NaN part, stays the same, with exponent 0. Collective.
+    /// Divides the tensor by a power of two, so that its largest absolute value ([`DistTensor::largest`]) is in [1/2,
+    /// 1), and returns the exponent. Quotients are exact unless they become subnormal. A tensor of zeros, or with an
+    /// infinite or NaN part, stays the same, with exponent 0. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -93,10 +92,10 @@ impl<T: Element> DistTensor<T> {
 }
 
 impl<T: Element> Program<T> {
-    /// Like [`Program::run_dist`], for values outside the range of the element type: the result is `out`, with a largest
-    /// absolute value in [1/2, 1), times 2 to the returned power. Only elements that are far smaller than others of the
-    /// same tensor lose digits (by 2^126 in single precision). If an operand has infinite or NaN parts, nothing is
-    /// scaled. Collective.
+    /// Like [`Program::run_dist`], for values outside the element type's range: the result is `out`, with a largest
+    /// absolute value in [1/2, 1), times 2 to the returned power. Only elements far smaller than others of the same
+    /// tensor lose digits (by 2^126 in single precision). If an operand has infinite or NaN parts, nothing is scaled.
+    /// Collective.
     ///
     /// Cost: reads every intermediate once more, and repeats the run, or its first slice, until no value leaves the
     /// range; later runs need no repetition. Copies operands whose largest absolute value is far from 1; see
@@ -144,7 +143,7 @@ impl<T: Element> Program<T> {
         }
         let scaled: Vec<&DistTensor<T>> =
             copies.iter().zip(operands).map(|(copy, operand)| copy.as_ref().unwrap_or(operand)).collect();
-        // Values that were computed with other factors must not be reused.
+        // Values computed with other factors must not be reused.
         self.holds = false;
         let outcome = self.run_scaled(&scaled, &largest, out);
         self.holds = false;
@@ -155,8 +154,8 @@ impl<T: Element> Program<T> {
         Ok(if is_zero { 0 } else { exponent + divided + i64::from(own) })
     }
 
-    /// Runs until every value is of medium size. `operands` come with their largest numbers. Returns the exponent of the
-    /// power of two by which the result was divided.
+    /// Runs until every value is of medium size. `largest` is for each operand. Returns the exponent of the power of
+    /// two by which the result was divided.
     fn run_scaled(&mut self, operands: &[&DistTensor<T>], largest: &[f64], out: &mut DistTensor<T>) -> Result<i64> {
         let plan = self.plan.clone();
         let scaling = Scaling::new(&plan, largest, medium::<T>(), largest_exponent::<T>());
@@ -166,7 +165,7 @@ impl<T: Element> Program<T> {
         loop {
             let measured = self.trial(&scaling, &exponents, operands, out)?;
             let next = scaling.corrected(&exponents, Some(&measured));
-            // Factors that cannot become better are those of a value whose sums cancel almost completely.
+            // Only values whose sums cancel almost completely have factors that cannot become better.
             if scaling.are_medium(&measured) || next == exponents || left == 0 {
                 let divided = scaling.sums(&exponents).last().map_or(0, |sum| -sum);
                 self.exponents = Some(exponents);
@@ -176,8 +175,8 @@ impl<T: Element> Program<T> {
         }
     }
 
-    /// Runs with the given factors, and returns the largest number of each value. Ends after the first slice if a value
-    /// is not of medium size.
+    /// Runs with the given factors, and returns each value's largest number. Ends after the first slice if a value is
+    /// not of medium size.
     fn trial(
         &mut self,
         scaling: &Scaling,
@@ -208,11 +207,10 @@ impl<T: Element> Program<T> {
 /// Chooses factors for the values of a plan.
 struct Scaling<'a> {
     plan: &'a Plan,
-    /// The largest number of each operand.
     operands: &'a [f64],
     medium: f64,
     most: i32,
-    /// For each value, the last of the values that are made from it by steps with one input.
+    /// For each value, the last value made from it by steps with one input.
     ends: Vec<usize>,
 }
 
@@ -227,7 +225,7 @@ impl<'a> Scaling<'a> {
         Scaling { plan, operands, medium, most, ends }
     }
 
-    /// For each value, its largest number; redistributions are not measured.
+    /// Each value's largest number; redistributions are not measured.
     fn with_moved(&self, measured: &[f64]) -> Vec<f64> {
         let mut all = measured.to_vec();
         for (id, value) in self.plan.values.iter().enumerate() {
@@ -238,7 +236,7 @@ impl<'a> Scaling<'a> {
         all
     }
 
-    /// Whether all contractions have results of medium size, or 0, and so have the steps with one input after them.
+    /// Whether all contractions have results that are 0 or of medium size, as have the steps with one input after them.
     fn are_medium(&self, measured: &[f64]) -> bool {
         let measured = self.with_moved(measured);
         let is_medium = |id: usize| measured[id] == 0.0 || measured[id].log2().abs() <= self.medium;
@@ -247,7 +245,7 @@ impl<'a> Scaling<'a> {
         contractions.into_iter().all(|(id, _)| measured[id].is_finite() && is_medium(self.ends[id]))
     }
 
-    /// For each value, the exponent of the power of two by which it is multiplied in total.
+    /// For each value, the exponent of its total factor.
     fn sums(&self, exponents: &[i32]) -> Vec<i64> {
         let mut sums: Vec<i64> = Vec::with_capacity(exponents.len());
         for (value, &own) in self.plan.values.iter().zip(exponents) {
@@ -260,8 +258,8 @@ impl<'a> Scaling<'a> {
         sums
     }
 
-    /// Returns the exponents with which all values would be close to 1. `measured` has the largest number of each value
-    /// in a run with `exponents`; without it, and for values out of range, it is estimated.
+    /// The exponents with which all values would be close to 1. `measured` has each value's largest number in a run
+    /// with `exponents`; without it, and for values out of range, it is estimated.
     fn corrected(&self, exponents: &[i32], measured: Option<&[f64]>) -> Vec<i32> {
         let sums = self.sums(exponents);
         let in_range = |largest: f64| largest.is_finite() && largest.log2() >= -f64::from(self.most);
@@ -270,7 +268,7 @@ impl<'a> Scaling<'a> {
             Some(largest.log2() - sums[id] as f64)
         };
         let values = &self.plan.values;
-        // The logarithms of the largest numbers without factors, and how much larger than expected the steps make them.
+        // The logarithms of the largest numbers without factors, and how much the steps exceed what is expected.
         let (mut sizes, mut excess, mut steps): (Vec<f64>, f64, f64) = (Vec::with_capacity(values.len()), 0.0, 0.0);
         for (id, value) in values.iter().enumerate() {
             sizes.push(match value.source {
@@ -306,7 +304,7 @@ impl<'a> Scaling<'a> {
         corrected
     }
 
-    /// The expected logarithm of the factor by which sums of products of random signs are larger than the products.
+    /// The expected logarithm of the factor by which sums of products of random signs exceed the products.
     fn growth(&self, id: usize, input: usize) -> f64 {
         let (from, to) = (&self.plan.values[input], &self.plan.values[id].labels);
         let summed = from.labels.iter().zip(&from.shape).filter(|(label, _)| !to.contains(label));

@@ -1,6 +1,4 @@
 //! Re-exports the functions that return the name, the cores and the topology of this process's host.
-//!
-//! Their modules do not depend on this one.
 
 pub use super::cores::{cpus, processors};
 pub use super::hostname::name;

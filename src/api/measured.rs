@@ -1,7 +1,7 @@
-//! Gathers all ranks' measurements of the last run of a program.
+//! Gathers all ranks' measurements of a program's last run.
 //!
-//! Every process receives them, ordered by rank, without the time to gather the whole result ([`Program::run`] under
-//! MPI) and between slices or parts of the result.
+//! They do not include the time to gather the whole result ([`Program::run`] under MPI) and between slices or parts of
+//! the result.
 
 use std::iter::repeat_n;
 
@@ -16,25 +16,24 @@ use crate::report::{ByLink, Measured};
 use crate::schedule::{Schedule, Task};
 use crate::timeline::{Activity, Span, Timeline};
 
-/// One rank's measurements of one slice.
 #[derive(Debug, Clone, Serialize, serde::Deserialize)]
 struct RankMeasurement {
-    /// Start time on the process's clock, in nanoseconds.
+    /// In nanoseconds on the process's clock.
     started: i64,
-    /// Duration in nanoseconds.
+    /// In nanoseconds.
     took: i64,
-    /// The tasks, in seconds since the start of the slice.
+    /// In seconds since the start of the slice.
     spans: Vec<Span>,
 }
 
 impl<T: Element> Program<T> {
-    /// Measurements of every task of the local ranks in the last run, ordered by rank; empty before the first run.
-    /// Durations are summed over slices.
+    /// Measurements of every task of the local ranks in the last run, ordered by rank and summed over slices; empty
+    /// before the first run.
     pub fn metrics(&self) -> &[Metrics] {
         self.measuring().record.metrics()
     }
 
-    /// Measurements of every rank in the last run, ordered by rank, for [`Plan::report`]. Collective.
+    /// Measurements of every rank in the last run, ordered by rank. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -69,12 +68,11 @@ impl<T: Element> Program<T> {
         Ok(self.world.gather(&local.collect::<Vec<_>>())?.concat())
     }
 
-    /// The timeline of the last run, which contains every task of every rank on a common clock. `None` before the first
-    /// run. Gaps between slices are removed. With more than 262,144 tasks in total, it has only the first slices.
-    /// Collective.
+    /// The last run's timeline: every task of every rank on a common clock. `None` before the first run. Gaps between
+    /// slices are removed. With more than 262,144 tasks in total, it has only the first slices. Collective.
     ///
-    /// The clocks on one host agree to about a microsecond. Differences between hosts are corrected;
-    /// [`Timeline::clock_error`] bounds the rest. Cost: Every process stores the tasks of all ranks.
+    /// Clocks on one host agree to about a microsecond. Differences between hosts are corrected;
+    /// [`Timeline::clock_error`] bounds the rest. Cost: Every process stores all ranks' tasks.
     ///
     /// ```
     /// use einsum_dist::{Machine, PlanOptions, Problem, World};
@@ -108,7 +106,7 @@ impl<T: Element> Program<T> {
         let mine: (String, Vec<Vec<RankMeasurement>>) = (host::name(), slices);
         let (hosts, all): (Vec<String>, Vec<Vec<Vec<RankMeasurement>>>) = self.world.gather(&mine)?.into_iter().unzip();
         let (ahead, error) = clock.ahead(&self.world, &hosts)?;
-        // Processes may have recorded different numbers of slices, depending on their tasks.
+        // Processes may have recorded different numbers of slices.
         let shown = all.iter().map(Vec::len).min().unwrap_or(0);
         if shown == 0 {
             return Ok(None);
@@ -162,8 +160,7 @@ impl<T: Element> Program<T> {
         sum
     }
 
-    /// The recorded slices, with each local rank's measurements. In a step of another program, tasks belong to its
-    /// value `value`.
+    /// Each recorded slice's local measurements. In a step of another program, tasks belong to its value `value`.
     fn recorded(&self, clock: &Clock, value: Option<usize>) -> Vec<Vec<RankMeasurement>> {
         let slices = self.record.slices().iter().map(|ranks| {
             let ranks = ranks.iter().zip(&self.ranks).map(|(metrics, program)| {
@@ -177,7 +174,7 @@ impl<T: Element> Program<T> {
     }
 }
 
-/// The tasks that a rank ran in one slice, ordered by start time.
+/// A rank's tasks in one slice, ordered by start time.
 fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
     let executed = schedule.tasks.iter().zip(&metrics.tasks).enumerate().filter(|(_, (_, metric))| metric.ran());
     let span = |(id, (task, metric)): (usize, (&Task, &TaskMetric))| Span {
@@ -197,12 +194,12 @@ fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
     spans
 }
 
-/// Joins slices into one timeline without gaps between them. Times are relative to the earliest start on any rank.
-/// Returns the total seconds and all spans, ordered by rank.
+/// Joins slices without gaps between them. Times are relative to the earliest start on any rank. Returns the total
+/// seconds and all spans, ordered by rank.
 fn joined(slices: Vec<Vec<RankMeasurement>>) -> (f64, Vec<Span>) {
     let seconds = |nanoseconds: i64| nanoseconds as f64 / 1e9;
     let mut spans: Vec<Vec<Span>> = vec![Vec::new(); slices.first().map_or(0, Vec::len)];
-    // In nanoseconds, `left_out` is the time before and between slices, and `over` is the latest end so far.
+    // In nanoseconds, the time before and between slices, and the latest end so far.
     let (mut left_out, mut over) = (0, 0);
     for ranks in slices {
         let begins = ranks.iter().map(|rank| rank.started).min().unwrap_or(over);

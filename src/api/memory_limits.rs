@@ -1,20 +1,18 @@
-//! Determines the number of bytes that a process and its host can still allocate.
+//! Determines the bytes that a process and its host can still allocate.
 //!
 //! | scope | limits |
 //! |---|---|
 //! | host, shared by its processes | available memory without swap; control groups of the process and their ancestors |
 //! | process | its address space and its data (`ulimit -v`, `ulimit -d`) |
 //!
-//! Limits are read from the system without trial allocations; those that it does not report are ignored. Limits are
-//! read only on Linux, from control groups of versions 1 and 2; swap does not count. Later allocations of other
-//! programs are not considered.
+//! Limits are read from the system, without trial allocations and only on Linux (control groups of versions 1 and 2).
+//! Limits that it does not report are ignored, as are later allocations of other programs.
 
 use std::path::{Path, PathBuf};
 
-/// The mount point of control groups.
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// Number of bytes that programs can still allocate on this host without swapping; `None` if unknown.
+/// Bytes that programs can still allocate on this host without swapping; `None` if unknown.
 pub fn of_host() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let free = kilobytes(&text, "MemAvailable:")?;
@@ -22,7 +20,7 @@ pub fn of_host() -> Option<u64> {
     Some(in_groups(&own, Path::new(GROUPS)).map_or(free, |allowed| allowed.min(free)))
 }
 
-/// Number of bytes that this process can still allocate, and the limit that applies; `None` without a limit.
+/// Bytes that this process can still allocate, and the limit that applies; `None` without a limit.
 pub fn of_process() -> Option<(u64, &'static str)> {
     #[cfg(target_os = "linux")]
     {
@@ -42,13 +40,13 @@ pub fn of_process() -> Option<(u64, &'static str)> {
     None
 }
 
-/// The number of bytes in a line such as `VmSize:   12 kB`.
+/// The bytes in a line such as `VmSize:   12 kB`.
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The fewest bytes that any control group of a process still allows; `own` is its `cgroup` file.
+/// The fewest bytes that any control group still allows; `own` is the `cgroup` file.
 fn in_groups(own: &str, mounted: &Path) -> Option<u64> {
     own.lines().flat_map(|line| groups(line, mounted)).filter_map(|(folder, version)| left(&folder, version)).min()
 }
@@ -59,8 +57,7 @@ enum Version {
     Two,
 }
 
-/// The directories of the control groups in a line of the `cgroup` file such as `0::/user/run`, from the innermost
-/// group to the outermost.
+/// The directories of the groups in a line of the `cgroup` file such as `0::/user/run`, from the innermost outwards.
 fn groups(line: &str, mounted: &Path) -> Vec<(PathBuf, Version)> {
     let mut fields = line.splitn(3, ':');
     let (Some(number), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
@@ -71,12 +68,11 @@ fn groups(line: &str, mounted: &Path) -> Vec<(PathBuf, Version)> {
         (_, list) if list.split(',').any(|name| name == "memory") => (mounted.join("memory"), Version::One),
         _ => return Vec::new(),
     };
-    // In a container, this path may be relative to the host's mount point, and the own group is mounted at `root`.
+    // In a container, this path may be relative to the host's mount point, and the own group is at `root`.
     Path::new(path.trim_start_matches('/')).ancestors().map(|path| (root.join(path), version)).collect()
 }
 
-/// Number of bytes that the processes of a group can still allocate. Cached file pages are free, because the system
-/// drops them before an allocation fails.
+/// Bytes that a group can still allocate. Cached file pages are free: the system drops them before an allocation fails.
 fn left(folder: &Path, version: Version) -> Option<u64> {
     let (limit, used, cached) = match version {
         Version::Two => ("memory.max", "memory.current", ["inactive_file", "active_file"]),

@@ -1,5 +1,5 @@
-//! Reads tensors from `.npy` files and writes tensors to such files. A tensor is the whole array in a file, or a box
-//! (one range of indices per dimension) of it. Every rank accesses only its own blocks.
+//! Reads tensors from `.npy` files and writes them. A tensor is the whole array in a file, or a box (one range of
+//! indices per dimension) of it. Every rank accesses only its own blocks.
 //!
 //! The ranks agree on their success after every step, so none waits for a rank that has failed, for example because its
 //! disk is full. Blocks are not redistributed first (unlike in two-phase collective I/O), so a rank may access many
@@ -20,13 +20,12 @@ use crate::kernel::Element;
 use crate::memory::{bytes_of, bytes_of_mut, copy_of, zeros};
 
 impl<T: Element> DistTensor<T> {
-    /// Reads the array in a .npy file. Elements are converted to `T` if this loses no information. Each rank reads only
-    /// its own block. Collective.
+    /// Reads the array in a .npy file, and converts elements to `T` if this loses no information. Collective.
     ///
     /// # Errors
     /// If, on any rank, the file is missing or damaged, its element type cannot be converted without loss, or memory
     /// runs out. If the distribution cuts a dimension that the array does not have, or needs more ranks than the world
-    /// has. If one rank fails, all ranks return an error.
+    /// has. All ranks then return an error.
     pub fn from_npy(world: &World, path: impl AsRef<Path>, distribution: &Distribution) -> Result<DistTensor<T>> {
         let path = path.as_ref();
         let read = || {
@@ -39,8 +38,8 @@ impl<T: Element> DistTensor<T> {
         world.agree(read())
     }
 
-    /// Fills the tensor from the box at index `corner` of the array in a .npy file, converted as in
-    /// [`DistTensor::from_npy`]. Collective.
+    /// Fills the tensor from the box at index `corner` of the array in a .npy file, like [`DistTensor::from_npy`].
+    /// Collective.
     ///
     /// # Errors
     /// The same as for [`DistTensor::from_npy`], and if the box exceeds the array.
@@ -50,8 +49,7 @@ impl<T: Element> DistTensor<T> {
         world.agree(convertible::<T>(path).and_then(|header| self.read(rank, path, &header, corner)))
     }
 
-    /// Writes the tensor to a .npy file. All ranks write their blocks to one temporary file in the same directory,
-    /// which is then renamed. Collective.
+    /// Writes the tensor to a .npy file, through a temporary file in the same directory. Collective.
     ///
     /// # Errors
     /// If any rank cannot write the file; the temporary file is then removed.
@@ -78,7 +76,7 @@ impl<T: Element> DistTensor<T> {
     }
 }
 
-/// A .npy file that is written part by part and renamed when complete. Dropping it earlier removes the file.
+/// A .npy file that is written part by part and renamed when complete. Dropping it removes the file.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, Dtype, NpyOutput, World, distribution::Distribution};
@@ -96,18 +94,18 @@ impl<T: Element> DistTensor<T> {
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
 pub struct NpyOutput {
-    // Fields are dropped in this order: the file must be removed before its name is, from the list that a process
-    // deletes on an early exit.
+    // Fields are dropped in this order: the file must be removed before its name is, from the list of files that a
+    // process deletes on an early exit.
     pending: PendingFile,
     prepared: PreparedOutput,
     world: World,
 }
 
 impl NpyOutput {
-    /// Creates the file with its final length, under a temporary name in the target's directory. Collective.
+    /// Creates the file with its final length, under a temporary name in the same directory. Collective.
     ///
     /// # Errors
-    /// If rank 0 cannot create the file, or if another rank cannot open it. No file is then left behind.
+    /// If any rank cannot create or open it. No file is then left behind.
     pub fn create(world: &World, path: impl AsRef<Path>, dtype: Dtype, shape: &[usize]) -> Result<NpyOutput> {
         let path = path.as_ref();
         let prepared = PreparedOutput::new(world, path, Writers::All)?;
@@ -122,10 +120,10 @@ impl NpyOutput {
         Ok(NpyOutput { pending, prepared, world: world.clone() })
     }
 
-    /// Writes a tensor's first replicas to the box at index `corner` of the file's array. Collective.
+    /// Writes a tensor to the box at index `corner` of the file's array. Collective.
     ///
     /// # Errors
-    /// If writing fails on any rank, if the box exceeds the array, or if the array has a different element type.
+    /// If writing fails on any rank, the box exceeds the array, or the array has another element type.
     pub fn write<T: Element>(&self, tensor: &DistTensor<T>, corner: &[usize]) -> Result<()> {
         let world = &self.world;
         let dtype = self.pending.header().dtype;
@@ -157,10 +155,10 @@ impl NpyOutput {
         world.agree(written)
     }
 
-    /// Flushes the file to disk and renames it to its target. Collective.
+    /// Flushes the file to disk and renames it. Collective.
     ///
     /// # Errors
-    /// If the data of any rank cannot be stored, or if renaming fails. No file is then left behind.
+    /// If any rank's data cannot be stored, or renaming fails. No file is then left behind.
     pub fn commit(self) -> Result<()> {
         let NpyOutput { pending, prepared: _prepared, world } = self;
         let failed = |cause| Error::output(world.local_ranks().start, cause);
@@ -170,7 +168,7 @@ impl NpyOutput {
     }
 }
 
-/// Reads a file's header, and returns an error if elements cannot be converted to `T` without loss.
+/// Reads a file's header; an error if elements cannot be converted to `T` without loss.
 fn convertible<T: Element>(path: &Path) -> Result<NpyHeader> {
     let header = npy::read_header(path)?;
     if header.dtype.promote(T::DTYPE) == T::DTYPE {
@@ -179,7 +177,6 @@ fn convertible<T: Element>(path: &Path) -> Result<NpyHeader> {
     Err(Error::Usage(format!("{} holds {}, {} was asked for", display_path(path), header.dtype, T::DTYPE)))
 }
 
-/// Reads a block of elements of type `S` and converts them to type `T`.
 fn read_as<S: Element, T: Element>(
     rank: usize,
     path: &Path,

@@ -1,11 +1,11 @@
-//! Defines the traits for operands and outputs, which all `ndarray` arrays and views implement.
+//! Defines the traits of operands and outputs.
 
 use ndarray::{ArrayBase, ArrayViewD, ArrayViewMutD, Data, DataMut, Dimension};
 
 use crate::kernel::Element;
 
-/// A complete operand that is not distributed. It can be any `ndarray` array or view with any dimensions and strides,
-/// and is read in place.
+/// A complete operand that is not distributed: any `ndarray` array or view with any dimensions and strides, read in
+/// place.
 ///
 /// The operands in a call have the same element type, but may differ otherwise:
 ///
@@ -21,14 +21,14 @@ use crate::kernel::Element;
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
 pub trait Operand<T: Element>: Sync {
-    /// A view of the elements, with one dimension for each label in the operand's term.
+    /// The elements, with one dimension for each label in the operand's term.
     fn view_dyn(&self) -> ArrayViewD<'_, T>;
 }
 
-/// A complete output that is not distributed. It can be any `ndarray` array or mutable view, and is written in place if
-/// all ranks are in this process. Memory between its elements is not accessed.
+/// A complete output that is not distributed: any `ndarray` array or mutable view, written in place if all ranks are in
+/// this process. Memory between its elements is not accessed.
 pub trait Output<T: Element> {
-    /// A mutable view of the elements, with the dimensions of the result.
+    /// The elements, with the result's dimensions.
     fn view_dyn_mut(&mut self) -> ArrayViewMutD<'_, T>;
 }
 

@@ -1,7 +1,7 @@
-//! Runs on the blocks of operands. Of operands in parts, a rank keeps only the part of the current slice.
+//! Runs on the blocks of operands. Of operands in parts, a rank keeps only the current slice's part.
 //!
 //! Invariants: A part is read again only if the slice before needed another one. All processes read the same parts in
-//! the same order, and a part that any of them failed to read is not used.
+//! the same order, and do not use a part that any failed to read.
 
 use super::program::{Slices, bind};
 use super::validate::{Tensor, expect_distribution, expect_shape};
@@ -12,23 +12,23 @@ use crate::memory::Slot;
 use crate::plan::{Plan, ResultResidency};
 use crate::schedule::Home;
 
-/// Reads a part of an operand: its number, the index in the operand at which the part begins, and the tensor to fill.
+/// Reads a part: the operand's number, the index at which the part begins, and the tensor to fill.
 type Read<'a, T> = dyn FnMut(usize, &[usize], &mut DistTensor<T>) -> Result<()> + 'a;
 
-/// The operands of a plan that reads some of them for every slice ([`Plan::operands_in_parts`]), because they are larger
-/// than the memory of a rank. The others are read once.
+/// The operands of a plan that reads some of them for every slice ([`Plan::operands_in_parts`]), because they are
+/// larger than a rank's memory.
 pub struct OperandParts<'a, T: Element> {
     world: World,
     tensors: Vec<DistTensor<T>>,
-    /// Where the values of each tensor begin in its operand; `None` if it has none.
+    /// Where each tensor's values begin in its operand; `None` if it has none.
     corners: Vec<Option<Vec<usize>>>,
     read: Box<Read<'a, T>>,
 }
 
 impl<'a, T: Element> OperandParts<'a, T> {
-    /// Allocates the blocks of all operands or of their parts, and reads the operands that are not in parts.
+    /// Allocates the blocks of all operands or their parts, and reads the operands that are not in parts.
     ///
-    /// `read` gets the number of an operand, the index at which the part begins, and the part, whose local blocks it must
+    /// `read` gets an operand's number, the index at which the part begins, and the part, whose local blocks it must
     /// fill ([`DistTensor::read_npy`], [`DistTensor::fill_random`]). Collective, like its calls of `read`.
     ///
     /// # Errors
@@ -48,12 +48,12 @@ impl<'a, T: Element> OperandParts<'a, T> {
         Ok(parts)
     }
 
-    /// The operands, or of those in parts the parts that were read last.
+    /// The operands, or the parts that were read last.
     pub fn tensors(&mut self) -> &mut [DistTensor<T>] {
         &mut self.tensors
     }
 
-    /// Calls `visit` with an operand of the plan, or with each of its parts after reading it. Collective.
+    /// Calls `visit` with an operand, or with each of its parts after reading it. Collective.
     ///
     /// # Errors
     /// If a part cannot be read, or `visit` fails.
@@ -72,7 +72,7 @@ impl<'a, T: Element> OperandParts<'a, T> {
         })
     }
 
-    /// Reads the part of an operand that begins at `corner`, unless it was read last.
+    /// Reads an operand's part at `corner`, unless it was read last.
     fn load(&mut self, index: usize, corner: Vec<usize>) -> Result<()> {
         if self.corners[index].as_ref() == Some(&corner) {
             return Ok(());
@@ -85,19 +85,16 @@ impl<'a, T: Element> OperandParts<'a, T> {
     }
 }
 
-/// The operands of a run: whole, or of those in parts only the parts.
 pub(super) enum Operands<'o, 'r, T: Element> {
     Whole(&'o [&'o DistTensor<T>]),
     InParts(&'o mut OperandParts<'r, T>),
 }
 
 impl<T: Element> Operands<'_, '_, T> {
-    /// Whether an operand is in parts.
     fn is_in_parts(&self, plan: &Plan, index: usize) -> bool {
         matches!(self, Operands::InParts(_)) && plan.operands_in_parts.contains(&index)
     }
 
-    /// The blocks of all operands, or of the parts that were read last.
     pub(super) fn tensors(&self) -> Vec<&DistTensor<T>> {
         match self {
             Operands::Whole(tensors) => tensors.to_vec(),
@@ -112,7 +109,6 @@ impl<T: Element> Operands<'_, '_, T> {
         in_parts.try_for_each(|&index| parts.load(index, plan.slice_starts(slice, &plan.operand(index).labels)))
     }
 
-    /// Calls `visit` with an operand, or with each of its parts after reading it.
     pub(super) fn each_part(
         &mut self,
         plan: &Plan,
@@ -131,8 +127,8 @@ impl<T: Element> Program<T> {
     /// [`Plan::part_shape`]. A plan with the whole result has only one part; otherwise the run needs no more memory
     /// than planned.
     ///
-    /// There are [`Plan::part_count`] independent parts, and the same `out` may be used for each after the previous one
-    /// is consumed. Part 0 resets the measurements, and later parts add to them.
+    /// There are [`Plan::part_count`] independent parts. `out` may be used again when a part is consumed. Part 0 resets
+    /// the measurements, and later parts add to them.
     ///
     /// ```
     /// # use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
@@ -155,7 +151,7 @@ impl<T: Element> Program<T> {
     /// ```
     ///
     /// # Errors
-    /// The same as for [`Program::run_dist`], and if the part does not exist.
+    /// The same as for [`Program::run_dist`], and if no such part exists.
     pub fn run_part(
         &mut self,
         part: usize,
@@ -167,8 +163,7 @@ impl<T: Element> Program<T> {
         self.run_part_of(part, alpha, Operands::Whole(operands), beta, out)
     }
 
-    /// Like [`Program::run_part`], but reads operands in parts during the run, before the slices that need them.
-    /// Collective.
+    /// Like [`Program::run_part`], but reads operands in parts before the slices that need them. Collective.
     ///
     /// # Errors
     /// The same as for [`Program::run_part`], and if a part of an operand cannot be read.

@@ -1,6 +1,6 @@
-//! Prepares output files to which several ranks may write. The ranks first agree on the temporary file's name.
+//! Prepares output files to which several ranks may write. The ranks first agree on the temporary name.
 //!
-//! Invariant: every rank stores this name before the file exists. Launchers kill all ranks when one exits early, so any
+//! Invariant: every rank stores this name before the file exists: launchers kill all ranks when one exits early, so any
 //! rank must be able to remove the file.
 
 use std::path::Path;
@@ -8,8 +8,7 @@ use std::path::Path;
 use super::{Error, Result, World};
 use crate::io::output::{Announced, Temporary, examine, new_tag, remove_leftovers, write_whole};
 
-/// An output file that all writing ranks have checked. A rank that exits early while it exists removes the temporary
-/// file.
+/// An output file that all writing ranks have checked. A rank that exits early removes the temporary file.
 pub(super) struct PreparedOutput {
     tag: String,
     _announced: Option<Announced>,
@@ -17,18 +16,17 @@ pub(super) struct PreparedOutput {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
-    /// Every rank writes its own blocks.
     All,
     /// Only rank 0 writes; the directory need not exist on other hosts.
     Root,
 }
 
 impl PreparedOutput {
-    /// Checks on all writing ranks that the output can be written. Agrees on the tag in the temporary file's name, and
-    /// removes temporary files of killed runs. Rank 0 may then create the file. Collective.
+    /// Checks on all writing ranks that the output can be written, and removes temporary files of killed runs. Rank 0
+    /// may then create the file. Collective.
     ///
     /// # Errors
-    /// If any writing rank cannot write the output.
+    /// If any writing rank cannot write.
     pub(super) fn new(world: &World, path: &Path, writers: Writers) -> Result<PreparedOutput> {
         let writes = writers == Writers::All || world.is_root();
         world.agree(if writes { examine(path).map(drop).map_err(Error::from) } else { Ok(()) })?;
@@ -45,14 +43,14 @@ impl PreparedOutput {
         Ok(PreparedOutput { _announced: announced, tag })
     }
 
-    /// The tag in the temporary file's name, chosen by rank 0.
+    /// The tag in the temporary name, chosen by rank 0.
     pub(super) fn tag(&self) -> &str {
         &self.tag
     }
 }
 
 impl World {
-    /// Writes rank 0's text to a file, which appears either complete or not at all. Collective.
+    /// Writes rank 0's text to a file, which appears complete or not at all. Collective.
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("einsum-dist-text-{}.txt", std::process::id()));
@@ -64,7 +62,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// If the file cannot be written; no partial file is left behind.
+    /// If the file cannot be written.
     pub fn write_text(&self, path: impl AsRef<Path>, text: &str) -> Result<()> {
         let path = path.as_ref();
         let prepared = PreparedOutput::new(self, path, Writers::Root)?;

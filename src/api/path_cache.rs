@@ -1,7 +1,7 @@
-//! Keeps contraction orders in a folder, one file for each expression with its extents and options.
+//! Keeps contraction orders in a folder, one file per expression with its extents and options.
 //!
-//! Invariants: only rank 0 reads and writes files, and all ranks use the same order. A file is written whole or not at
-//! all. A damaged file, or one of another expression, counts as missing.
+//! Invariants: only rank 0 accesses files, and all ranks use the same order. A file is written whole or not at all. A
+//! damaged file, or one of another expression, counts as missing.
 
 use std::fmt::{Display, Write};
 use std::io::ErrorKind;
@@ -18,11 +18,10 @@ use crate::plan::{FoundOrder, PathChoice, PlanOptions, SearchProgress, SearchedT
 /// Version of the format and of the searches.
 const FORMAT: u32 = 1;
 
-/// The file for one expression.
 struct PathCache {
     file: PathBuf,
     key: String,
-    /// For each label, its number in the order of first appearance, which does not depend on names.
+    /// Each label's number in the order of first appearance, which does not depend on names.
     numbers: Vec<Label>,
 }
 
@@ -58,7 +57,6 @@ impl PathCache {
         PathCache { file: folder.join(format!("{key}.json")), key, numbers }
     }
 
-    /// Reads the order; `None` if there is no file.
     fn load(&self, shaped: &Shaped) -> std::result::Result<Option<FoundOrder>, String> {
         let unusable = |why: &dyn Display| format!("{}: {why}; searching again", display_path(&self.file));
         let text = match std::fs::read(&self.file) {
@@ -77,7 +75,6 @@ impl PathCache {
         Ok(Some(found))
     }
 
-    /// Writes the order, and creates the folder if it does not exist.
     fn store(&self, mut found: FoundOrder) -> std::result::Result<(), FileError> {
         found.sliced.iter_mut().for_each(|label| *label = self.numbers[label.0 as usize]);
         if let Some(folder) = self.file.parent() {
@@ -93,8 +90,8 @@ impl PathCache {
 
 impl Shaped {
     /// Like [`Shaped::searched_tree`], but takes the order from a file in `folder` if an earlier search for this
-    /// expression (with any names) and options was as long. Otherwise searches, and keeps the better order.
-    /// Also returns warnings about files. `watch` is called now and then during a search. Collective.
+    /// expression (with any names) and options was as long. Otherwise searches, and keeps the better order. Also
+    /// returns warnings about files. `watch` is called now and then during a search. Collective.
     ///
     /// # Errors
     /// The same as for [`Shaped::tree`], and if the ranks cannot communicate.

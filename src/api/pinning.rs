@@ -1,9 +1,9 @@
-//! Pins threads to the cores of their rank by setting their CPU affinity.
+//! Pins threads to their rank's cores by their CPU affinity.
 //!
 //! A thread that cannot be pinned runs unpinned, without an error.
 
-/// Pins the calling thread, and the threads that it starts later, to `cores`. If `cores` is empty or the system
-/// refuses, its mask stays.
+/// Pins the calling thread, and threads that it starts later. If `cores` is empty or the system refuses, its mask
+/// stays.
 pub(super) fn bind(cores: &[usize]) {
     #[cfg(target_os = "linux")]
     if !cores.is_empty() {

@@ -1,9 +1,9 @@
 //! Pins the ranks on a host to the cores that [`crate::machine::Placement`] assigns to them.
 //!
-//! Ranks on a host with the same affinity mask divide its cores among themselves. Ranks that a launcher has pinned to
-//! different cores use those. The threads of a rank with more cores than threads may use all of them; otherwise each
-//! worker is pinned to one core, and the communication thread to the remaining core, if any. Pages are placed by first
-//! touch, so a rank's workers write the zeros to its blocks of tensors, and touch arenas and packing workspace first.
+//! Ranks on a host with the same affinity mask divide its cores. Ranks that a launcher has pinned to different cores
+//! use those. The threads of a rank with more cores than threads may use all of them; otherwise each worker is pinned
+//! to one core, and the communication thread to the remaining core, if any. Pages are placed by first touch, so a
+//! rank's workers write the zeros to its blocks of tensors, and touch arenas and packing workspace first.
 //!
 //! Invariant: the threads of a rank with fewer cores than workers may use all cores of its NUMA domains. Memory is
 //! never bound or migrated.
@@ -12,19 +12,16 @@ use super::crew::AgreedPlacement;
 use super::{Result, World, host, pinning};
 use crate::machine::{RankPlacement, Topology};
 
-/// The ranks on this host with the same affinity mask as this process.
 struct Sharing {
-    /// The shared cores.
     topology: Topology,
     ranks: usize,
-    /// Number of these ranks that precede those of this process.
+    /// Those before this process's ranks.
     before: usize,
-    /// Number of ranks on this host.
     here: usize,
 }
 
 impl Sharing {
-    /// Number of processors per rank under a CPU quota; `None` unless below the affinity mask.
+    /// Processors per rank under a CPU quota; `None` unless below the affinity mask.
     fn quota(&self) -> Option<usize> {
         let processors = host::processors();
         (processors < host::cpus().len()).then(|| processors / self.here.max(1))
@@ -36,8 +33,8 @@ impl World {
     /// cores than threads, each worker is pinned to one, and the communication thread to the remaining one, if any.
     ///
     /// An MPI process pins the calling thread and threads that it starts later; ranks inside one process pin their own
-    /// threads. A world of one rank is not pinned. Call this before measuring, compiling or allocating tensors. Only
-    /// the first call has an effect. Collective.
+    /// threads. A world of one rank is not pinned. Call this before measuring, compiling or allocating tensors; later
+    /// calls have no effect. Collective.
     ///
     /// ```
     /// use einsum_dist::World;
@@ -49,7 +46,7 @@ impl World {
     ///
     /// # Errors
     /// If there are more ranks or workers than [`Machine::check`](crate::Machine::check) allows, if MPI fails, or if
-    /// `EINSUM_DIST_TOPOLOGY` is not a topology.
+    /// `EINSUM_DIST_TOPOLOGY` is no topology.
     pub fn place(&self, workers: usize) -> Result<()> {
         self.expect_size(workers)?;
         let sharing = self.sharing()?;
@@ -70,8 +67,8 @@ impl World {
         Ok(())
     }
 
-    /// The default workers per rank: the fewest cores of any rank. With several ranks, one of several cores is reserved
-    /// for communication. A CPU quota may reduce it. Collective.
+    /// The default workers per rank: the fewest cores of any rank. With several ranks, one of several cores is left for
+    /// communication. A CPU quota may reduce it. Collective.
     ///
     /// # Errors
     /// The same as for [`World::place`].
@@ -87,8 +84,7 @@ impl World {
         Ok(all.iter().filter_map(read).min().unwrap_or(mine))
     }
 
-    /// The placement of every rank, ordered by rank; a rank that is not pinned has all cores of its process.
-    /// Collective.
+    /// Every rank's placement; a rank that is not pinned has all cores of its process. Collective.
     ///
     /// # Errors
     /// The same as for [`World::place`].
@@ -101,7 +97,7 @@ impl World {
     }
 
     /// Describes the first rank that is starved by its affinity mask: it has fewer cores than an equal share of its
-    /// host's, and fewer than `workers`. `None` if there is none. Collective.
+    /// host's, and than `workers`. Collective.
     ///
     /// # Errors
     /// The same as for [`World::place`].
@@ -121,7 +117,7 @@ impl World {
         Ok(first.map(|theirs| String::from_utf8_lossy(theirs).into_owned()))
     }
 
-    /// Counts the ranks that share cores with this process. Collective.
+    /// The ranks that share this process's cores. Collective.
     fn sharing(&self) -> Result<Sharing> {
         let name = host::name();
         let mine = format!("{name} {:?}", host::cpus());

@@ -1,4 +1,4 @@
-//! Parses the text of an expression and makes a plan from it.
+//! Parses an expression and plans it.
 
 use einsum_parser::{Expression, parse};
 
@@ -8,7 +8,7 @@ use crate::machine::Machine;
 use crate::plan::{Plan, PlanOptions, PlanOrigin, SearchedTree};
 use crate::tree::{Einsums, Tree};
 
-/// A parsed expression, from which a [`Plan`] is made.
+/// A parsed expression.
 ///
 /// ```
 /// use einsum_dist::{Machine, PlanOptions, Problem};
@@ -24,7 +24,7 @@ pub struct Problem {
     expression: Expression,
 }
 
-/// An expression whose operands have known shapes.
+/// An expression with the operands' shapes.
 #[derive(Debug, Clone)]
 pub struct Shaped {
     text: String,
@@ -32,11 +32,10 @@ pub struct Shaped {
 }
 
 impl Problem {
-    /// Parses an expression, which can be an einsum, a bracketed tree of einsums, or an einsum_ir tree. Cost: O(length
-    /// of the text).
+    /// Parses an einsum, a bracketed tree of einsums, or an einsum_ir tree. Cost: O(length of the text).
     ///
     /// # Errors
-    /// If the text is not an expression ([`Error::Parse`]).
+    /// If the text is no expression ([`Error::Parse`]).
     pub fn parse(text: &str) -> Result<Problem> {
         Ok(Problem { expression: parse(text)? })
     }
@@ -46,8 +45,8 @@ impl Problem {
         &self.expression
     }
 
-    /// Resolves the expression for operands with these shapes. `shapes` lists the operands in the order of their terms.
-    /// A shape has one extent for each label in its term and each dimension of `...`. An extent of 1 is broadcast.
+    /// Resolves the expression for shapes, in the order of the operands' terms. A shape has one extent for each label
+    /// in its term and each dimension of `...`. An extent of 1 is broadcast.
     ///
     /// # Errors
     /// If the number of operands, the number of dimensions of an operand, or an extent does not match the expression
@@ -59,15 +58,15 @@ impl Problem {
 }
 
 impl Shaped {
-    /// The einsums in the expression; those with more than two operands have no contraction order yet.
+    /// The einsums; those with more than two operands have no contraction order yet.
     pub fn einsums(&self) -> &Einsums {
         &self.einsums
     }
 
-    /// Returns the contraction tree that a plan for this machine and these options would use.
+    /// The contraction tree of a plan for this machine and these options.
     ///
     /// # Errors
-    /// If the contraction path in the options is not valid for this expression ([`Error::Plan`]).
+    /// If the contraction path in the options is invalid for this expression ([`Error::Plan`]).
     pub fn tree(&self, machine: &Machine, options: &PlanOptions) -> Result<Tree> {
         Ok(Plan::tree(&self.einsums, machine, options)?)
     }
@@ -80,12 +79,12 @@ impl Shaped {
         Ok(Plan::searched_tree(&self.einsums, machine, options)?)
     }
 
-    /// What plans for a tree that was just searched are made from.
+    /// What plans for a searched tree are made from.
     pub(super) fn origin(&self, searched: &SearchedTree, machine: &Machine, options: &PlanOptions) -> PlanOrigin {
         PlanOrigin::new((&self.text, &self.einsums), machine, options, searched)
     }
 
-    /// The tree and the machine of an origin, if it fits.
+    /// The origin's tree and machine, if it fits.
     pub(super) fn tree_of(
         &self,
         origin: &PlanOrigin,
@@ -95,7 +94,7 @@ impl Shaped {
         origin.found((&self.text, &self.einsums), machine, options)
     }
 
-    /// The shape of the result.
+    /// The result's shape.
     pub fn output_shape(&self) -> Vec<usize> {
         self.einsums.shape(self.einsums.output())
     }
@@ -104,8 +103,8 @@ impl Shaped {
     /// host, unless [`PlanOptions::target`] is set; ranks on different kinds of hosts must set the same.
     ///
     /// Cost: einsums with more than two operands need a path search ([`PathChoice`](crate::plan::PathChoice)). Each
-    /// step needs estimates for a few distributions and algorithms. With slices, the planner repeats all of this except
-    /// the path search for every dimension that it tries to slice.
+    /// step needs estimates for a few distributions and algorithms. With slices, the planner repeats these for every
+    /// dimension that it tries to slice.
     ///
     /// # Errors
     /// If no plan satisfies the options ([`Error::Plan`]).
@@ -118,7 +117,7 @@ impl Shaped {
     /// # Errors
     /// The same as for [`Shaped::plan`].
     pub fn plan_tree(&self, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
-        // A missing kernel is an error only when the plan is compiled, possibly on a different host.
+        // A missing kernel is an error only when the plan is compiled, possibly elsewhere.
         let here = || ResolvedKernel::resolve(options.kernel, options.dtype).ok()?.target(machine.workers);
         let options = PlanOptions { target: options.target.or_else(here), ..options.clone() };
         Ok(Plan::new(&self.text, tree, machine, &options)?)

@@ -1,7 +1,7 @@
-//! Caches one thread's compiled programs for calls in a loop, and evicts the least recently used first.
+//! Caches one thread's compiled programs for calls in a loop; evicts the least recently used first.
 //!
-//! Invariants: A key contains everything on which the plan and the program depend. After a call, all buffers have at
-//! most [`MAX_BYTES`] bytes in total, and no program has a failed run.
+//! Invariants: A key has everything on which the plan and the program depend. After a call, all buffers have at most
+//! [`MAX_BYTES`] bytes, and no program has a failed run.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -15,10 +15,9 @@ use crate::kernel::Element;
 use crate::machine::Machine;
 use crate::plan::PlanOptions;
 
-/// Maximum number of programs; a coupled-cluster iteration has about a hundred contractions.
+/// A coupled-cluster iteration has about a hundred contractions.
 const MAX_PROGRAMS: usize = 256;
-/// Maximum total bytes of intermediates and packing workspace. The time to plan and compile larger programs is
-/// negligible.
+/// Of intermediates and packing workspace. The time to plan and compile larger programs is negligible.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Programs of earlier calls in this process, on one rank. [`einsum`](crate::einsum()) uses one cache per thread.
@@ -39,11 +38,9 @@ const MAX_BYTES: u64 = 16 << 20;
 /// ```
 pub struct ProgramCache {
     world: World,
-    /// The programs by the hash of their keys.
     entries: HashMap<u64, Vec<Entry>>,
-    /// Number of calls, which orders the entries by their last use.
+    /// Counts calls, to order the entries by their last use.
     calls: u64,
-    /// Number of programs, and of bytes in their buffers.
     count: usize,
     bytes: u64,
 }
@@ -53,7 +50,6 @@ struct Key {
     expression: String,
     shapes: Vec<Vec<usize>>,
     dtype: Dtype,
-    /// Number of threads in the pool in which the program computes.
     threads: usize,
     options: PlanOptions,
 }
@@ -65,7 +61,6 @@ struct Entry {
     program: Box<dyn Cached>,
 }
 
-/// A program of any element type.
 trait Cached {
     fn held_bytes(&self) -> u64;
     fn as_any(&mut self) -> &mut dyn Any;
@@ -109,10 +104,10 @@ impl ProgramCache {
         ProgramCache { world, entries: HashMap::new(), calls: 0, count: 0, bytes: 0 }
     }
 
-    /// Passes the program for these arguments and the element type `T` to `run`, after compiling it if it is not in the
-    /// cache. `options.dtype` is ignored.
+    /// Passes the program for these arguments and the element type `T` to `run`, compiled if it is not cached.
+    /// `options.dtype` is ignored.
     ///
-    /// Cost: in the cache, a few hundred nanoseconds in addition to `run`.
+    /// Cost: if cached, a few hundred nanoseconds in addition to `run`.
     ///
     /// # Errors
     /// The same as for [`Problem::parse`], [`Problem::shapes`], [`Shaped::plan`](crate::Shaped::plan) and `run`.
@@ -149,7 +144,7 @@ impl ProgramCache {
         outcome
     }
 
-    /// Compiles a program, and returns its position among the entries with this hash.
+    /// Returns the new program's position among the entries with this hash.
     fn add<T: Element>(&mut self, hash: u64, key: Key) -> Result<usize> {
         let shaped = Problem::parse(&key.expression)?.shapes(&key.shapes)?;
         let plan = shaped.plan(&Machine::new(1, key.threads), &key.options.clone().dtype(T::DTYPE))?;
@@ -172,7 +167,6 @@ impl ProgramCache {
         }
     }
 
-    /// Removes the least recently used programs while the cache exceeds a limit.
     fn evict(&mut self) {
         while self.bytes > MAX_BYTES || self.count > MAX_PROGRAMS {
             let all = self.entries.iter().flat_map(|(&hash, entries)| {

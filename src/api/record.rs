@@ -8,32 +8,29 @@ use crate::exec::{Metrics, RankProgram};
 use crate::plan::Plan;
 use crate::timeline::Busy;
 
-/// Maximum tasks in the stored slices across all ranks: a few megabytes, and small enough for trace viewers.
+/// Of all ranks together: a few megabytes, and few enough for trace viewers.
 const MAX_RECORDED_TASKS: usize = 1 << 18;
 
-/// Measurements of one run.
 #[derive(Default)]
 pub(super) struct Record {
-    /// Metrics of the first slices, indexed by slice and local rank.
+    /// By slice and local rank.
     slices: Vec<Vec<Metrics>>,
-    /// Sums over all slices for each local rank; empty unless there are several slices.
+    /// For each local rank; empty unless there are several slices.
     sum: Vec<Metrics>,
     busy: Vec<Busy>,
-    /// Seconds for each value in the plan, indexed by local rank and value.
+    /// By local rank and value of the plan.
     node_seconds: Vec<Vec<f64>>,
-    /// Number of slices that have run.
+    /// Slices that have run.
     ran: usize,
-    /// Number of slices that were taken from a checkpoint.
+    /// Slices from a checkpoint.
     pub(super) resumed: usize,
 }
 
 impl Record {
-    /// Measurements of a run that takes some slices from a checkpoint.
     pub(super) fn resuming(resumed: usize) -> Record {
         Record { resumed, ..Record::default() }
     }
 
-    /// Adds the metrics of the next slice.
     pub(super) fn add(&mut self, programs: &[RankProgram], plan: &Plan, metrics: Vec<Metrics>) {
         self.ran += 1;
         let (ranks, values) = (plan.ranks(), plan.values.len());
@@ -61,7 +58,7 @@ impl Record {
         }
     }
 
-    /// Metrics for each local rank. Durations are totals over all slices.
+    /// Each local rank's metrics, summed over all slices.
     pub(super) fn metrics(&self) -> &[Metrics] {
         match &self.slices[..] {
             [only] if self.sum.is_empty() => only,
@@ -69,22 +66,19 @@ impl Record {
         }
     }
 
-    /// Times that each local rank spent computing and receiving, summed over all slices.
+    /// Each local rank's times, summed over all slices.
     pub(super) fn busy(&self, programs: &[RankProgram]) -> Vec<Busy> {
         if self.sum.is_empty() { busy(programs, self.metrics()).collect() } else { self.busy.clone() }
     }
 
-    /// Seconds for each value in the plan, indexed by local rank and value, summed over all slices.
     pub(super) fn node_seconds(&self) -> &[Vec<f64>] {
         &self.node_seconds
     }
 
-    /// Number of slices that have run.
     pub(super) fn ran(&self) -> usize {
         self.ran
     }
 
-    /// Metrics of the first slices, indexed by slice and local rank.
     pub(super) fn slices(&self) -> &[Vec<Metrics>] {
         &self.slices
     }

@@ -1,5 +1,5 @@
-//! Distributes an array from rank 0, redistributes a tensor, and gathers a tensor on every process, each with a program
-//! of one redistribution.
+//! Distributes an array from rank 0, redistributes a tensor, and gathers a tensor, each with a program of one
+//! redistribution.
 
 use ndarray::{ArrayD, ArrayViewD};
 
@@ -12,7 +12,7 @@ use crate::memory::copy_of;
 use crate::plan::Plan;
 
 impl<T: Element> DistTensor<T> {
-    /// Distributes an array from rank 0 over all ranks. Other processes pass `None`. Collective.
+    /// Distributes rank 0's array; other processes pass `None`. Collective.
     ///
     /// # Errors
     /// If rank 0 passes no array of this shape. If the distribution cuts a dimension that does not exist or needs more
@@ -36,12 +36,12 @@ impl<T: Element> DistTensor<T> {
         source.redistribute(world, distribution)
     }
 
-    /// Returns the same tensor in a different distribution. Each rank receives only what it lacks. Collective. Cost:
-    /// Every call plans and compiles. Both tensors are in memory at the same time.
+    /// The same tensor in another distribution. Each rank receives only what it lacks. Collective. Cost: every call
+    /// plans and compiles. Both tensors are in memory at once.
     ///
     /// # Errors
-    /// If the new distribution cuts a dimension that the tensor does not have. If the old or new distribution needs
-    /// more ranks than the world has. If memory runs out or the run fails.
+    /// If the new distribution cuts a dimension that does not exist. If a distribution needs more ranks than the world
+    /// has. If memory runs out or the run fails.
     pub fn redistribute(&self, world: &World, distribution: &Distribution) -> Result<DistTensor<T>> {
         let ranks = world.ranks();
         world.agree(expect_fit(self.shape(), self.distribution(), ranks))?;
@@ -51,8 +51,8 @@ impl<T: Element> DistTensor<T> {
         Ok(moved)
     }
 
-    /// Returns the whole tensor on every process, as a row-major array. Collective. Cost: a process needs memory for
-    /// one more copy of the whole tensor per local rank.
+    /// Returns the whole tensor on every process, as a row-major array. Collective. Cost: one more copy of the whole
+    /// tensor per local rank.
     ///
     /// # Errors
     /// If memory runs out or the run fails.

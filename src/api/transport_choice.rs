@@ -1,4 +1,4 @@
-//! Chooses the transport between processes, and caches the measurements for this.
+//! Chooses the transport between processes, and caches its measurements.
 //!
 //! A cache file is valid for one host, number of ranks in all and on this host, and MPI library.
 
@@ -10,8 +10,8 @@ use super::{Error, Result, cache, host};
 /// Version of the cache file format.
 const FORMAT: u32 = 3;
 
-/// Creates the endpoint of this process. Collective. If requests differ, the message transport is used until a later
-/// check reports it.
+/// Creates this process's endpoint. Collective. If requests differ, the message transport is used until a later check
+/// reports it.
 ///
 /// # Errors
 /// If MPI fails or the requested transport is not available.
@@ -46,7 +46,6 @@ fn auto(communicator: &Communicator) -> Result<Endpoint> {
     }
 }
 
-/// Returns the routes cached for this host, or measures them. Collective.
 fn remembered(communicator: &Communicator) -> Result<Routes> {
     let hosts = communicator.all_gather_bytes(host::name().as_bytes())?;
     let here = hosts.iter().filter(|name| **name == host::name().as_bytes()).count();

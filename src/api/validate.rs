@@ -8,7 +8,6 @@ use crate::machine::MAX_RANKS;
 use crate::memory::OutOfMemory;
 use crate::plan::Value;
 
-/// Names a user tensor in messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Tensor {
     Operand(usize),
@@ -44,7 +43,7 @@ pub(super) fn expect_distribution(name: Tensor, distribution: &Distribution, val
     Err(Error::Usage(format!("{name} is distributed as {is}, but the plan requires {wanted}")))
 }
 
-/// Checks that a tensor with this shape can have this distribution over `ranks` ranks.
+/// Checks that a tensor of this shape can have this distribution over `ranks` ranks.
 pub(super) fn expect_fit(shape: &[usize], distribution: &Distribution, ranks: usize) -> Result<()> {
     if ranks > MAX_RANKS {
         return Err(Error::Usage(format!(
@@ -55,10 +54,10 @@ pub(super) fn expect_fit(shape: &[usize], distribution: &Distribution, ranks: us
     distribution.fits_shape(shape, ranks).map_err(wrong)
 }
 
-/// Minimum bytes of an array for a trial allocation, which does not pay for smaller ones.
+/// A trial allocation does not pay for smaller arrays.
 const MIN_TRIAL_BYTES: usize = 1 << 30;
 
-/// Checks the memory for this array, because a failed allocation would abort the process.
+/// Checks the memory for this array: a failed allocation would abort the process.
 pub(super) fn expect_memory<T: Element>(rank: usize, shape: &[usize]) -> Result<()> {
     let elements = shape.iter().try_fold(1usize, |elements, &extent| elements.checked_mul(extent));
     let bytes = elements.and_then(|elements| elements.checked_mul(size_of::<T>())).unwrap_or(usize::MAX);

@@ -1,5 +1,4 @@
-//! Creates and manages the ranks that run a plan. A world consists of a single rank, several ranks in this process, or
-//! the processes of an MPI program.
+//! Creates and manages the ranks that run a plan: a single one, several in this process, or an MPI program's processes.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -29,8 +28,8 @@ use crate::comm::Transport;
 #[cfg(feature = "mpi")]
 use crate::comm::mpi::{Communicator, Mpi, family, library_version};
 
-/// The ranks that run programs. It is not `Send`, because the thread that creates it also communicates during runs.
-/// Clones refer to the same world.
+/// The ranks that run programs; clones refer to the same world. It is not `Send`: the thread that creates it also
+/// communicates during runs.
 ///
 /// | | ranks | threads |
 /// |---|---|---|
@@ -51,17 +50,16 @@ pub struct World(Rc<Shared>);
 pub(super) struct Shared {
     pub(super) members: Members,
     crews: RefCell<BTreeMap<usize, Rc<Vec<Crew>>>>,
-    /// The placement of the local ranks; `None` before [`World::place`].
+    /// Of the local ranks; `None` before [`World::place`].
     pub(super) placed: RefCell<Option<AgreedPlacement>>,
     pub(super) options: RunOptions,
     moved: Cell<Moved>,
     not_send: PhantomData<*const ()>,
 }
 
-/// The ranks of each kind of world.
 pub(super) enum Members {
     Single {
-        /// The pool in which the rank computes; `None` for the caller's current pool.
+        /// `None` for the caller's current pool.
         pool: Option<Arc<rayon::ThreadPool>>,
     },
     InProcess {
@@ -109,8 +107,8 @@ impl World {
         World::of(Members::Single { pool: None }, RunOptions::default())
     }
 
-    /// Like [`World::single`], but computes in `pool`. A program enters it only for tasks that are large enough for
-    /// several threads. Worlds on different threads may share a pool.
+    /// Like [`World::single`], but computes in `pool`, which a program enters only for tasks large enough for several
+    /// threads. Worlds on different threads may share a pool.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -140,11 +138,11 @@ impl World {
         World::of(members, RunOptions::default())
     }
 
-    /// A world of the processes that mpirun started. Initialises MPI with `MPI_THREAD_FUNNELED` unless the program has
-    /// already initialised it. Collective.
+    /// A world of the processes that mpirun started. Initialises MPI with `MPI_THREAD_FUNNELED` unless it is
+    /// initialised. Collective.
     ///
     /// # Errors
-    /// Without a launcher, with a launcher of a different MPI implementation, or if MPI was initialised without thread
+    /// Without a launcher, with one of a different MPI implementation, or if MPI was initialised without thread
     /// support.
     #[cfg(feature = "mpi")]
     pub fn mpi() -> Result<World> {
@@ -154,8 +152,8 @@ impl World {
     /// Like [`World::mpi`], but with the given transport. Collective.
     ///
     /// # Errors
-    /// The same as for [`World::mpi`], and, for [`Transport::Shared`], if memory cannot be shared or if no two ranks
-    /// are on the same node.
+    /// The same as for [`World::mpi`], and, for [`Transport::Shared`], if memory cannot be shared or no two ranks are
+    /// on the same node.
     #[cfg(feature = "mpi")]
     pub fn mpi_by(transport: Transport) -> Result<World> {
         let mpi = Mpi::init()?;
@@ -163,7 +161,7 @@ impl World {
         World::of_mpi(mpi, communicator, transport)
     }
 
-    /// A world of the processes in the user's communicator, which is duplicated. Collective over this communicator.
+    /// A world of the processes of the user's communicator, which is duplicated. Collective over it.
     ///
     /// # Errors
     /// The same as for [`World::mpi`].
@@ -174,8 +172,8 @@ impl World {
         World::of_mpi(mpi, communicator, Transport::Auto)
     }
 
-    /// The MPI family of this build, `MPICH` or `Open MPI`, and the loaded library's description of itself. May be
-    /// called before MPI is initialised.
+    /// This build's MPI family, `MPICH` or `Open MPI`, and the loaded library's description of itself. MPI need not be
+    /// initialised.
     #[cfg(feature = "mpi")]
     pub fn mpi_library() -> (&'static str, String) {
         (family(), library_version())
@@ -207,7 +205,7 @@ impl World {
     /// both wait for other processes. All programs, tensors, outputs and clones must be dropped first. Collective.
     ///
     /// # Errors
-    /// If a program, an output or a clone of the world still exists, or if MPI fails.
+    /// If a program, an output or a clone of the world still exists, or MPI fails.
     pub fn finish(self) -> Result<()> {
         let shared = Rc::try_unwrap(self.0).map_err(|_| Error::Usage("a program still holds the world".to_owned()))?;
         match shared.members {
@@ -238,7 +236,7 @@ impl World {
         }
     }
 
-    /// The numbers of the ranks in this process.
+    /// The ranks in this process.
     pub fn local_ranks(&self) -> Range<usize> {
         match &self.0.members {
             Members::Single { .. } => 0..1,
@@ -253,7 +251,7 @@ impl World {
         self.local_ranks().start == 0
     }
 
-    /// The transport's name in reports.
+    /// Its name in reports.
     pub fn transport(&self) -> &str {
         match &self.0.members {
             Members::Single { .. } => "none",
@@ -264,7 +262,6 @@ impl World {
         }
     }
 
-    /// Bandwidth of throttled links in bytes per second; `None` if links are not throttled.
     pub(super) fn throttle(&self) -> Option<f64> {
         match &self.0.members {
             Members::InProcess { bytes_per_second, .. } => *bytes_per_second,
@@ -272,7 +269,6 @@ impl World {
         }
     }
 
-    /// The pool that this world was created with.
     pub(super) fn pool(&self) -> Option<&rayon::ThreadPool> {
         match &self.0.members {
             Members::Single { pool } => pool.as_deref(),
@@ -280,12 +276,12 @@ impl World {
         }
     }
 
-    /// Number of threads of the rank of a world of one rank.
+    /// Threads of a world of one rank.
     pub(super) fn threads(&self) -> usize {
         self.pool().map_or_else(rayon::current_num_threads, rayon::ThreadPool::current_num_threads)
     }
 
-    /// Number of bytes that the local ranks have moved in all runs, including redistributions and gathers.
+    /// Bytes that the local ranks have moved in all runs, including redistributions and gathers.
     pub fn moved(&self) -> Moved {
         self.0.moved.get()
     }
@@ -299,12 +295,11 @@ impl World {
         &self.0
     }
 
-    /// Checks that processes and hosts have enough memory for a plan with its operands and result, and `beside` more
-    /// bytes per rank. Process and control group limits count. Collective.
+    /// Checks that processes and hosts have memory for a plan with its operands and result, and `beside` more bytes per
+    /// rank, within the limits of processes and control groups. Collective.
     ///
     /// # Errors
-    /// If the plan is for a different number of ranks. If the ranks of a process or host need more than is available,
-    /// with the number of missing bytes.
+    /// If the plan is for another number of ranks. If the ranks of a process or host need more than is available.
     pub fn check_memory(&self, plan: &Plan, beside: u64) -> Result<()> {
         self.agree(self.expect_plan(plan))?;
         let bytes = self.local_ranks().map(|rank| plan.peak_bytes(rank).saturating_add(beside));
@@ -323,8 +318,8 @@ impl World {
         }))
     }
 
-    /// Minimum bytes that any process can allocate beside a plan; `u64::MAX` without a limit. The plan must not be
-    /// allocated yet. Collective.
+    /// Minimum bytes that any process can allocate beside a plan, which is not allocated yet; `u64::MAX` without a
+    /// limit. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -338,7 +333,7 @@ impl World {
         Ok(all.iter().filter_map(|bytes| Some(u64::from_le_bytes(*bytes.first_chunk()?))).min().unwrap_or(0))
     }
 
-    /// The total bytes that this host's processes need, and their number. Collective.
+    /// The bytes that this host's processes need, and their number. Collective.
     fn needed_here(&self, needs: u64) -> Result<(u64, u64)> {
         let mine = format!("{}\n{needs}", host::name());
         let everyone = self.all_gather(mine.as_bytes())?;
@@ -348,7 +343,6 @@ impl World {
         Ok(each.fold((0, 0), |(all, count), bytes| (bytes.saturating_add(all), count + 1)))
     }
 
-    /// Checks that the plan has the same number of ranks as this world.
     pub(super) fn expect_plan(&self, plan: &Plan) -> Result<()> {
         if plan.ranks() == self.ranks() {
             return Ok(());
@@ -356,17 +350,16 @@ impl World {
         Err(Error::Usage(format!("the plan is for {} ranks, the world has {}", plan.ranks(), self.ranks())))
     }
 
-    /// Checks the numbers of ranks and workers against the planner's limits.
     pub(super) fn expect_size(&self, workers: usize) -> Result<()> {
         Machine::new(self.ranks(), workers)
             .check()
             .map_err(|why| Error::Usage(format!("a world cannot be that large: {why}")))
     }
 
-    /// Returns this process's value only if no process has failed. Collective.
+    /// Returns this process's value if no process has failed. Collective.
     ///
     /// # Errors
-    /// If any process has failed: its own error there, and that of the lowest failed rank elsewhere.
+    /// A failed process's own error there, and that of the lowest failed rank elsewhere.
     pub fn agree<V>(&self, mine: Result<V>) -> Result<V> {
         match &self.0.members {
             Members::Single { .. } | Members::InProcess { .. } => mine,
@@ -392,7 +385,7 @@ impl World {
         }
     }
 
-    /// Gathers bytes from every process, ordered by process. Collective.
+    /// Gathers every process's bytes, in order. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -404,18 +397,18 @@ impl World {
         }
     }
 
-    /// Gathers a value from every process, ordered by process. Collective.
+    /// Gathers every process's value, in order. Collective.
     ///
     /// # Errors
-    /// If MPI fails or a process sends a value of a different type.
+    /// If MPI fails or a process sends another type.
     pub(super) fn gather<V: Serialize + DeserializeOwned>(&self, mine: &V) -> Result<Vec<V>> {
-        // Serialising numbers, names and lists into memory cannot fail.
+        // Serialising numbers, names and lists cannot fail.
         let all = self.all_gather(&serde_json::to_vec(mine).unwrap_or_default())?;
         let parsed = all.iter().map(|bytes| serde_json::from_slice(bytes)).collect::<std::result::Result<Vec<V>, _>>();
         parsed.map_err(|error| Error::Usage(format!("a rank sent no measurements: {error}")))
     }
 
-    /// The host name of each rank; empty if the system does not provide one. Collective.
+    /// Each rank's host; empty if unknown. Collective.
     pub(super) fn hosts(&self) -> Result<Vec<String>> {
         let names = self.all_gather(host::name().as_bytes())?;
         let each = self.ranks() / names.len();
@@ -423,8 +416,8 @@ impl World {
         Ok(named.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
-    /// Prints a message, and aborts all processes of an MPI run or exits this process. This is for failures that other
-    /// ranks cannot detect; incomplete output files are removed first.
+    /// Prints a message, and aborts all processes of an MPI run or exits this process, for failures that other ranks
+    /// cannot detect; incomplete output files are removed first.
     pub fn abort(&self, message: &str) -> ! {
         match &self.0.members {
             #[cfg(feature = "mpi")]
@@ -440,7 +433,7 @@ impl World {
 }
 
 impl Shared {
-    /// The placement of a local rank, which is all cores of the process before [`World::place`].
+    /// A local rank's placement: all cores of the process before [`World::place`].
     pub(super) fn place_of(&self, rank: usize) -> RankPlacement {
         if let Some(place) = self.placed.borrow().as_ref().and_then(|placed| placed.places.get(rank)) {
             return place.clone();
@@ -470,7 +463,7 @@ impl Shared {
         }
     }
 
-    /// The workers of the local ranks, started when this value of `workers` is first used.
+    /// The local ranks' workers, started at the first use of this number.
     pub(super) fn crews(&self, ranks: usize, workers: usize) -> Result<Rc<Vec<Crew>>> {
         if let Some(crews) = self.crews.borrow().get(&workers) {
             return Ok(crews.clone());

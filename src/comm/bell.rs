@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Invariant: between announcing its sleep and sleeping, the sleeper checks every event that it waits for. Each side
-//! stores, executes a full fence, and loads the other's word, so at least one sees the other's store.
+//! stores, executes a full fence, and loads the other's word, so at least one sees the other.
 
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -64,8 +64,7 @@ impl Bell {
         }
     }
 
-    /// Announces the sleep, calls `ready`, and unless it returns true, sleeps until the bell rings or `longest` has
-    /// passed.
+    /// Announces the sleep, and sleeps until the bell rings or `longest` has passed, unless `ready` returns true.
     pub(super) fn sleep(&self, longest: Duration, ready: impl FnOnce() -> bool) {
         let word = self.word();
         word.asleep.store(1, Ordering::Relaxed);

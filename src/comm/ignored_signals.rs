@@ -1,13 +1,13 @@
-//! Finds the signals that this process's parent made it ignore, as `nohup` does with SIGHUP.
+//! Finds the signals that the parent made this process ignore, as `nohup` does with SIGHUP.
 //!
 //! UCX, which MPICH loads, installs a handler for SIGHUP before `main` and so hides the parent's choice.
-//! [`remember_ignored_signals!`](crate::remember_ignored_signals), outside any function of a program, makes the loader
-//! query the kernel before it initialises any library. Without it, [`is_ignored`] reads `/proc` on its first call, and
-//! returns false where there is none.
+//! [`remember_ignored_signals!`](crate::remember_ignored_signals) makes the loader query the kernel before it
+//! initialises any library. Without it, [`is_ignored`] reads `/proc` on its first call, and returns false where there
+//! is none.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bit N - 1 is set if signal N is ignored, and the top bit once the mask is filled.
+/// Bit N - 1 is set if signal N is ignored; the top bit, once the mask is filled.
 static IGNORED: AtomicU64 = AtomicU64::new(0);
 const INITIALISED_BIT: u64 = 1 << 63;
 
@@ -20,7 +20,7 @@ pub fn is_ignored(signal: i32) -> bool {
     (1..64).contains(&signal) && IGNORED.load(Ordering::Relaxed) >> (signal - 1) & 1 == 1
 }
 
-/// Extracts the mask of ignored signals from the text of Linux's `/proc/self/status`.
+/// Extracts the mask from the text of Linux's `/proc/self/status`.
 fn masked(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0) & !INITIALISED_BIT
@@ -33,9 +33,8 @@ pub extern "C" fn remember() {
     let mut ignored = INITIALISED_BIT;
     for signal in 1..=31 {
         let mut action = [0usize; ACTION_WORDS];
-        // SAFETY: without a new action, the call only writes the old action. The kernel's `sigaction` struct is smaller
-        // than `action`, and the last argument is the size of the kernel's signal set. Libraries that replace the
-        // function `sigaction` do not replace this system call.
+        // SAFETY: without a new action, the call only writes the old action. The kernel's `sigaction` struct is
+        // smaller than `action`, and the last argument is the size of the kernel's signal set.
         let status = unsafe {
             libc::syscall(
                 libc::SYS_rt_sigaction,
@@ -61,8 +60,8 @@ const ACTION_WORDS: usize = 16;
 #[cfg(target_os = "linux")]
 const SIGNAL_SET_BYTES: usize = if cfg!(any(target_arch = "mips", target_arch = "mips64")) { 16 } else { 8 };
 
-/// Makes [`is_ignored`] report the signals that were ignored before any library was initialised. Use it once in a
-/// program (not a shared library), outside any function.
+/// Makes [`is_ignored`] report the signals ignored before any library was initialised. Use it once in a program (not a
+/// shared library), outside any function.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! remember_ignored_signals {

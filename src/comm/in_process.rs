@@ -1,12 +1,10 @@
 //! Moves bytes between ranks of one process by copies from the sender's buffer.
 //!
-//! The sender puts an offer with read leases (rights to read boxes, i.e. strided blocks, of its buffers) into a
-//! mailbox. Each ordered pair of ranks has its own mailbox. The receiver drops them after copying, so a send completes
-//! exactly when its bytes have been read (rendezvous).
+//! The sender puts an offer with read leases of its boxes into the mailbox of the ordered pair of ranks. The receiver
+//! drops the leases after copying, so a send completes exactly when its bytes have been read (rendezvous).
 //!
 //! A *throttled* fabric delays the completion of every copy until a link of this bandwidth would have delivered it.
-//! Each link carries one transfer at a time, and waiting takes no processor time. This is for tests and benchmarks of
-//! overlap.
+//! Each link carries one transfer at a time. This is for tests and benchmarks of overlap.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -51,18 +49,18 @@ impl Fabric {
         Endpoint { fabric: self.clone(), rank, sends: Vec::new(), recvs: Vec::new(), links: vec![None; self.ranks] }
     }
 
-    /// Stops the run on every rank. Each rank's next poll returns [`CommError::Peer`] with the first failure.
+    /// Stops the run: each rank's next poll returns [`CommError::Peer`] with the first failure.
     pub fn fail(&self, rank: usize, message: &str) {
         lock(&self.failure).get_or_insert_with(|| (rank, message.to_owned()));
         self.wakers.iter().for_each(Waker::wake);
     }
 
-    /// Returns the first failure, if the run has failed.
+    /// The first failure, if any.
     pub fn failure(&self) -> Option<(usize, String)> {
         lock(&self.failure).clone()
     }
 
-    /// Drops the offers and the failure that remain after a failed run.
+    /// Drops what remains after a failed run.
     pub fn clear(&self) {
         self.mailboxes.iter().for_each(|mailbox| lock(mailbox).clear());
         *lock(&self.failure) = None;
@@ -131,7 +129,7 @@ impl Endpoint {
         });
         let mut at = 0;
         while at < self.recvs.len() {
-            // Transfers between two ranks match in posting order, so a receive waits for the offers of earlier ones.
+            // Transfers between two ranks match in posting order.
             let peer = self.recvs[at].peer;
             let first = self.recvs[..at].iter().all(|earlier| earlier.peer != peer || earlier.arriving.is_some());
             if first && self.recvs[at].arriving.is_none() {
@@ -203,7 +201,6 @@ impl Drop for Endpoint {
     }
 }
 
-/// Copies the source boxes in sequence into the target boxes.
 fn copy(from: &[ReadLease], into: &mut [WriteLease]) -> Result<(), OutOfMemory> {
     let same = from.len() == into.len() && from.iter().zip(into.iter()).all(|(f, i)| f.extents() == i.extents());
     if same {

@@ -1,8 +1,7 @@
 //! Detects the MPI launcher that started this process, from its environment variables.
 //!
-//! Builds without MPI use it to report that they do not support a launcher's several processes. Nothing is contacted or
-//! initialised. A process may also inherit an outer launcher's variables; [`launchers`] returns both, and a caller that
-//! knows the size of the world can select.
+//! Builds without MPI use it to report that they do not support a launcher's several processes. Nothing is
+//! initialised. A process may inherit an outer launcher's variables; [`launchers`] returns both.
 
 use std::fmt;
 
@@ -11,7 +10,7 @@ use std::fmt;
 pub enum LauncherKind {
     /// Open MPI's mpirun.
     OpenMpi,
-    /// MPICH's mpirun and other launchers that use the PMI protocol: Intel MPI, Cray, Slurm, Flux.
+    /// MPICH's mpirun and others that use the PMI protocol: Intel MPI, Cray, Slurm, Flux.
     Mpich,
     /// A PMIx server that is not Open MPI's mpirun, such as Slurm's.
     Pmix,
@@ -27,23 +26,22 @@ impl fmt::Display for LauncherKind {
     }
 }
 
-/// The rank and the world size that a launcher assigns to this process.
+/// The rank and world size that a launcher assigns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launcher {
     pub kind: LauncherKind,
     /// The assigned rank; if MPI cannot start, rank 0 reports the error for all.
     pub rank: usize,
-    /// The number of processes; `None` for PMIx launchers other than Slurm, whose variables lack it.
+    /// The number of processes; `None` for PMIx launchers other than Slurm.
     pub size: Option<usize>,
 }
 
-/// Returns the first launcher whose variables are set in this process, if any. Open MPI's variables are checked first,
-/// then those of PMI and PMIx.
+/// Returns the first launcher whose variables are set: Open MPI's are checked first, then PMI's and PMIx's.
 pub fn launcher() -> Option<Launcher> {
     launchers().into_iter().next()
 }
 
-/// Returns every launcher whose variables are set in this process.
+/// Returns every launcher whose variables are set.
 pub fn launchers() -> Vec<Launcher> {
     detect(|name| std::env::var(name).ok())
 }

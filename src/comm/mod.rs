@@ -1,8 +1,7 @@
 //! Moves bytes between ranks, and lets all ranks agree on a value. A transfer moves boxes (strided blocks of buffers).
 //!
-//! An [`Endpoint`] belongs to the communication thread of one rank. It posts transfers ([`Endpoint::send`],
-//! [`Endpoint::recv`]), polls ([`Endpoint::poll`]) and sleeps ([`Endpoint::idle`]). Sends match receives only by the
-//! order in which both ranks post their transfers.
+//! An [`Endpoint`] belongs to the communication thread of one rank. It posts transfers, polls and sleeps. Sends match
+//! receives only by the order in which both ranks post their transfers.
 //!
 //! ```text
 //! rank 0                               rank 1
@@ -10,8 +9,8 @@
 //! poll -> [{7, 4096 bytes}]            poll -> [{4, 4096 bytes}]         R's boxes, row-major, now hold B's
 //! ```
 //!
-//! Invariants: every transfer completes at both ends, which count its bytes, or the run fails; a transfer of 0 bytes is
-//! never posted. Tasks and schedules are unknown here, and failed transfers are not retried.
+//! Invariants: every transfer completes at both ends, which count its bytes, or the run fails; a transfer of 0 bytes
+//! is never posted. Failed transfers are not retried.
 
 #[cfg(feature = "mpi")]
 mod bell;
@@ -32,8 +31,7 @@ use std::time::Duration;
 
 use crate::memory::{ReadLease, WriteLease};
 
-/// A finished transfer: the `ticket` from [`Endpoint::send`] or [`Endpoint::recv`], and the `bytes` that this end
-/// moved.
+/// A finished transfer, and the `bytes` that this end moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
     pub ticket: usize,
@@ -42,9 +40,9 @@ pub struct Completion {
 
 /// One rank's end of a transport.
 pub enum Endpoint {
-    /// Connects ranks of one process, with one copy per transfer and an optional limit of the bandwidth.
+    /// Connects ranks of one process.
     InProcess(in_process::Endpoint),
-    /// Connects ranks that are processes of an MPI program.
+    /// Connects the processes of an MPI program.
     #[cfg(feature = "mpi")]
     Mpi(Box<mpi::Endpoint>),
 }
@@ -60,8 +58,7 @@ macro_rules! each {
 }
 
 impl Endpoint {
-    /// Frees the memory that the ranks share, unlike dropping an endpoint. If ranks are processes, this is collective
-    /// and waits for all of them.
+    /// Frees the memory that the ranks share, unlike dropping an endpoint. Collective if ranks are processes.
     ///
     /// # Errors
     /// If MPI fails.
@@ -97,14 +94,13 @@ impl Endpoint {
         each!(self, end => end.poll(done))
     }
 
-    /// Sleeps until an event may have occurred, at most for `longest`. `in_flight`: any transfer of this rank is;
+    /// Sleeps until an event may have occurred, at most for `longest`. `in_flight`: this rank has transfers;
     /// `computing`: its workers are busy.
     pub fn idle(&mut self, in_flight: bool, computing: bool, longest: Duration) {
         each!(self, end => end.idle(in_flight, computing, longest))
     }
 
-    /// Tells the endpoint whether the calling thread has a core of its own, and should not sleep while transfers need
-    /// polling.
+    /// Sets whether the calling thread has a core of its own, and should not sleep during transfers.
     pub fn spin(&mut self, spin: bool) {
         match self {
             // Every event wakes the thread.
@@ -116,12 +112,12 @@ impl Endpoint {
         let _ = spin;
     }
 
-    /// Returns the waker for the thread that sleeps in [`Endpoint::idle`].
+    /// The waker for [`Endpoint::idle`].
     pub fn waker(&self) -> Waker {
         each!(self, end => end.waker())
     }
 
-    /// Peak bytes that the endpoint has allocated to pack boxes.
+    /// Peak bytes allocated to pack boxes.
     pub fn packing_bytes(&self) -> usize {
         each!(self, end => end.packing_bytes())
     }

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// A transport between the processes of an MPI program.
+/// A transport between processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Transport {
     /// The fastest in a short measurement, within nodes and between nodes separately.
@@ -12,7 +12,7 @@ pub enum Transport {
     Shared,
     /// MPI messages.
     Message,
-    /// One-sided MPI calls.
+    /// One-sided calls.
     Rma,
 }
 

@@ -14,13 +14,13 @@ pub struct Waker(Arc<(Mutex<State>, Condvar)>);
 #[derive(Debug, Default)]
 struct State {
     raised: bool,
-    /// If set, the thread sleeps on this bell, which other processes can ring, instead of the condition variable.
+    /// If set, the thread sleeps on this bell instead of the condition variable.
     #[cfg(feature = "mpi")]
     bell: Option<Bell>,
 }
 
 impl Waker {
-    /// Raises the flag and wakes the sleeping thread, or lets the next sleep return immediately.
+    /// Raises the flag and wakes the sleeping thread, or ends the next sleep.
     pub fn wake(&self) {
         let mut state = self.state();
         state.raised = true;
@@ -31,15 +31,14 @@ impl Waker {
         }
     }
 
-    /// Sleeps until the flag is raised or `longest` has passed, then lowers the flag.
+    /// Sleeps until the flag is raised or `longest` has passed, then lowers it.
     pub fn sleep(&self, longest: Duration) {
         let waited = self.0.1.wait_timeout_while(self.state(), longest, |state| !state.raised);
         waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0.raised = false;
     }
 
     /// Sleeps on `bell`, which raising the flag also rings, until it rings or `longest` has passed, and lowers the
-    /// flag. Does not sleep if the flag is raised or `ready` returns true; both are checked after announcing the sleep,
-    /// so no wake-up is lost.
+    /// flag. Does not sleep if the flag is raised or `ready` returns true, checked after announcing the sleep.
     #[cfg(feature = "mpi")]
     pub(super) fn sleep_on(&self, bell: Bell, longest: Duration, ready: impl FnOnce() -> bool) {
         bell.sleep(longest, || self.take() || ready());
@@ -52,7 +51,7 @@ impl Waker {
         std::mem::take(&mut self.state().raised)
     }
 
-    /// Sets a bell that rings when the flag is raised; `None` removes it.
+    /// Sets a bell that rings when the flag is raised.
     #[cfg(feature = "mpi")]
     pub(super) fn rings(&self, bell: Option<Bell>) {
         self.state().bell = bell;

@@ -19,9 +19,9 @@ pub enum Cut {
     /// One contiguous tile per coordinate, larger ones first, with sizes that differ by at most one.
     #[default]
     Even,
-    /// Block-cyclic tiles: blocks of `block` indices go to the coordinates round-robin.
+    /// Blocks of `block` indices go to the coordinates round-robin.
     Cyclic {
-        /// The number of indices in a block, which is at least 1.
+        /// The indices in a block, at least 1.
         block: usize,
     },
     /// Tiles that end at these ascending indices, and the last at the extent. Tiles beyond the extent are empty.
@@ -29,12 +29,12 @@ pub enum Cut {
 }
 
 impl Cut {
-    /// The indices in `0..extent` that belong to coordinate `index` of an axis with `parts` coordinates. Cost: O(number
-    /// of cyclic blocks).
+    /// The indices in `0..extent` of coordinate `index` of an axis with `parts` coordinates. Cost: O(number of cyclic
+    /// blocks).
     pub fn tile(&self, extent: usize, parts: usize, index: usize) -> Intervals {
         match self {
             Cut::Even => Intervals::from(tile_bounds(extent, parts, index)),
-            // A single coordinate has all indices as one interval.
+            // A single interval.
             Cut::Cyclic { .. } if parts == 1 => Intervals::from(0..extent),
             // A saturated product is at least as large as any extent.
             Cut::Cyclic { block } => {
@@ -49,10 +49,9 @@ impl Cut {
         }
     }
 
-    /// The number of indices in the largest tile of a dimension with this extent.
+    /// The number of indices in the largest tile.
     pub fn largest(&self, extent: usize, parts: usize) -> usize {
         match self {
-            // Coordinate 0 has the largest tile.
             Cut::Even => self.tile(extent, parts, 0).len(),
             Cut::Cyclic { .. } if parts == 1 => extent,
             Cut::Cyclic { block } => {
@@ -80,8 +79,8 @@ impl Cut {
         }
     }
 
-    /// The text after the name of the cut dimension in `Distribution::describe`: empty for an even cut, otherwise, for
-    /// example, ` cyclic(2)` or ` at(1,9)`.
+    /// The text after the dimension's name in `Distribution::describe`: empty for an even cut, otherwise, for example,
+    /// ` cyclic(2)` or ` at(1,9)`.
     pub(super) fn describe(&self) -> String {
         match self {
             Cut::Even => String::new(),

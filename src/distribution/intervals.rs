@@ -5,11 +5,11 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
-/// A set of indices of one dimension, as sorted, disjoint, nonempty intervals, of which adjacent ones are merged.
+/// A set of indices of one dimension, as sorted, disjoint, nonempty intervals, of which adjacent ones are merged. A
+/// single one, as in most of a schedule's millions of sets, is stored inline.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Intervals(List);
 
-/// A single interval, as in most of a schedule's millions of sets, is stored inline.
 type List = SmallVec<[Range<usize>; 1]>;
 
 impl From<Range<usize>> for Intervals {
@@ -19,7 +19,7 @@ impl From<Range<usize>> for Intervals {
 }
 
 impl Intervals {
-    /// Returns the set of all indices in `ranges`, which must be in ascending order and disjoint.
+    /// Returns the set of all indices in `ranges`.
     ///
     /// # Panics
     /// If the ranges are not in ascending order, or not disjoint.
@@ -47,12 +47,11 @@ impl Intervals {
         self.0.is_empty()
     }
 
-    /// The intervals in ascending order.
     pub fn ranges(&self) -> &[Range<usize>] {
         &self.0
     }
 
-    /// The indices that both sets contain. Cost: O(total number of intervals).
+    /// The indices in both sets. Cost: O(total number of intervals).
     pub fn intersect(&self, other: &Intervals) -> Intervals {
         let (mut a, mut b, mut both) = (0, 0, List::new());
         while let (Some(x), Some(y)) = (self.0.get(a), other.0.get(b)) {
@@ -114,7 +113,6 @@ impl Intervals {
     }
 }
 
-/// Returns the indices of the set `of` at the given ascending positions.
 fn select(of: &Intervals, positions: &[Range<usize>]) -> Intervals {
     if let ([all], [wanted]) = (of.ranges(), positions) {
         return Intervals::from(all.start + wanted.start..all.end.min(all.start + wanted.end));

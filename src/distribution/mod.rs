@@ -1,8 +1,8 @@
 //! Describes how a tensor is distributed over ranks.
 //!
-//! A [`Distribution`] arranges ranks as a grid. Each axis cuts one dimension (evenly, block-cyclically or at given
-//! indices; see [`Cut`]), replicates the tensor, or has partial sums on its ranks. A rank stores a [`Region`] of the
-//! tensor, its *block*. This module only computes with extents.
+//! A [`Distribution`] arranges ranks as a grid. Each axis cuts one dimension ([`Cut`]), replicates the tensor, or has
+//! partial sums on its ranks. A rank stores a [`Region`] of the tensor, its *block*. This module only computes with
+//! extents.
 //!
 //! ```text
 //! shape [5, 4] over 3 ranks, cut along dimension 0        rank 0: [0..2, 0..4]

@@ -1,4 +1,4 @@
-//! Defines owners, which assign a rank to each place in a grid (one coordinate per axis).
+//! Assigns a rank to each place in a grid (one coordinate per axis).
 
 use serde::{Deserialize, Serialize};
 
@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Owners {
-    /// Consecutive ranks in row-major order, starting with this rank.
+    /// Consecutive ranks in row-major order from this one.
     From(usize),
     /// These distinct ranks, in row-major order.
     Listed(Vec<usize>),
-    /// One stride per axis: the rank at a place is the sum of coordinates times strides, from rank 0.
+    /// One stride per axis: the rank is the sum of coordinates times strides.
     Strided(Vec<usize>),
 }
 
@@ -45,7 +45,7 @@ impl Owners {
         }
     }
 
-    /// Returns the owners with `to - from` added to every rank, or `None` if a rank would be negative or overflow.
+    /// Adds `to - from` to every rank; `None` if a rank would be negative or overflow.
     pub(super) fn moved(&self, axes: &[usize], from: usize, to: usize) -> Option<Owners> {
         let place = |rank: usize| (rank.checked_add(to)?).checked_sub(from);
         match self {
@@ -67,7 +67,7 @@ impl Owners {
         }
     }
 
-    /// The coordinates of a rank, if it is in the grid. Cost: O(places) for [`Owners::Listed`], O(axes) otherwise.
+    /// The coordinates of a rank in the grid. Cost: O(places) for [`Owners::Listed`], O(axes) otherwise.
     pub fn coordinates(&self, axes: &[usize], rank: usize) -> Option<Vec<usize>> {
         let places = places(axes).unwrap_or(usize::MAX);
         let mut rest = match self {
@@ -88,7 +88,6 @@ impl Owners {
         Some(coordinates)
     }
 
-    /// The smallest rank in a grid.
     pub(super) fn start(&self) -> usize {
         match self {
             Owners::From(first) => *first,
@@ -97,7 +96,7 @@ impl Owners {
         }
     }
 
-    /// One more than the largest rank in a grid, or `None` on overflow.
+    /// One more than the largest rank, or `None` on overflow.
     pub fn end(&self, axes: &[usize]) -> Option<usize> {
         let places = places(axes)?;
         match self {
@@ -110,7 +109,7 @@ impl Owners {
         }
     }
 
-    /// Whether these owners assign a distinct rank to each place in a grid.
+    /// Whether each place has a distinct rank.
     pub fn fits(&self, axes: &[usize]) -> bool {
         match self {
             Owners::From(_) => true,

@@ -16,12 +16,12 @@ const MAX_PIECES: usize = 1 << 20;
 pub enum Role {
     /// Divides a dimension among the coordinates of the axis.
     Cut {
-        /// The position of the dimension in the tensor, counted from 0.
+        /// The position of the dimension, counted from 0.
         dim: usize,
         /// The rule by which the dimension is divided.
         how: Cut,
     },
-    /// Ranks that differ only in their coordinate along this axis store the same block.
+    /// Ranks that differ only along this axis store the same block.
     Replicate,
     /// Ranks store partial sums, which add up to the tensor along the axis.
     Partial,
@@ -30,7 +30,7 @@ pub enum Role {
 /// One axis of the grid of ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Axis {
-    /// The number of coordinates along the axis.
+    /// The number of coordinates.
     pub ranks: usize,
     /// The role of the axis for the tensor.
     pub role: Role,
@@ -55,10 +55,10 @@ pub struct Axis {
 pub struct Distribution {
     axes: Vec<Axis>,
     owners: Owners,
-    /// The number of places, checked by the constructor not to overflow.
+    /// Checked by the constructor not to overflow.
     #[serde(skip_serializing)]
     places: usize,
-    /// One more than the largest rank, checked by the constructor not to overflow.
+    /// One more than the largest rank, checked likewise.
     #[serde(skip_serializing)]
     end: usize,
 }
@@ -89,8 +89,8 @@ impl Distribution {
     /// ```
     ///
     /// # Errors
-    /// If an axis has no ranks, or a cut is invalid for the number of ranks along its axis. If the number of places or
-    /// the number of the largest rank overflows. If `owners` does not assign a distinct rank to each place.
+    /// If an axis has no ranks, or an invalid cut for their number. If the number of places or of the largest rank
+    /// overflows. If `owners` does not assign a distinct rank to each place.
     pub fn try_new(axes: Vec<Axis>, owners: Owners) -> Result<Distribution, GridError> {
         for (at, Axis { ranks, role }) in axes.iter().enumerate() {
             if *ranks == 0 {
@@ -112,7 +112,6 @@ impl Distribution {
         Ok(Distribution { axes, owners, places, end })
     }
 
-    /// Like [`Distribution::try_new`], but panics on an error, for axes that this library generates.
     fn new_or_panic(axes: Vec<Axis>, owners: Owners) -> Distribution {
         Distribution::try_new(axes, owners).unwrap_or_else(|error| panic!("no grid of ranks: {error}"))
     }
@@ -121,13 +120,12 @@ impl Distribution {
     /// [`Distribution::try_new`].
     ///
     /// # Panics
-    /// If an axis has no ranks, a cut is invalid for the number of ranks along its axis, or the number of places
-    /// overflows.
+    /// If an axis has no ranks or an invalid cut for their number, or if the number of places overflows.
     pub fn new(axes: Vec<Axis>) -> Distribution {
         Distribution::new_or_panic(axes, Owners::default())
     }
 
-    /// Returns the same distribution with the ranks of `owners` at the places of the grid.
+    /// Returns the same distribution with the ranks of `owners`.
     ///
     /// # Panics
     /// If `owners` does not assign a distinct rank to each place.
@@ -135,10 +133,10 @@ impl Distribution {
         Distribution::new_or_panic(self.axes, owners)
     }
 
-    /// Checks that a tensor with `dims` dimensions can have this distribution in a run on `ranks` ranks. Cost: O(axes).
+    /// Checks that a tensor with `dims` dimensions can have this distribution on `ranks` ranks. Cost: O(axes).
     ///
     /// # Errors
-    /// If an axis cuts a dimension that the tensor lacks, or if the grid needs more ranks than the run has.
+    /// If an axis cuts a dimension that the tensor lacks, or if the grid needs more ranks.
     pub fn fits(&self, dims: usize, ranks: usize) -> Result<(), GridError> {
         if self.end > ranks {
             return Err(GridError::Ranks { needed: self.end, ranks });
@@ -189,22 +187,22 @@ impl Distribution {
         }
     }
 
-    /// A distribution in which rank 0 stores the complete tensor.
+    /// Rank 0 stores the complete tensor.
     pub fn single() -> Distribution {
         Distribution::new(Vec::new())
     }
 
-    /// A distribution that cuts dimension `dim` into even tiles over `ranks` ranks.
+    /// Cuts dimension `dim` into even tiles over `ranks` ranks.
     pub fn cut(dim: usize, ranks: usize) -> Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Cut { dim, how: Cut::Even } }])
     }
 
-    /// A distribution over `ranks` ranks, each of which stores the complete tensor.
+    /// Each of `ranks` ranks stores the complete tensor.
     pub fn replicated(ranks: usize) -> Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Replicate }])
     }
 
-    /// A distribution over `ranks` ranks, each of which stores one summand of the tensor.
+    /// Each of `ranks` ranks stores one summand of the tensor.
     pub fn partial(ranks: usize) -> Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Partial }])
     }
@@ -219,7 +217,6 @@ impl Distribution {
         &self.owners
     }
 
-    /// The number of coordinates along each axis.
     fn extents(&self) -> Vec<usize> {
         self.axes.iter().map(|axis| axis.ranks).collect()
     }
@@ -229,7 +226,7 @@ impl Distribution {
         self.places
     }
 
-    /// The number of ranks that a run needs, one more than the largest rank in the grid.
+    /// The ranks that a run needs, one more than the largest rank.
     pub fn ranks(&self) -> usize {
         self.end
     }
@@ -253,12 +250,12 @@ impl Distribution {
         self.axes.iter().any(cyclic)
     }
 
-    /// The coordinates of a rank in the grid, or `None` if the rank is outside the grid.
+    /// The coordinates of a rank, or `None` outside the grid.
     pub fn coordinates(&self, rank: usize) -> Option<Vec<usize>> {
         self.owners.coordinates(&self.extents(), rank)
     }
 
-    /// The rank at the given coordinates of the grid.
+    /// The rank at the given coordinates.
     pub fn rank_at(&self, coordinates: &[usize]) -> usize {
         self.owners.rank(&self.extents(), coordinates)
     }
@@ -333,8 +330,8 @@ impl Distribution {
         Some(Region::from(dims))
     }
 
-    /// The ranks whose blocks overlap a region, in ascending order. Coordinates are fixed axis by axis and dropped if
-    /// their tile is outside, so most blocks outside are never computed.
+    /// The ranks whose blocks overlap a region, ascending. Coordinates are fixed axis by axis and dropped if their tile
+    /// is outside, so most blocks outside are never computed.
     ///
     /// ```
     /// # use einsum_dist::{Axis, Cut, Distribution, Region, Role};
@@ -384,7 +381,7 @@ impl Distribution {
         self.number_on(rank, &Role::Partial)
     }
 
-    /// Whether `rank` stores the first replica of its block, the one written to files.
+    /// Whether `rank` stores the first replica, the one written to files.
     pub fn is_first_replica(&self, rank: usize) -> bool {
         self.replica(rank) == Some(0)
     }
@@ -406,7 +403,7 @@ impl Distribution {
     }
 
     /// The distribution as text, such as `m/4`, `k/2 n/3`, `x3` (replicated), `sum/2` (partial sums) or `rank 0`.
-    /// `names` are the names of the tensor's dimensions.
+    /// `names` are those of the tensor's dimensions.
     pub fn describe(&self, names: &[&str]) -> String {
         let parts = self.axes.iter().map(|axis| match &axis.role {
             Role::Cut { dim, how } => format!("{}/{}{}", names[*dim], axis.ranks, how.describe()),

@@ -9,12 +9,10 @@ use super::Intervals;
 /// A box, as one half-open interval per dimension.
 pub type Bounds = Vec<Range<usize>>;
 
-/// The number of elements of a box.
 pub fn volume(bounds: &[Range<usize>]) -> usize {
     bounds.iter().map(Range::len).product()
 }
 
-/// Whether a box has no elements.
 pub fn is_empty(bounds: &[Range<usize>]) -> bool {
     bounds.iter().any(Range::is_empty)
 }
@@ -54,7 +52,7 @@ impl From<Vec<Intervals>> for Region {
 }
 
 impl Region {
-    /// The region that contains all elements of a tensor with this shape.
+    /// The region of all elements of a tensor.
     pub fn whole(shape: &[usize]) -> Region {
         Region(shape.iter().map(|&extent| Intervals::from(0..extent)).collect())
     }
@@ -64,7 +62,7 @@ impl Region {
         &self.0
     }
 
-    /// The number of indices in each dimension, the shape of a dense array of the region.
+    /// The number of indices in each dimension.
     pub fn extents(&self) -> Vec<usize> {
         self.0.iter().map(Intervals::len).collect()
     }
@@ -85,8 +83,7 @@ impl Region {
         Region(self.0.iter().zip(&other.0).map(|(a, b)| a.intersect(b)).collect())
     }
 
-    /// The union of two regions that are adjacent intervals along one dimension and equal in all others; otherwise
-    /// `None`.
+    /// The union of two regions that are adjacent intervals along one dimension and equal in all others, if they are.
     pub fn joined(&self, other: &Region) -> Option<Region> {
         let mut differ = self.0.iter().zip(&other.0).enumerate().filter(|(_, (a, b))| a != b);
         let (dim, (a, b)) = differ.next().filter(|_| self.0.len() == other.0.len())?;

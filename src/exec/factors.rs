@@ -1,4 +1,4 @@
-//! Stores `alpha` and `beta` of a run, independent of the element type.
+//! Stores a run's `alpha` and `beta`, independent of the element type.
 
 use num_complex::Complex;
 
@@ -12,7 +12,7 @@ pub struct Factors {
 }
 
 impl Factors {
-    /// Converts `alpha` and `beta` without rounding.
+    /// Converts without rounding.
     pub fn new<T: Element>(alpha: T, beta: T) -> Factors {
         Factors { alpha: alpha.to_c64(), beta: beta.to_c64() }
     }

@@ -1,4 +1,4 @@
-//! Defines the errors of a run, and the faults that tests inject.
+//! Defines a run's errors, and the faults that tests inject.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub struct RunError {
     pub rank: usize,
     pub task: Option<TaskId>,
     pub message: String,
-    /// Whether another rank failed first and reported its failure to this rank.
+    /// Whether another rank failed first.
     pub from_peer: bool,
 }
 
@@ -30,7 +30,7 @@ impl RunError {
         RunError::new(rank, None, error)
     }
 
-    /// Converts the error of a communication for which the rank waited (`task`).
+    /// Converts the error of a communication that `task` waited for.
     pub fn comm(rank: usize, task: Option<TaskId>, error: CommError) -> RunError {
         let from_peer = matches!(error, CommError::Peer { .. });
         RunError { from_peer, ..RunError::new(rank, task, error) }
@@ -50,7 +50,7 @@ impl std::fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Maximum seconds of an injected silence, beyond any reasonable test.
+/// Beyond any reasonable test.
 const MAX_SILENCE_SECONDS: u64 = 3600;
 
 /// A fault that can be injected.
@@ -62,23 +62,22 @@ pub enum Fault {
     Communication,
     /// The allocation of the program's memory fails.
     Allocation,
-    /// The communication thread stops making progress for this number of seconds.
+    /// The communication thread makes no progress for this number of seconds.
     Silence(u64),
 }
 
 /// A fault on one rank, in text `worker@RANK`, `communication@RANK`, `allocation@RANK`, `silence@RANK` (60 seconds) or
-/// `silence3@RANK` (3 seconds). A suffix `:RUN` is the first run with it, counted from 0; each slice is one run.
+/// `silence3@RANK` (3 seconds). A suffix `:RUN` is the first run with it, from 0; each slice is one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injection {
     pub rank: usize,
     pub fault: Fault,
-    /// The first run with the fault, which all later runs have too. 0 for an allocation fault, because memory is
-    /// allocated before the first run.
+    /// The first run with the fault, which all later runs have too. 0 for an allocation fault: memory is allocated
+    /// before the first run.
     pub run: usize,
 }
 
 impl Fault {
-    /// Triggers the fault if it concerns the communication thread.
     pub(super) fn trigger(self) {
         assert!(self != Fault::Communication, "injected for a test");
         if let Fault::Silence(seconds) = self {
@@ -87,7 +86,7 @@ impl Fault {
     }
 }
 
-/// Seed for random pauses (below 200 microseconds) before tasks, which provoke rare orders of events.
+/// Seed for random pauses (below 200 microseconds) before tasks, to provoke rare orders of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delays(pub u64);
 
@@ -125,7 +124,7 @@ impl FromStr for Injection {
     }
 }
 
-/// Extracts the message from the payload of a panic.
+/// The message of a panic.
 pub fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| payload.downcast_ref::<String>().cloned());

@@ -1,5 +1,5 @@
-//! Runs a rank without peers: its tasks in program order on the calling thread and the current rayon pool, but the
-//! branches of a section (independent subtrees) in parallel.
+//! Runs a rank without peers: its tasks in order on the calling thread and the current rayon pool, but the branches of
+//! a section (independent subtrees) in parallel.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,7 +46,7 @@ impl Run<'_> {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Runs branches of a section in parallel; `metrics` has one entry per task, in order.
+    /// Runs branches in parallel; `metrics` has one entry per task, in order.
     fn side_by_side(&self, branches: &[Range<TaskId>], metrics: &mut [TaskMetric]) -> Result<(), RunError> {
         match branches {
             [] => Ok(()),
@@ -61,7 +61,7 @@ impl Run<'_> {
     }
 
     fn one_by_one(&self, tasks: Range<TaskId>, metrics: &mut [TaskMetric]) -> Result<(), RunError> {
-        // Reading the clock costs as much as a small product, so the end of a task is the start of the next.
+        // Reading the clock costs as much as a small product, so a task's end is the next one's start.
         let mut now = self.now();
         for (task, metric) in tasks.zip(metrics) {
             if !self.program.is_held(task) {

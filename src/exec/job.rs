@@ -1,5 +1,4 @@
-//! Defines [`Job`], a work task with its leases (rights to access one box of a buffer), which the communication thread
-//! passes to workers.
+//! Defines [`Job`], a work task with its leases (rights to access one box of a buffer), for workers.
 
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use crate::dims::Label;
 use crate::memory::{LeaseError, ReadLease, Store, WriteLease};
 use crate::schedule::{Accumulate, Factor, TaskId, View, Work};
 
-/// A work task that is ready to run; dropping it releases its leases.
+/// A work task that can run; dropping it releases its leases.
 #[derive(Debug)]
 pub struct Job<'a> {
     program: &'a RankProgram,
@@ -42,10 +41,10 @@ enum Step<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// Leases the buffer views that a work task accesses.
+    /// Leases the views that a task accesses.
     ///
     /// # Errors
-    /// If the store of buffers refuses a lease.
+    /// If the store refuses a lease.
     pub fn new(
         program: &'a RankProgram,
         store: &Arc<Store>,

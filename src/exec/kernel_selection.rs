@@ -15,19 +15,19 @@ pub enum ResolvedKernel {
         isa: Isa,
         family: KernelFamily,
     },
-    /// The reference implementation, which loops over all indices without optimisation.
+    /// The reference implementation: unoptimised loops over all indices.
     Reference,
 }
 
-/// The error for a prescribed kernel that cannot run on this machine or in this build.
+/// A prescribed kernel cannot run on this machine or in this build.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("kernel {} is not available: {why} (available: {})", kernel.name(), names(available))]
 pub struct KernelError {
     /// The prescribed kernel.
     pub kernel: KernelChoice,
-    /// The reason why the kernel cannot run.
+    /// Why it cannot run.
     pub why: String,
-    /// The kernels that can run on this machine and in this build.
+    /// The kernels that can.
     pub available: Vec<KernelChoice>,
 }
 
@@ -36,7 +36,7 @@ fn names(choices: &[KernelChoice]) -> String {
 }
 
 impl ResolvedKernel {
-    /// Resolves a kernel choice to a kernel on this machine.
+    /// Resolves a kernel choice.
     ///
     /// # Errors
     /// If the kernel cannot run on this machine, in this build, or for this element type.
@@ -47,7 +47,7 @@ impl ResolvedKernel {
         })
     }
 
-    /// The name to report if no contraction has been planned yet.
+    /// Its name in reports before any contraction is planned.
     pub const fn name(self) -> &'static str {
         match self {
             ResolvedKernel::Planned { family: KernelFamily::Xsmm, .. } => "xsmm",
@@ -56,7 +56,7 @@ impl ResolvedKernel {
         }
     }
 
-    /// The name to report, given whether LIBXSMM (`xsmm`) and this crate's kernels (`own`) run any contraction.
+    /// Its name in reports, given whether LIBXSMM (`xsmm`) and this crate's kernels (`own`) run any contraction.
     pub const fn name_of(self, xsmm: bool, own: bool) -> &'static str {
         match self {
             ResolvedKernel::Planned { isa, family: KernelFamily::Mixed } if xsmm => match (own, isa) {
@@ -70,7 +70,7 @@ impl ResolvedKernel {
         }
     }
 
-    /// The target of local plans on `threads` threads; `None` for the reference kernel, which has none.
+    /// The target of local plans on `threads` threads; `None` for the reference kernel.
     pub fn target(self, threads: usize) -> Option<Target> {
         match self {
             ResolvedKernel::Planned { isa, family } => Some(target(isa, family, threads)),
@@ -78,7 +78,7 @@ impl ResolvedKernel {
         }
     }
 
-    /// The instruction set for all operations except contractions.
+    /// For all operations except contractions.
     pub(super) fn isa(self) -> Isa {
         match self {
             ResolvedKernel::Planned { isa, .. } => isa,
@@ -87,7 +87,6 @@ impl ResolvedKernel {
     }
 }
 
-/// Returns the resolved kernel, or the reason why the kernel is not available.
 fn find(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, String> {
     let own = |isa| ResolvedKernel::Planned { isa, family: KernelFamily::Own };
     let forced = |isa| if available(isa) { Ok(own(isa)) } else { Err(missing(isa)) };
@@ -107,7 +106,6 @@ fn find(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, String> {
     }
 }
 
-/// Explains why an instruction set is missing.
 fn missing(isa: Isa) -> String {
     let (architecture, instructions) = match isa {
         Isa::Avx2 => ("x86_64", "AVX2 with FMA"),

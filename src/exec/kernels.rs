@@ -1,4 +1,4 @@
-//! Maps a run-time dtype to the kernels for a Rust element type, the only generic module in `exec`.
+//! Maps a dtype to the kernels for a Rust element type, the only generic module in `exec`.
 
 use ndarray::CowArray;
 use num_complex::Complex;
@@ -14,11 +14,10 @@ use crate::schedule::TaskId;
 type Factor = Complex<f64>;
 type Input<'a> = (&'a [Label], &'a ReadLease);
 type Out<'a> = (&'a [Label], &'a mut WriteLease);
-/// The plans of a branch, the task to run, and the number of threads.
+/// A branch's plans, the task, and the number of threads.
 type Task<'a> = (&'a mut Planned, TaskId, usize);
 type Contract = fn(Task, Factor, Input, Input, [bool; 2], Factor, Out) -> Result<(), OutOfMemory>;
 
-/// The kernels for one element type.
 #[derive(Clone, Copy)]
 pub struct Kernels {
     pub contract: Contract,
@@ -26,11 +25,10 @@ pub struct Kernels {
     pub add: fn(&ReadLease, &mut WriteLease),
     pub scale: fn(Factor, &mut WriteLease),
     pub fill: fn(&mut WriteLease),
-    /// Replaces every element by its complex conjugate.
     pub conjugate: fn(&mut WriteLease),
     /// The largest absolute value of all real and imaginary parts.
     pub largest: fn(&mut WriteLease) -> f64,
-    /// Reserves workspace for the given number of elements.
+    /// Reserves workspace for a number of elements.
     pub reserve: fn(&mut Workspace, usize) -> Result<(), OutOfMemory>,
 }
 

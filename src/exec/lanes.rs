@@ -1,7 +1,7 @@
 //! Determines which task may start next in each lane (a rank's work, send or receive tasks in sequence).
 //!
-//! Invariant: Each lane starts and completes its tasks in order. A transfer that finishes early is complete only after
-//! all earlier ones in its lane, as the verifier assumes.
+//! Invariant: Each lane starts and completes its tasks in order, as the verifier assumes. A transfer that finishes
+//! early is complete only after all earlier ones in its lane.
 
 use crate::schedule::{Lane, Schedule, TaskId};
 
@@ -18,16 +18,16 @@ pub struct Lanes<'a> {
     schedule: &'a Schedule,
     overlap: bool,
     order: [Vec<TaskId>; 3],
-    /// For each lane, the position in `order` of the next task to start.
+    /// Each lane's next task to start, as position in `order`.
     next: [usize; 3],
-    /// For each lane, the position in `order` of the next task to complete.
+    /// Each lane's next task to complete, as position in `order`.
     completed: [usize; 3],
     states: Vec<State>,
     left: usize,
 }
 
 impl<'a> Lanes<'a> {
-    /// Tasks for which `is_held` returns true are complete from the start, because their results are reused.
+    /// Tasks for which `is_held` is true are complete from the start, because their results are reused.
     pub fn new(schedule: &'a Schedule, overlap: bool, is_held: impl Fn(TaskId) -> bool) -> Lanes<'a> {
         let mut order: [Vec<TaskId>; 3] = Default::default();
         let mut states = vec![State::Complete; schedule.tasks.len()];
@@ -47,13 +47,12 @@ impl<'a> Lanes<'a> {
         self.next[lane as usize] - self.completed[lane as usize]
     }
 
-    /// The oldest in-flight task in a lane.
     pub fn oldest(&self, lane: Lane) -> Option<TaskId> {
         let under_way = &self.order[lane as usize][self.completed[lane as usize]..self.next[lane as usize]];
         under_way.first().copied()
     }
 
-    /// Starts and returns the next task in a lane, unless none is left, it must wait, or `window` tasks are in flight.
+    /// Starts a lane's next task, unless none is left, it must wait, or `window` tasks are in flight.
     pub fn start(&mut self, lane: Lane, window: usize) -> Option<TaskId> {
         let at = self.next[lane as usize];
         let &task = self.order[lane as usize].get(at)?;
@@ -77,7 +76,7 @@ impl<'a> Lanes<'a> {
         })
     }
 
-    /// Marks a task as finished, and completes its lane up to the first unfinished task.
+    /// Marks a task as finished; completes its lane up to the first unfinished task.
     pub fn finish(&mut self, task: TaskId) {
         self.states[task] = State::Ended;
         let lane = self.schedule.tasks[task].action.lane() as usize;

@@ -1,4 +1,4 @@
-//! Stores measurements of every task in a run.
+//! Stores measurements of a run's tasks.
 
 use std::time::Instant;
 
@@ -8,9 +8,9 @@ use crate::timeline::Busy;
 /// Measurements of one task; 0 if the run skipped it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TaskMetric {
-    /// Start in seconds since the start of the run.
+    /// Seconds since the start of the run.
     pub start: f64,
-    /// End in seconds since the start of the run.
+    /// Seconds since the start of the run.
     pub end: f64,
     /// Bytes that the transport moved; 0 for work.
     pub bytes: u64,
@@ -21,32 +21,32 @@ pub struct TaskMetric {
 pub struct Metrics {
     /// Start time of the run.
     pub started: Instant,
-    /// Metrics of all tasks, in schedule order.
+    /// Of all tasks, in schedule order.
     pub tasks: Vec<TaskMetric>,
-    /// Seconds from the start of the run to the end of its last task.
+    /// From the start of the run to the end of its last task.
     pub seconds: f64,
-    /// Peak bytes in the program's buffers and packing workspace.
+    /// Peak bytes of buffers and packing workspace.
     pub owned_bytes: u64,
 }
 
-/// Numbers of bytes received and sent, as counted by the transports.
+/// Bytes that the transports received and sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Moved {
-    /// Number of bytes received.
+    /// Bytes received.
     pub received: u64,
-    /// Number of bytes sent.
+    /// Bytes sent.
     pub sent: u64,
 }
 
 impl TaskMetric {
-    /// Whether the task ran rather than being skipped.
+    /// Whether the task was not skipped.
     pub fn ran(&self) -> bool {
         self.end > 0.0
     }
 }
 
 impl Metrics {
-    /// Adds another run of the same schedule: durations and bytes of each task are summed.
+    /// Adds another run of the same schedule to each task.
     pub fn add(&mut self, more: &Metrics) {
         for (task, more) in self.tasks.iter_mut().zip(&more.tasks) {
             task.end += more.end - more.start;
@@ -56,7 +56,7 @@ impl Metrics {
         self.owned_bytes = self.owned_bytes.max(more.owned_bytes);
     }
 
-    /// Numbers of bytes that this rank received and sent in the run.
+    /// The bytes that this rank received and sent.
     pub fn moved(&self, schedule: &Schedule) -> Moved {
         let bytes = |wanted: Lane| {
             let tasks = schedule.tasks.iter().zip(&self.tasks);
@@ -65,7 +65,7 @@ impl Metrics {
         Moved { received: bytes(Lane::Recv), sent: bytes(Lane::Send) }
     }
 
-    /// Number of bytes received for each node of the tree.
+    /// Bytes received for each node of the tree.
     pub fn received(&self, schedule: &Schedule, nodes: usize) -> Vec<u64> {
         let mut received = vec![0; nodes];
         for (task, metric) in schedule.tasks.iter().zip(&self.tasks) {
@@ -76,16 +76,16 @@ impl Metrics {
         received
     }
 
-    /// Number of bytes received from ranks for which `counts` returns true.
+    /// Bytes received from ranks for which `counts` is true.
     pub fn received_from(&self, schedule: &Schedule, counts: impl Fn(usize) -> bool) -> u64 {
         let tasks = schedule.tasks.iter().zip(&self.tasks);
         let from = tasks.filter(|(task, _)| matches!(task.action, Action::Recv { peer, .. } if counts(peer)));
         from.map(|(_, metric)| metric.bytes).sum()
     }
 
-    /// Duration of each node in seconds. A node starts with its first work task or the end of its first transfer (not
-    /// its posting, because bytes may move much later), whichever is earlier, and ends with its last task. Without
-    /// work, it starts when its first transfer is posted. Only for metrics of a single run.
+    /// Each node's duration in seconds, in a single run. A node starts with its first work task or the end of its first
+    /// transfer (not its posting, because bytes may move much later), whichever is earlier, and ends with its last
+    /// task. Without work, it starts when its first transfer is posted.
     pub fn node_seconds(&self, schedule: &Schedule, nodes: usize) -> Vec<f64> {
         let mut spans = vec![NodeSpan::default(); nodes];
         for (task, metric) in schedule.tasks.iter().zip(&self.tasks).filter(|(_, metric)| metric.ran()) {
@@ -94,7 +94,7 @@ impl Metrics {
         spans.iter().map(NodeSpan::seconds).collect()
     }
 
-    /// Total seconds in which work ran, receives were in flight, or both. Cost: O(n log n) for n tasks.
+    /// Seconds in which work ran, receives were in flight, or both. Cost: O(n log n) for n tasks.
     pub fn busy(&self, schedule: &Schedule) -> Busy {
         let [work, receives] = [Lane::Work, Lane::Recv].map(|lane| {
             let tasks = schedule.tasks.iter().zip(&self.tasks);
@@ -104,8 +104,7 @@ impl Metrics {
     }
 }
 
-/// Seconds of one node: the start of its first work task, the start (`posted`) and end (`moved`) of its first transfer,
-/// and its end.
+/// In seconds: the start of the first work task, the start and end of the first transfer, and the end.
 #[derive(Debug, Clone, Copy)]
 struct NodeSpan {
     work: f64,

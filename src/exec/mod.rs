@@ -9,13 +9,11 @@
 //! ```
 //!
 //! Tasks are passed to workers only when their inputs are complete (edges), so workers never wait for data. Each lane
-//! (a rank's work, send or receive tasks) starts and completes tasks in order, as the verifier assumes. A rank without
-//! peers needs no communication thread (`inline`).
+//! (a rank's work, send or receive tasks) starts and completes tasks in order, as the verifier assumes.
 //!
 //! Tasks access memory only through leases (checked rights), so a wrong schedule is an error, not a data race. A failed
 //! task ends its rank's run, and the caller stops the others; nothing is retried. Only `kernels` depends on element
-//! types, with one table of functions per dtype. The plan decides everything, except that `kernel_selection` resolves
-//! its kernel choice.
+//! types. The plan decides everything, except that `kernel_selection` resolves its kernel choice.
 
 mod factors;
 mod fault;
@@ -44,10 +42,10 @@ use crate::memory::Slot;
 use crate::schedule::{BufferId, Lane};
 use crate::sync::ThreadPool;
 
-/// Selects work or transfers to measure alone; other tasks are complete when their dependencies are.
+/// Measures work or transfers alone; other tasks are complete when their dependencies are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Only {
-    /// Only work tasks run. No bytes move, and no rank waits for a peer.
+    /// Only work tasks run: no bytes move, and no rank waits for a peer.
     Work,
     /// Only transfers run.
     Transfers,
@@ -56,17 +54,17 @@ pub enum Only {
 /// Options of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunOptions {
-    /// Whether transfers run while workers compute, instead of alternating in program order.
+    /// Whether transfers run while workers compute, not alternating in program order.
     pub overlap: bool,
-    /// If set, the same on every rank, only work or transfers run, and the result is meaningless.
+    /// If set, equally on every rank, only work or transfers run, and the result is meaningless.
     pub only: Option<Only>,
     /// Maximum number of transfers in flight per lane, at least 1.
     pub window: usize,
     /// The run fails if no bytes move for this time while this rank waits for transfers and computes nothing. Processes
     /// also wait at most this long for each other between runs; `None` means no timeout. It must exceed the longest
-    /// silence of any other rank, which may compute several tasks in a row or, between runs, read, check or write
-    /// files. It must also exceed the time to transfer a gigabyte between two ranks. A silent rank in this process
-    /// cannot be killed, so the run fails only when it returns.
+    /// silence of any other rank, which may compute several tasks in a row or, between runs, access files. It must also
+    /// exceed the time to transfer a gigabyte between two ranks. A silent rank in this process cannot be killed, so the
+    /// run fails only when it returns.
     pub timeout: Option<Duration>,
     /// A fault to inject, for tests.
     pub injection: Option<Injection>,
@@ -81,7 +79,6 @@ impl Default for RunOptions {
 }
 
 impl RunOptions {
-    /// Whether the tasks in a lane are skipped.
     fn skips(&self, lane: Lane) -> bool {
         self.only.is_some_and(|only| (only == Only::Work) != (lane == Lane::Work))
     }
@@ -89,14 +86,14 @@ impl RunOptions {
 
 /// The threads that run a rank's tasks.
 pub enum Team<'a> {
-    /// The calling thread and its current rayon pool, for ranks without peers.
+    /// The calling thread and its current rayon pool, without peers.
     Inline,
     /// The calling thread, which communicates, and a pool, which computes, and runs schedules without transfers alone; `on_failure` is called immediately, even
     /// while a worker computes.
     Pool { pool: &'a ThreadPool, endpoint: &'a mut Endpoint, on_failure: &'a mut dyn FnMut(&RunError) },
 }
 
-/// Runs a program once. `bound` is the user's memory for the buffers of operands and output.
+/// Runs a program once, with the user's memory for operands and output (`bound`).
 ///
 /// # Errors
 /// If a task of this rank or a peer fails.
@@ -129,7 +126,7 @@ pub fn run(
             program.close(store);
             Ok(metrics)
         }
-        // Transfers in flight may hold leases (access rights), so the store cannot be closed yet.
+        // Transfers in flight may hold leases, so the store cannot be closed yet.
         Err(error) => {
             program.keep_open(store);
             Err(error)

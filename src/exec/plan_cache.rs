@@ -1,5 +1,5 @@
-//! Caches the local plans for a program's tasks. A task is planned again only if the layout of its tensors changes, as
-//! user tensors' may in every run.
+//! Caches the local plans for tasks. A task is planned again only if its tensors' layout changes, as user tensors' may
+//! in every run.
 //!
 //! Tasks with equal layouts share one plan, so a ring of many steps has only a few. Different plans share equal tables.
 //! Plans for additions, copies and scaling cost no more than a lookup, and are not cached.
@@ -13,7 +13,7 @@ use crate::kernel::{MIN_PARALLEL_ELEMENTS, Workspace, plan_unary, target};
 use crate::local_plan::{Body, Isa, KernelFamily, Layout, LocalContract, UnaryPlan, key, plan_contract};
 use crate::schedule::{Schedule, TaskId, View, Work};
 
-/// The plans for the tasks in one branch of a rank, and their packing workspace.
+/// The plans for one branch of a rank, and their packing workspace.
 #[derive(Debug)]
 pub struct Planned {
     kernel: ResolvedKernel,
@@ -23,12 +23,12 @@ pub struct Planned {
     pub workspace: Workspace,
 }
 
-/// Plans of one kind, indexed by task; empty until the first, because most programs have no unary steps.
+/// Plans by task; empty until the first, because most programs have no unary steps.
 #[derive(Debug)]
 struct CachedPlans<P> {
     tasks: usize,
     plans: Vec<Option<Arc<Entry<P>>>>,
-    /// The plans that tasks use, keyed by layouts and number of threads.
+    /// Keyed by layouts and number of threads.
     known: HashMap<Vec<isize>, Weak<Entry<P>>>,
 }
 
@@ -38,14 +38,13 @@ struct Entry<P> {
     plan: P,
 }
 
-/// Maximum number of cached plans compared with a new plan to share tables.
+/// Maximum cached plans compared with a new plan to share tables.
 const MAX_SHARING_CANDIDATES: usize = 256;
 
 trait Fits {
-    /// Whether the plan was made for this layout of tensor number `tensor`.
+    /// Whether the plan suits this layout of a tensor.
     fn fits(&self, tensor: usize, layout: &Layout) -> bool;
 
-    /// Shares tables with the cached plan `kept`.
     fn share(&mut self, kept: &Self);
 }
 
@@ -64,7 +63,7 @@ impl Fits for UnaryPlan {
         UnaryPlan::fits(self, tensor, layout.extents, layout.strides)
     }
 
-    /// Does nothing, because unary plans have no tables.
+    /// Unary plans have no tables.
     fn share(&mut self, _kept: &UnaryPlan) {}
 }
 
@@ -73,8 +72,8 @@ impl<P: Fits> CachedPlans<P> {
         CachedPlans { tasks, plans: Vec::new(), known: HashMap::new() }
     }
 
-    /// Returns the plan for a task with these layouts: its previous plan, that of another task, or a new one. A task
-    /// has the same labels in every run.
+    /// The plan for these layouts: the task's previous plan, another task's, or a new one. A task has the same labels
+    /// in every run.
     fn of(&mut self, task: TaskId, layouts: &[Layout], threads: usize, make: impl FnOnce() -> P) -> &P {
         let fits = |entry: &Entry<P>| {
             let mut layouts = layouts.iter().enumerate();
@@ -102,7 +101,7 @@ impl<P: Fits> CachedPlans<P> {
         let mut plan = make();
         self.plans[..task].iter().rev().flatten().take(MAX_SHARING_CANDIDATES).for_each(|kept| plan.share(&kept.plan));
         let entry = Arc::new(Entry { threads, plan });
-        // Layouts of user tensors may change in every run, so unused entries are removed.
+        // User tensors' layouts may change in every run, so unused entries are removed.
         if self.known.len() > 2 * self.tasks {
             self.known.retain(|_, entry| entry.strong_count() > 0);
         }
@@ -111,7 +110,7 @@ impl<P: Fits> CachedPlans<P> {
     }
 }
 
-/// The name of the kernels that run the contractions in these schedules.
+/// The name of the kernels that run these schedules' contractions.
 pub fn kernel_name(kernel: ResolvedKernel, dtype: Dtype, schedules: impl Iterator<Item = Schedule>) -> &'static str {
     // Only the mixed family's name depends on the schedules.
     if !matches!(kernel, ResolvedKernel::Planned { family: KernelFamily::Mixed, .. }) {
@@ -135,8 +134,8 @@ impl Planned {
         Planned { kernel, dtype, contracts, unary, workspace: Workspace::new() }
     }
 
-    /// Plans the tasks in one branch ([`Schedule::branch`]), for dense operands and output. Returns the workspace
-    /// elements needed.
+    /// Plans the tasks in one branch ([`Schedule::branch`]) for dense operands and output. Returns the workspace
+    /// elements.
     pub fn plan_branch(&mut self, schedule: &Schedule, branch: usize, threads: usize) -> usize {
         let mut elements = 0;
         for (id, task) in schedule.tasks.iter().enumerate().filter(|(id, _)| schedule.branch(*id) == branch) {
@@ -153,7 +152,6 @@ impl Planned {
         elements
     }
 
-    /// Whether any planned task of a schedule uses several threads if they are available.
     pub fn uses_threads(&self, schedule: &Schedule) -> bool {
         let mut contracts = self.contracts.plans.iter().flatten();
         let large = |view: &View| view.elements() >= MIN_PARALLEL_ELEMENTS;
@@ -162,7 +160,7 @@ impl Planned {
         contracts.any(|entry| entry.plan.shares() > 1) || views.any(large)
     }
 
-    /// The plan for a contraction and its workspace, or `None` for the reference kernel, which has no plans.
+    /// A contraction's plan and workspace; `None` for the reference kernel.
     pub fn contract(
         &mut self,
         task: TaskId,
@@ -176,7 +174,7 @@ impl Planned {
         Some((self.contracts.of(task, layouts, threads, make), &mut self.workspace))
     }
 
-    /// Returns whether LIBXSMM runs any planned contraction, and whether this crate's kernels run any.
+    /// Whether LIBXSMM and this crate's kernels run any planned contraction.
     pub fn families(&self) -> [bool; 2] {
         let plans = self.contracts.plans.iter().flatten().map(|entry| &entry.plan);
         let multiply = plans.filter(|plan| !matches!(plan.body(), Body::Nothing | Body::Scale));
@@ -184,7 +182,7 @@ impl Planned {
         [families.contains(&KernelFamily::Xsmm), families.contains(&KernelFamily::Own)]
     }
 
-    /// The plan for a unary step, and the instruction set of its kernel.
+    /// A unary step's plan and its kernel's instruction set.
     pub fn unary(&mut self, task: TaskId, layouts: &[Layout; 2], threads: usize) -> (&UnaryPlan, Isa) {
         let [input, out] = layouts;
         let bytes = self.dtype.size();

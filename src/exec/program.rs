@@ -1,4 +1,4 @@
-//! Compiles a schedule (kernels, planned tasks, buffers) for many runs.
+//! Compiles a schedule for many runs.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -17,33 +17,27 @@ pub struct RankProgram {
     verified: Arc<Verified>,
     kernels: Kernels,
     footprint: Arc<Footprint>,
-    /// Slots (addresses, element types and shapes) of the program's buffers, which are in the run's store during a run.
+    /// The buffers' addresses, element types and shapes, which are in the store during a run.
     slots: Vec<Option<Slot>>,
-    /// Plans for the tasks in each parallel branch.
+    /// For each parallel branch.
     planned: Vec<Mutex<Planned>>,
-    /// For each value in the plan, whether its contractions apply `alpha`.
+    /// For each value, whether its contractions apply `alpha`.
     is_result: Vec<bool>,
-    /// Values with at least this reuse scope (time for which they stay valid) are computed already, and skipped in the
-    /// next run.
+    /// Values with at least this reuse scope (time for which they stay valid) are skipped in the next run.
     holds: Option<ReuseScope>,
-    /// Whether the next run skips all tasks.
     rests: bool,
-    /// The longest reuse scope of any value.
     longest: ReuseScope,
-    /// For each value in the plan, the value that it is a redistribution of, or itself.
+    /// For each value, the value that it is a redistribution of, or itself.
     tensors: Vec<usize>,
-    /// If set, values are scaled and measured.
     scales: Option<Scales>,
     left_behind: Option<Arc<Store>>,
-    /// Number of runs that have been started.
     runs: usize,
-    /// Number of threads for which tasks are planned.
     threads: usize,
     parallel: bool,
 }
 
 impl RankProgram {
-    /// Allocates the buffers in a schedule that the user does not provide, and plans the tasks for `threads` threads.
+    /// Allocates the buffers that the user does not provide, and plans the tasks for `threads` threads.
     ///
     /// # Errors
     /// If the system refuses an allocation.
@@ -95,13 +89,13 @@ impl RankProgram {
         self.verified.schedule()
     }
 
-    /// A shared handle to the schedule, which remains usable while a run borrows the program.
+    /// The schedule, which remains usable while a run borrows the program.
     pub fn verified(&self) -> Arc<Verified> {
         self.verified.clone()
     }
 
-    /// Declares that the last run succeeded, and that values with at least the reuse scope `lasts` are valid; `None`
-    /// makes the next run compute all values.
+    /// Declares that the last run succeeded and that values with at least the reuse scope `lasts` are valid; `None`
+    /// makes the next run compute all.
     pub fn hold(&mut self, lasts: Option<ReuseScope>) {
         self.holds = lasts.filter(|&lasts| lasts <= self.longest);
     }
@@ -111,14 +105,13 @@ impl RankProgram {
         self.rests = rests;
     }
 
-    /// Makes the next runs multiply the result of every contraction by 2 to the power given for its value, and measure
-    /// all values; `None` ends this.
+    /// Makes the next runs multiply each contraction's result by 2 to the power given for its value, and measure all
+    /// values; `None` ends this.
     pub fn scale(&mut self, exponents: Option<&[i32]>) {
         self.scales = exponents.map(|exponents| Scales::new(self.tensors.clone(), exponents));
     }
 
-    /// The largest absolute number that this rank has written for each value since the last call of
-    /// [`RankProgram::scale`], 0 if it wrote none, or NaN.
+    /// The largest absolute number written for each value since the last [`RankProgram::scale`], 0 if none, or NaN.
     pub fn largest(&self) -> impl Iterator<Item = f64> {
         self.scales.iter().flat_map(Scales::largest)
     }
@@ -127,18 +120,18 @@ impl RankProgram {
         self.scales.as_ref()
     }
 
-    /// Whether a task is skipped because its value is still valid, or because the rank rests.
+    /// Whether a task is skipped: its value is still valid, or the rank rests.
     pub(super) fn is_held(&self, task: TaskId) -> bool {
         let schedule = self.schedule();
         self.rests || self.holds.is_some_and(|holds| schedule.lasts(schedule.tasks[task].node) >= holds)
     }
 
-    /// Whether any task uses several threads, or several run at the same time.
+    /// Whether tasks use several threads or run at the same time.
     pub fn is_parallel(&self) -> bool {
         self.parallel
     }
 
-    /// Sets the number of threads for the next runs, in which tasks are planned again if it differs.
+    /// Sets the threads for the next runs; tasks are planned again if these differ.
     pub fn use_threads(&mut self, threads: usize) {
         self.threads = threads;
     }
@@ -153,7 +146,7 @@ impl RankProgram {
         (self.footprint.peak() + workspaces) as u64
     }
 
-    /// Opens the store for a run. `bound` is the user's memory for operands and output.
+    /// Opens the store for a run with the user's memory for operands and output.
     pub(super) fn open(&mut self, bound: Vec<(BufferId, Slot)>) -> Result<Arc<Store>, RunError> {
         self.runs += 1;
         let mut slots = std::mem::take(&mut self.slots);
@@ -176,12 +169,12 @@ impl RankProgram {
         Ok(store)
     }
 
-    /// Closes the store after a finished run, and moves its slots back into the program.
+    /// Moves the slots back into the program after a finished run.
     pub(super) fn close(&mut self, store: Arc<Store>) {
         self.slots = store.close();
     }
 
-    /// Keeps the store after a failed run, because transfers may hold leases (access rights).
+    /// Keeps the store after a failed run, because transfers may hold leases.
     pub(super) fn keep_open(&mut self, store: Arc<Store>) {
         self.left_behind = Some(store);
     }
@@ -197,13 +190,13 @@ impl RankProgram {
         self.kernels
     }
 
-    /// Returns whether LIBXSMM runs any planned contraction, and whether this crate's kernels run any.
+    /// Whether LIBXSMM and this crate's kernels run any planned contraction.
     pub fn families(&self) -> [bool; 2] {
         let either = |[a, b]: [bool; 2], [c, d]: [bool; 2]| [a || c, b || d];
         self.branches().map(|planned| planned.families()).fold([false; 2], either)
     }
 
-    /// The plans for the branch that contains a task. They run one after the other, so the lock never blocks.
+    /// The plans for a task's branch, whose tasks run one after the other, so the lock never blocks.
     pub(super) fn planned(&self, task: TaskId) -> MutexGuard<'_, Planned> {
         lock(&self.planned[self.schedule().branch(task)])
     }
@@ -212,7 +205,6 @@ impl RankProgram {
         self.planned.iter().map(lock)
     }
 
-    /// Whether a value in the plan is scaled by `alpha`.
     pub(super) fn is_result(&self, value: usize) -> bool {
         self.is_result[value]
     }

@@ -1,5 +1,5 @@
-//! Implements the communication thread of a rank. Its loop starts transfers and work, polls the transport, and sleeps
-//! if it has made no progress.
+//! Implements a rank's communication thread. Its loop starts transfers and work, polls the transport, and sleeps if
+//! nothing has progressed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::memory::Store;
 use crate::schedule::{Action, Lane, TaskId};
 use crate::sync::{Mutex, Scope, ThreadPool};
 
-/// Maximum duration of a sleep if no event wakes the thread earlier.
+/// If no event wakes the thread earlier.
 const MAX_SLEEP: Duration = Duration::from_millis(20);
 
-/// Finished tasks from workers, with the outcome, and start and end in seconds since the start of the run.
+/// Workers' finished tasks: outcome, start and end in seconds since the start of the run.
 type Finished = Mutex<Vec<(TaskId, Result<(), String>, f64, f64)>>;
 
 pub fn run(
@@ -66,7 +66,6 @@ struct Thread<'a> {
     lanes: Lanes<'a>,
     metrics: Vec<TaskMetric>,
     started: Instant,
-    /// The time of the last progress in any lane.
     last: Instant,
     completions: Vec<Completion>,
 }
@@ -107,7 +106,7 @@ impl<'a> Thread<'a> {
         Ok(())
     }
 
-    /// Returns an error if no task has made progress for longer than the timeout.
+    /// An error if no task has made progress for longer than the timeout.
     fn check_time(&self) -> Result<(), RunError> {
         let Some(timeout) = self.options.timeout.filter(|timeout| self.last.elapsed() > *timeout) else {
             return Ok(());
@@ -120,7 +119,7 @@ impl<'a> Thread<'a> {
         Err(RunError::new(schedule.rank, waiting, message))
     }
 
-    /// The oldest receive in flight or, if there is none, the oldest send.
+    /// The oldest receive in flight, or else the oldest send.
     fn waiting(&self) -> Option<TaskId> {
         [Lane::Recv, Lane::Send].into_iter().find_map(|lane| self.lanes.oldest(lane))
     }
@@ -129,7 +128,7 @@ impl<'a> Thread<'a> {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Collects the tasks that workers have finished, and returns whether there were any.
+    /// Collects tasks that workers have finished; whether there were any.
     fn collect(&mut self, finished: &Finished) -> Result<bool, RunError> {
         let over = std::mem::take(&mut *finished.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
         let any = !over.is_empty();

@@ -6,9 +6,9 @@
 //! FILE.rankR-G   the sum so far of rank R: 16 bytes that identify the format, and the values of the rank's block
 //! ```
 //!
-//! G is the lowest bit of the generation that the manifest names. Invariant: the sums of a generation are complete before
-//! the manifest names it, and are not changed until the manifest names the next one. So after a kill at any moment, the
-//! manifest and the sums that it names belong together.
+//! G is the lowest bit of the generation that the manifest names. Invariant: the sums of a generation are complete
+//! before the manifest names it, and are not changed until the manifest names the next one. So after a kill at any
+//! moment, the manifest and its sums belong together.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -25,7 +25,7 @@ const NAME: &str = "einsum-dist checkpoint ";
 const VERSION: &str = "1";
 const SUM_NAME: &[u8; 16] = b"einsum-dist sum\n";
 
-/// Maximum number of attempts to lock a checkpoint. The ranks of a run that was killed may live a little longer.
+/// Maximum attempts to lock a checkpoint, because the ranks of a killed run may live a little longer.
 const MAX_ATTEMPTS: usize = 50;
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -36,7 +36,7 @@ pub enum CheckpointError {
     /// The file has other content.
     #[error("is not a file of a checkpoint")]
     Foreign,
-    /// The file was written by another version of the library.
+    /// Another version of the library wrote the file.
     #[error("has version {0} of the format, not {VERSION}")]
     Version(String),
     /// The file was truncated or changed.
@@ -48,10 +48,10 @@ pub enum CheckpointError {
     /// Another run uses the checkpoint.
     #[error("is the checkpoint of another run, which has not ended")]
     Busy,
-    /// The checkpoint was written by a run of another plan.
+    /// The checkpoint is of another plan.
     #[error("is the checkpoint of another plan (expression, extents, options, ranks, workers or processors differ)")]
     Plan,
-    /// The checkpoint was written by a run with another alpha or beta.
+    /// The checkpoint is of another alpha or beta.
     #[error("is the checkpoint of a run with another alpha or beta")]
     Factors,
     /// The operand of this number had other values.
@@ -68,14 +68,13 @@ pub struct Manifest {
     /// A digest of the plan and the schedules.
     pub fingerprint: String,
     pub factors: String,
-    /// What the plan was made from, as JSON; empty if it is not known.
+    /// What the plan was made from, as JSON, if it is known.
     pub origin: String,
-    /// A digest for each operand, and for the prior values of the output if they are read.
+    /// A digest for each operand, and for prior values of the output that are read.
     pub operands: Vec<String>,
     pub generation: u64,
-    /// Number of finished slices; if groups of ranks take slices, of each group.
+    /// Number of finished slices, or of those of each group of ranks.
     pub finished: usize,
-    /// A digest for the sum of each rank.
     pub sums: Vec<String>,
 }
 
@@ -120,7 +119,7 @@ pub fn digest(bytes: &[u8]) -> String {
     format!("{:032x}", xxh3_128(bytes))
 }
 
-/// The path of the file for the sum of a rank.
+/// The path of the sum of a rank.
 pub fn sum_path(path: &Path, rank: usize, generation: u64) -> PathBuf {
     with_suffix(path, &format!(".rank{rank}-{}", generation % 2))
 }
@@ -132,8 +131,8 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 impl Manifest {
-    /// Reads the bytes of a manifest, without checking them. Empty if there is no file. Reads only the beginning of a
-    /// file that is no manifest.
+    /// Reads the bytes of a manifest, without checking them; empty if there is no file. Reads only the beginning of
+    /// other files.
     ///
     /// # Errors
     /// If the file cannot be read, or has other content.
@@ -177,7 +176,7 @@ impl Manifest {
     /// # Errors
     /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), FileError> {
-        // A manifest consists of numbers and strings, so serialising it into memory cannot fail.
+        // Numbers and strings in memory can always be serialised.
         let text = format!("{NAME}{VERSION}\n{}\n", serde_json::to_string(self).unwrap_or_default());
         write_whole(path, &new_tag(), &[text.as_bytes(), digest(text.as_bytes()).as_bytes(), b"\n"])?;
         sync_directory(path);
@@ -198,7 +197,7 @@ pub fn write_sum(path: &Path, values: &[u8]) -> Result<(), FileError> {
 /// Reads the sum of a rank.
 ///
 /// # Errors
-/// If the file cannot be read, has another length than expected, or has another digest.
+/// If the file cannot be read, or has another length or digest than expected.
 pub fn read_sum(path: &Path, values: &mut [u8], expected: &str) -> Result<(), CheckpointError> {
     let Some(mut file) = open(path)? else { return Err(CheckpointError::Damaged("the file is missing")) };
     let length = file.metadata().map_err(CheckpointError::Unreadable)?.len();
@@ -211,7 +210,7 @@ pub fn read_sum(path: &Path, values: &mut [u8], expected: &str) -> Result<(), Ch
     if same { Ok(()) } else { Err(CheckpointError::Damaged("its values were changed")) }
 }
 
-/// Checks that a sum may be written to this path: there is no file, or it contains a sum.
+/// Checks that there is no file at this path, or one that contains a sum.
 ///
 /// # Errors
 /// If the file has other content, or cannot be read.
@@ -233,7 +232,6 @@ pub fn remove(path: &Path) -> Result<(), FileError> {
     }
 }
 
-/// Opens a file; `None` if it does not exist.
 fn open(path: &Path) -> Result<Option<File>, CheckpointError> {
     match File::open(path) {
         Ok(file) => Ok(Some(file)),
@@ -242,7 +240,6 @@ fn open(path: &Path) -> Result<Option<File>, CheckpointError> {
     }
 }
 
-/// Whether a file begins with some bytes, or does not exist.
 fn begins_with(path: &Path, name: &[u8]) -> Result<bool, CheckpointError> {
     let Some(file) = open(path)? else { return Ok(true) };
     let mut bytes = Vec::new();
@@ -250,7 +247,7 @@ fn begins_with(path: &Path, name: &[u8]) -> Result<bool, CheckpointError> {
     Ok(bytes == name)
 }
 
-/// Makes a rename survive a power failure. File systems that cannot do so report an error, which is ignored.
+/// Makes a rename survive a power failure, if the file system can.
 fn sync_directory(path: &Path) {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let _ = File::open(directory).and_then(|directory| directory.sync_all());

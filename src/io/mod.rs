@@ -1,10 +1,9 @@
 //! Reads and writes blocks of `.npy` files, generates reproducible random operands, and writes checkpoints and output
 //! files of any kind.
 //!
-//! Elements are passed as little-endian bytes with their [`Dtype`](crate::dtype::Dtype) on every machine. Blocks are
-//! dense, in C order, and given by one range per dimension, so each process can handle its own independently. Several
-//! processes may write disjoint blocks of one file; callers must agree on who writes which block, and when all are
-//! written.
+//! Elements are passed as little-endian bytes on every machine. Blocks are dense, in C order, and given by one range
+//! per dimension. Several processes may write disjoint blocks of one file; callers must agree on who writes which
+//! block, and when all are written.
 
 pub mod checkpoint;
 pub mod npy;

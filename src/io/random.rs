@@ -2,7 +2,7 @@
 //! for seed `s`, so any rank can fill any block.
 //!
 //! It is one call of the counter-based generator Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random
-//! numbers: as easy as 1, 2, 3", 2011). The generator operates on 32-bit words:
+//! numbers: as easy as 1, 2, 3", 2011) on 32-bit words:
 //!
 //! ```text
 //! counter = [i mod 2^32, i div 2^32, 0, o]     key = [s mod 2^32, s div 2^32]
@@ -23,13 +23,13 @@ use std::ops::Range;
 /// Elements that each thread fills at a time; waking another thread for fewer does not pay.
 const PIECE_ELEMENTS: usize = 1 << 15;
 
-/// The parts of an element in double precision, of which real types use the first.
+/// The parts of an element in double precision; real types use the first.
 pub fn value(seed: u64, operand: u32, index: u64) -> (f64, f64) {
     let w = words(seed, operand, index);
     (double(w[0], w[1]), double(w[2], w[3]))
 }
 
-/// Fills a dense C-order block. Large blocks are filled in parallel by the current rayon pool.
+/// Fills a dense C-order block, if large in parallel by the current rayon pool.
 ///
 /// # Panics
 ///
@@ -48,7 +48,7 @@ pub fn fill_block(dtype: Dtype, seed: u64, operand: u32, shape: &[usize], ranges
     }
 }
 
-/// Fills consecutive elements of the block, starting at its element `first`.
+/// Fills consecutive elements of the block from its element `first`.
 fn fill_piece(
     dtype: Dtype,
     seed: u64,
@@ -68,7 +68,7 @@ fn fill_piece(
     }
 }
 
-/// The row-major position in the whole operand of element `local` of the block.
+/// The row-major position of the block's element `local` in the whole operand.
 fn position(shape: &[usize], ranges: &[Range<usize>], mut local: usize) -> u64 {
     let (mut position, mut stride) = (0u64, 1u64);
     for (range, &extent) in ranges.iter().zip(shape).rev() {
@@ -81,7 +81,6 @@ fn position(shape: &[usize], ranges: &[Range<usize>], mut local: usize) -> u64 {
     position
 }
 
-/// Fills elements at consecutive positions.
 fn fill_run(dtype: Dtype, seed: u64, operand: u32, first: u64, run: &mut [u8]) {
     let w = |i: usize| words(seed, operand, first.wrapping_add(i as u64));
     match dtype {
@@ -113,7 +112,7 @@ fn fill_run(dtype: Dtype, seed: u64, operand: u32, first: u64, run: &mut [u8]) {
     }
 }
 
-/// Iterates over elements, each of which consists of `PARTS` numbers of `BYTES` bytes.
+/// Iterates over elements of `PARTS` numbers of `BYTES` bytes.
 fn parts<const PARTS: usize, const BYTES: usize>(run: &mut [u8]) -> impl Iterator<Item = &mut [[u8; BYTES]; PARTS]> {
     run.as_chunks_mut::<BYTES>().0.as_chunks_mut::<PARTS>().0.iter_mut()
 }

@@ -2,9 +2,8 @@
 //!
 //! n terms are added in blocks of at most b terms, and the blocks pairwise in a binary tree. Each term passes through
 //! at most b + log2(n / b) additions with one rounding each (N. J. Higham, Accuracy and Stability of Numerical
-//! Algorithms, 2nd edition, 2002, sections 4.2 and 4.3). Every kernel of this crate sums in this way, with different
-//! lengths of blocks, counted in vectors if sums are vectors. In the table, a box is a cache block of a matrix product,
-//! and a step is one index of the summed dimensions.
+//! Algorithms, 2nd edition, 2002, sections 4.2 and 4.3). Every kernel of this crate sums in this way. In the table, a
+//! box is a cache block of a matrix product, and a step is one index of the summed dimensions.
 //!
 //! | sum | block | maximum number of additions in a chain |
 //! |---|---|---|
@@ -16,11 +15,9 @@
 //!
 //! Invariant: the lengths hold for every instruction set; callers add the combination of parts from threads or ranks.
 
-/// The longest chain within a block, for sums of one tensor and contractions to one number.
+/// The longest chains within a block, for each [`SumKind`].
 const NUMBER: u64 = 224;
-/// The longest chain within a block, for contractions without rows or columns, which are never matrix products.
 const LOOPS: u64 = 384;
-/// The longest chain within a block for others, with sums over one dimension (`PRODUCTS`) or several (`CROSSED`).
 const PRODUCTS: u64 = 640;
 const CROSSED: u64 = 1024;
 
@@ -32,7 +29,6 @@ const MAX_CHUNKS: u64 = 16;
 const MIN_BOX_STEPS: u64 = 256;
 const MAX_BOXES: u64 = 128;
 
-/// The kind of operation that computes a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SumKind {
     /// A sum over one tensor, or a contraction whose result is one number.

@@ -9,12 +9,11 @@ use super::{Dim, GemmPlan, KernelFamily, Layout, LoopPlan, Price, SmallBatchPlan
 use crate::dims::{Kind, Label, classify};
 use crate::dtype::Dtype;
 
-/// Up to this many multiply-adds, planning a matrix product costs more than it saves, so loops are used.
+/// Up to this many multiply-adds, planning a matrix product costs more than it saves.
 const MIN_GEMM_MULTIPLY_ADDS: f64 = 512.0;
-/// Minimum multiply-adds for a second thread in loops, below which waking it costs more than it saves.
+/// Minimum multiply-adds for a second thread in loops; fewer do not pay for waking it.
 const MIN_PARALLEL_LOOP_MULTIPLY_ADDS: f64 = 65_536.0;
 
-/// A plan for contracting two tensors with given layouts on a given number of threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalContract {
     extents: [Vec<usize>; 3],
@@ -24,7 +23,7 @@ pub struct LocalContract {
     body: Body,
 }
 
-/// The form of the computation, which depends on extents and strides.
+/// The form of the computation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
     /// `out` has no elements.
@@ -128,13 +127,11 @@ impl LocalContract {
         &self.body
     }
 
-    /// Returns the element type and the target of the plan. The target's family is the one in use,
-    /// [`KernelFamily::Own`] or [`KernelFamily::Xsmm`].
+    /// Returns the element type and the target, whose family is [`KernelFamily::Own`] or [`KernelFamily::Xsmm`].
     pub fn kernel(&self) -> (Dtype, Target) {
         (self.dtype, self.target)
     }
 
-    /// Returns the number of elements of workspace that execution needs.
     pub fn workspace_elements(&self) -> usize {
         match &self.body {
             Body::Gemm(plan) => plan.workspace_elements(),
@@ -144,7 +141,7 @@ impl LocalContract {
         }
     }
 
-    /// Returns the number of threads that the computation uses.
+    /// Returns the number of threads.
     pub fn shares(&self) -> usize {
         match &self.body {
             Body::Gemm(plan) => plan.grid.shares(),

@@ -6,10 +6,9 @@ use std::ops::{Deref, DerefMut};
 
 use super::Dim;
 
-/// Maximum number of loops that are stored without a heap allocation.
+/// Maximum loops without a heap allocation.
 const INLINE_LOOPS: usize = 8;
 
-/// A list of loops.
 #[derive(Clone)]
 pub struct Loops<const N: usize> {
     few: [Dim<N>; INLINE_LOOPS],

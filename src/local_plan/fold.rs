@@ -2,7 +2,6 @@
 //!
 //! Invariant: [`fold`] may change only the order of the visited offset tuples.
 
-/// One loop, with its extent and its stride in each of `N` tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dim<const N: usize> {
     pub extent: usize,

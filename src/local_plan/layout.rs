@@ -4,7 +4,6 @@
 
 use crate::dims::Label;
 
-/// The labels, extents and strides of one tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout<'a> {
     pub labels: &'a [Label],
@@ -41,7 +40,6 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Returns the strides of a dense row-major tensor.
 pub fn row_major(extents: &[usize]) -> Vec<isize> {
     let mut strides = vec![0; extents.len()];
     let mut step = 1isize;

@@ -1,8 +1,7 @@
 //! Plans how one process contracts two strided tensors, or permutes or sums one, without accessing data.
 //!
-//! From three [`Layout`]s, an element type and a [`Target`], [`plan_contract`] makes a [`LocalContract`]: the
-//! dimensions of the inner matrix product and the loops around it, packing, threads and workspace. [`crate::kernel`]
-//! executes it; a planner can count its workspace before any tensor exists.
+//! From three [`Layout`]s, an element type and a [`Target`], [`plan_contract`] makes a [`LocalContract`], which
+//! [`crate::kernel`] executes; a planner can count its workspace before any tensor exists.
 //!
 //! Prices (estimated costs) only rank alternatives for one contraction, without measured rates.
 

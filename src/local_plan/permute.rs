@@ -1,16 +1,15 @@
 //! Plans copies between two strided tensors with the same shape.
 //!
 //! If the dimension of stride 1 in the source has another stride in the destination, a block is a matrix whose columns
-//! run over a contiguous stretch of the source, and whose rows over one of the destination. Each spans enough
-//! dimensions to fill several cache lines. If the destination is large, blocks pass through a buffer, so that complete
-//! cache lines bypass the caches.
+//! run over a contiguous stretch of the source, and whose rows over one of the destination, each of several cache
+//! lines. For a large destination, blocks pass through a buffer, so that complete cache lines bypass the caches.
 //!
 //! Invariants: every index is in one block, and a share (one thread's work) is consecutive blocks. Shares write to the
 //! same cache line only at the ends of stretches. The plan depends only on the arguments, not on the instruction set.
 
 use super::{CACHE_LINE, Dim, Loops};
 
-/// The indices of source and destination in every pair of strides.
+/// Indices into every pair of strides.
 const FROM: usize = 0;
 const TO: usize = 1;
 
@@ -21,8 +20,7 @@ const DIRECT_STRETCH_BYTES: [usize; 2] = [256, 256];
 pub const BUFFER_BYTES: usize = BUFFERED_STRETCH_BYTES[FROM] * (BUFFERED_STRETCH_BYTES[TO] + CACHE_LINE) / 4;
 /// Maximum rows or columns in a block, reached with elements of 4 bytes.
 pub const MAX_BLOCK_SIDE: usize = BUFFERED_STRETCH_BYTES[TO] / 4;
-/// Minimum bytes of a destination for stores that bypass the caches: the second-level cache would evict its beginning
-/// before its end is written.
+/// Minimum bytes of a destination for stores that bypass the caches; smaller ones may stay in the second-level cache.
 const MIN_STREAMED_BYTES: usize = 4 << 20;
 /// Minimum bytes in a stretch of the destination for a buffer.
 const MIN_BUFFERED_BYTES: usize = 256;
@@ -32,10 +30,9 @@ const LINE_BYTES: usize = 32 << 10;
 const ELEMENTWISE_BLOCK_SIDE: usize = 32;
 /// To give all threads work, blocks are halved along their longer side while it has more elements than this.
 const MIN_BLOCK_SIDE: usize = 16;
-/// Minimum elements for a second thread, below which it costs more than it saves.
+/// Minimum elements for a second thread to save time.
 const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
-/// A plan for copying one strided tensor to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permute {
     elements: usize,
@@ -47,7 +44,6 @@ pub struct Permute {
     shares: usize,
 }
 
-/// How a block is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyKind {
     /// The column index has stride 1 in both tensors.
@@ -60,10 +56,10 @@ pub enum CopyKind {
     Elements,
 }
 
-/// The blocks of a plan, in the order in which they are copied.
+/// The blocks, in the order of copying.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blocks {
-    /// Loops over blocks, outermost first.
+    /// Outermost first.
     pub outer: Loops<2>,
     pub cols: Side,
     pub rows: Side,
@@ -83,20 +79,19 @@ pub struct Side {
 }
 
 impl Side {
-    /// Returns the maximum number of indices of the last loop in one block.
+    /// Returns the maximum indices of the last loop in a block.
     pub fn block(&self) -> usize {
         self.loops.last().map_or(1, |d| d.extent)
     }
 
-    /// Returns the number of columns or rows in the block at iteration `index` of the outer loop.
+    /// Returns the columns or rows in the block at iteration `index` of the outer loop.
     pub fn count(&self, index: usize) -> usize {
         self.inner * self.block().min(self.extent - index * self.block())
     }
 }
 
 impl Permute {
-    /// Plans a copy on `threads` threads. `dims` are loops over elements of `element_bytes` bytes, with strides in the
-    /// source and the destination.
+    /// `dims` are loops with strides in the source and the destination.
     ///
     /// Any extent, stride and order is allowed, if indices refer to different elements of the destination.
     pub fn new(dims: &[Dim<2>], element_bytes: usize, threads: usize) -> Permute {
@@ -168,12 +163,10 @@ impl Permute {
         Permute { start, elements, element_bytes, widened, blocks, kind, shares }
     }
 
-    /// Returns the number of elements to copy.
     pub fn elements(&self) -> usize {
         self.elements
     }
 
-    /// Returns the size of an element in bytes.
     pub fn element_bytes(&self) -> usize {
         self.element_bytes
     }
@@ -196,7 +189,6 @@ impl Permute {
         &self.blocks
     }
 
-    /// Returns the number of shares, one per thread.
     pub fn shares(&self) -> usize {
         self.shares
     }
@@ -209,7 +201,6 @@ impl Permute {
 }
 
 impl Blocks {
-    /// Returns the number of blocks.
     pub fn count(&self) -> usize {
         self.outer.iter().map(|d| d.extent).product()
     }
@@ -314,7 +305,6 @@ fn folded(dims: &[Dim<2>], start: &mut [isize; 2]) -> Loops<2> {
     loops
 }
 
-/// Reverses a loop, and moves `start` to its new first element.
 fn flip(dim: &mut Dim<2>, start: &mut [isize; 2]) {
     for (start, stride) in start.iter_mut().zip(&mut dim.strides) {
         *start += *stride * (dim.extent as isize - 1);

@@ -4,7 +4,6 @@
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
     pub nanoseconds: f64,
-    /// Whether the estimate is reliable: packed operands are contiguous runs and `out` is written in place; elsewhere,
-    /// measured times differed by 50 %.
+    /// Whether packed operands are contiguous runs and `out` is written in place; elsewhere, times differed by 50 %.
     pub reliable: bool,
 }

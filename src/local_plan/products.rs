@@ -1,9 +1,8 @@
-//! Plans batches of small products of equal size, whose tensors are read and written in place. Each is one call to a
-//! function that LIBXSMM generates.
+//! Plans batches of small products of equal size, read and written in place, each by one call to a function that
+//! LIBXSMM generates.
 //!
 //! Invariants: each of m, n and k is one dimension, with leading dimensions in the supported range and at least the
-//! extents. No two products write the same element of `out`. Small products need no packing or blocking; whether
-//! LIBXSMM has code for a size is not checked.
+//! extents. No two products write the same element of `out`. Whether LIBXSMM has code for a size is not checked.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -11,11 +10,10 @@ use std::ops::Range;
 use super::Dim;
 use super::target::MIN_PARALLEL_MULTIPLY_ADDS;
 
-/// Maximum extent of m, n and k, for which LIBXSMM is designed.
+/// The largest extent of m, n and k for which LIBXSMM is designed.
 const MAX_EXTENT: usize = 64;
 /// Minimum multiply-adds in a product, below which the call takes longer than the computation.
 const MIN_MULTIPLY_ADDS: usize = 256;
-/// Minimum number of products in a batch.
 const MIN_PRODUCTS: usize = 4;
 /// Maximum leading dimension, because generated code has 32-bit distances in bytes.
 const MAX_LEADING_DIMENSION: usize = (1 << 24) - 1;
@@ -23,8 +21,7 @@ const MAX_LEADING_DIMENSION: usize = (1 << 24) - 1;
 /// Column-major products `out = left right`. Strides are in the order `left`, `right`, `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmallBatchPlan {
-    /// Whether `left` is the contraction's right operand: row-major products are column-major ones with exchanged
-    /// operands.
+    /// Whether `left` is the contraction's right operand, as for row-major products.
     pub swapped: bool,
     /// The number of rows, the number of columns, and the number of terms in the sum.
     pub extents: [usize; 3],
@@ -34,7 +31,6 @@ pub struct SmallBatchPlan {
     pub right_by_rows: bool,
     /// Loops over the products, outermost first.
     pub batch: Vec<Dim<3>>,
-    /// The number of parts into which the batch is divided among threads.
     pub shares: usize,
 }
 
@@ -83,7 +79,6 @@ impl SmallBatchPlan {
         })
     }
 
-    /// Returns the number of products.
     pub fn products(&self) -> usize {
         self.batch.iter().map(|d| d.extent).product()
     }
@@ -113,7 +108,6 @@ impl SmallBatchPlan {
         self.extents[0] * self.extents[1]
     }
 
-    /// Returns the number of elements of workspace for the shares of all threads.
     pub fn workspace_elements(&self) -> usize {
         self.shares * self.share_elements()
     }

@@ -1,24 +1,23 @@
 //! Plans sums over some dimensions of one tensor.
 //!
 //! `out` is divided into units: single elements if the source's dimension of smallest stride is summed, otherwise
-//! stretches. Each unit is summed in a buffer and written once. Its sum is a list of steps, each of which adds a line
-//! (source elements of the innermost loop), or a piece of a long line.
+//! stretches. Each unit is summed in a buffer, in steps, and written once. A step adds a line (source elements of the
+//! innermost loop), or a piece of a long line.
 //!
 //! Invariants: units partition `out`, and steps partition the sum. Threads share the units or, if these are few, the
 //! steps of each unit. Lists of steps are halved recursively, and the halves added in a fixed order.
 
 use super::{Dim, Loops};
 
-/// Maximum number of elements of `out` in a unit.
+/// Maximum elements of `out` in a unit.
 pub const UNIT: usize = 512;
 /// Maximum number of elements of a line in one step, if the line is a loop of the sum.
 const STEP: usize = 1 << 13;
 /// Minimum extent of an innermost loop of the sum, because lines have an overhead.
 const MIN_LINE_ELEMENTS: usize = 16;
-/// Minimum elements for a second thread, below which it costs more than it saves.
+/// Minimum elements for a second thread to save time.
 const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
-/// A plan for summing a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
     /// Loops over `out`, with strides in the source and in `out`; `sums` has the others.
@@ -33,8 +32,7 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// Plans a sum on `threads` threads, for loops over `out` (strides in the source and in `out`) and over the summed
-    /// dimensions.
+    /// `out_loops` have strides in the source and in `out`.
     pub fn new(out_loops: &[Dim<2>], sums: &[Dim<1>], threads: usize) -> Sum {
         let longer = |extent: usize| extent != 1;
         let mut out_loops: Loops<2> = out_loops.iter().copied().filter(|d| longer(d.extent)).collect();
@@ -70,12 +68,10 @@ impl Sum {
         self.line.extent.div_ceil(self.piece)
     }
 
-    /// Returns the number of units in `out`.
     pub fn units(&self) -> usize {
         self.out_loops.iter().map(|d| d.extent).product::<usize>() * if self.line_is_summed { 1 } else { self.pieces() }
     }
 
-    /// Returns the number of steps in the sum for each unit.
     pub fn steps(&self) -> usize {
         self.sums.iter().map(|d| d.extent).product::<usize>() * if self.line_is_summed { self.pieces() } else { 1 }
     }

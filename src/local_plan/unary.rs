@@ -4,7 +4,6 @@
 
 use super::{Dim, Layout, Loops, Permute, Sum};
 
-/// A plan for permuting a tensor with a given layout, taking its diagonals and summing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnaryPlan {
     extents: [Vec<usize>; 2],
@@ -12,7 +11,6 @@ pub struct UnaryPlan {
     body: UnaryBody,
 }
 
-/// The operation, expressed in extents and strides instead of labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "a plan holds one, and a box would be an allocation")]
 pub enum UnaryBody {

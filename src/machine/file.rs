@@ -1,10 +1,10 @@
-//! Reads and writes descriptions of machines as TOML.
+//! Reads and writes machines as TOML.
 
 use super::{Machine, Synthetic};
 
 impl Machine {
-    /// Reads a machine. Missing entries have the values of [`Machine::default`], except that a topology, if given,
-    /// determines missing numbers of ranks and workers.
+    /// Reads a machine. Missing entries are those of [`Machine::default`], except that a topology determines missing
+    /// numbers of ranks and workers.
     ///
     /// ```
     /// use einsum_dist::Machine;
@@ -23,10 +23,10 @@ impl Machine {
         Machine::from_toml_with(text, None)
     }
 
-    /// Like [`Machine::from_toml`], except that `ranks`, if given, replaces the number of ranks in the text.
+    /// Like [`Machine::from_toml`], but `ranks`, if given, replaces the text's.
     ///
     /// # Errors
-    /// Same as for [`Machine::from_toml`].
+    /// The same as for [`Machine::from_toml`].
     pub fn from_toml_with(text: &str, ranks: Option<usize>) -> Result<Machine, String> {
         let failed = |error: toml::de::Error| error.to_string().trim_end().to_owned();
         let mut machine: Machine = toml::from_str(text).map_err(failed)?;
@@ -46,7 +46,7 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Writes the machine in the format that [`Machine::from_toml`] reads.
+    /// Writes what [`Machine::from_toml`] reads.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).unwrap_or_default()
     }

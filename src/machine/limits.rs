@@ -1,25 +1,23 @@
-//! Checks that the numbers that describe a machine are in range, whether they come from a file, a user or a
-//! measurement.
+//! Checks that a machine's numbers are in range, whether from a file, a user or a measurement.
 //!
 //! Guarantee: products of checked numbers do not overflow, no rate or time is infinite or NaN, and a list with one
 //! entry per rank or worker fits into a laptop's memory.
 
 use super::Machine;
 
-/// Maximum number of ranks, because planning, proving and explaining process every rank.
+/// Maximum ranks: planning, proving and explaining process every rank.
 pub const MAX_RANKS: usize = 32_768;
 
-/// Maximum number of compute threads per rank.
+/// Maximum compute threads per rank.
 pub const MAX_WORKERS: usize = 1 << 16;
 
-/// Minimum and maximum rate, in operations or bytes per second.
+/// In operations or bytes per second.
 const MIN_RATE: f64 = 1e-3;
 const MAX_RATE: f64 = 1e24;
 
-/// Maximum for all times, in seconds.
 const MAX_SECONDS: f64 = 1e9;
 
-/// Maximum for all dimensionless factors.
+/// For all dimensionless factors.
 const MAX_FACTOR: f64 = 1e9;
 
 impl Machine {
@@ -36,7 +34,7 @@ impl Machine {
     /// ```
     ///
     /// # Errors
-    /// If a number is out of range. The message names the first and its range.
+    /// If a number is out of range; the message names the first and its range.
     pub fn check(&self) -> Result<(), String> {
         let counts = [
             ("ranks", self.ranks, MAX_RANKS),

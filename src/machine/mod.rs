@@ -1,8 +1,8 @@
-//! Describes, as a plain value, the machine that a plan is made for.
+//! Describes the machine that a plan is made for.
 //!
 //! A plan depends on a machine only through this value, so a laptop can plan for a cluster. Default rates are typical
-//! of a server core; [`World::machine`](crate::World::machine) returns those of this host. A machine can include its
-//! hosts' topology, which determines the cores of each rank; measurements run in a [`World`](crate::World).
+//! of a server core; [`World::machine`](crate::World::machine) returns those of this host. A topology determines each
+//! rank's cores; measurements run in a [`World`](crate::World).
 
 mod file;
 mod limits;
@@ -19,12 +19,12 @@ pub use placement::{Placement, RankPlacement, Warning, listed};
 pub use synthetic::Synthetic;
 pub use topology::{Cache, Domain, Topology};
 
-/// The cost of a transfer between two ranks: `latency` + bytes / `bandwidth`.
+/// A transfer between two ranks costs `latency` + bytes / `bandwidth`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Link {
     /// Bytes per second.
     pub bandwidth: f64,
-    /// Seconds per transfer, independent of its size.
+    /// Seconds per transfer of any size.
     pub latency: f64,
 }
 
@@ -32,29 +32,29 @@ pub struct Link {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Machine {
-    /// Number of ranks in a run.
+    /// Ranks in a run.
     pub ranks: usize,
-    /// Number of compute threads per rank.
+    /// Compute threads per rank.
     pub workers: usize,
     /// Operations per second by one worker in single precision, twice those in double precision.
     pub flops: f64,
-    /// Bytes per second that one worker reads or writes in memory.
+    /// Bytes per second that one worker accesses in memory.
     pub memory_bandwidth: f64,
     /// Bytes per second that one rank receives from another node, or from any rank if all links are equal (see
     /// [`Machine::ranks_per_node`]).
     pub link_bandwidth: f64,
     /// Fixed seconds per transfer at `link_bandwidth`.
     pub link_latency: f64,
-    /// Number of consecutive ranks on each node; 1 if all links are equal.
+    /// Consecutive ranks on each node; 1 if all links are equal.
     pub ranks_per_node: usize,
-    /// Bytes per second that one rank receives on the same node.
+    /// Bytes per second that one rank receives on its node.
     pub node_bandwidth: f64,
     /// Fixed seconds per transfer at `node_bandwidth`.
     pub node_latency: f64,
-    /// Fixed overhead of every run, in seconds.
+    /// Seconds that every run takes in addition.
     #[serde(rename = "start", alias = "startup_seconds")]
     pub startup_seconds: f64,
-    /// Additional seconds for a run on several ranks, which begins when the last has woken up.
+    /// Additional seconds of a run on several ranks, which begins when the last has woken up.
     #[serde(alias = "together")]
     pub sync_overhead: f64,
     /// The speed of a rank's contractions alone, relative to that while all ranks contract. It exceeds 1 if ranks
@@ -62,16 +62,16 @@ pub struct Machine {
     #[serde(alias = "alone")]
     pub solo_speedup: f64,
     /// The computing time that an overlapped transfer costs, for memory bandwidth and possibly cores, as a fraction of
-    /// its time. Without a spare core, a transfer needs more core time while the rank computes, and the fraction
-    /// exceeds 1. With the cautious default of 1, overlap saves no time, and the planner prefers few bytes.
+    /// its time. It exceeds 1 without a spare core. With the cautious default of 1, overlap saves no time, and the
+    /// planner prefers few bytes.
     pub interference: f64,
-    /// Rates for small products, which are slower than large ones. Each entry, in ascending order, has the side of a
-    /// cube, and the operations per second by one worker on products with its volume.
+    /// Rates for small products, which are slower. Each entry, in ascending order, has a cube's side, and the
+    /// operations per second by one worker on products with its volume.
     pub block_rates: Vec<[f64; 2]>,
-    /// Speed of each rank's contractions relative to the mean; empty if all ranks are equally fast.
+    /// Each rank's speed of contractions relative to the mean; empty if all are equal.
     pub speeds: Vec<f64>,
-    /// The topology of a host, which determines the placement of ranks; no rate depends on it. With it, the default is
-    /// one rank per NUMA domain, and one worker on each of its cores except one for communication.
+    /// A host's topology, which determines the placement of ranks, but no rate. With it, the default is one rank per
+    /// NUMA domain, and one worker on each of its cores except one for communication.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<Synthetic>,
 }
@@ -100,12 +100,12 @@ impl Default for Machine {
 }
 
 impl Machine {
-    /// A machine with this number of ranks, this number of workers per rank, and default rates.
+    /// A machine of this size with default rates.
     pub fn new(ranks: usize, workers: usize) -> Machine {
         Machine { ranks, workers, ..Machine::default() }
     }
 
-    /// Operations per second by one worker on products with the volume of this cube. Between sides in
+    /// Operations per second by one worker on products with this cube's volume. Between sides in
     /// [`Machine::block_rates`], logarithms are interpolated linearly. Beyond the largest, it is [`Machine::flops`].
     ///
     /// ```
@@ -142,20 +142,20 @@ impl Machine {
         if per_node > 1 && one / per_node == other / per_node { self.near() } else { self.far() }
     }
 
-    /// The link between two ranks on the same node, if nodes have several ranks.
+    /// Between ranks on one node, if nodes have several.
     fn near(&self) -> Link {
         Link { bandwidth: self.node_bandwidth, latency: self.node_latency }
     }
 
-    /// The link between nodes, or between any two ranks if all links are equal.
+    /// Between nodes, or any ranks if all links are equal.
     fn far(&self) -> Link {
         Link { bandwidth: self.link_bandwidth, latency: self.link_latency }
     }
 
-    /// The machine that consists of only these ranks.
+    /// The machine of only these ranks.
     #[must_use]
     pub fn part(&self, ranks: Range<usize>) -> Machine {
-        // Ranks outside the part also compute, so none ever contracts alone.
+        // Other ranks also compute, so none ever contracts alone.
         let solo_speedup = if ranks.len() == self.ranks { self.solo_speedup } else { 1.0 };
         let per_node = self.ranks_per_node.max(1);
         let within = per_node > 1 && !ranks.is_empty() && ranks.start / per_node == (ranks.end - 1) / per_node;
@@ -172,25 +172,24 @@ impl Machine {
         }
     }
 
-    /// The topology of a host and the placement of its ranks, if the machine has a topology.
+    /// A host's topology and the placement of its ranks, if given.
     pub fn placement(&self) -> Option<(Topology, Placement)> {
         let topology = self.topology.as_ref()?.topology();
         let placement = topology.place(self.ranks_of_host(), self.workers, self.ranks > 1);
         Some((topology, placement))
     }
 
-    /// Number of ranks on the first host; all if all links are equal.
+    /// Ranks on the first host; all if all links are equal.
     fn ranks_of_host(&self) -> usize {
         if self.ranks_per_node > 1 { self.ranks_per_node.min(self.ranks) } else { self.ranks }
     }
 
-    /// Speed of a rank's contractions relative to the mean over all ranks.
+    /// A rank's speed of contractions relative to the mean.
     pub fn speed(&self, rank: usize) -> f64 {
         self.speeds.get(rank).copied().unwrap_or(1.0)
     }
 
-    /// The multiply-adds of a rank in the time of receiving one element of `bytes` bytes at
-    /// [`Machine::link_bandwidth`].
+    /// A rank's multiply-adds in the time of receiving one element of `bytes` bytes at [`Machine::link_bandwidth`].
     pub fn balance(&self, bytes: usize) -> u64 {
         (self.flops * self.workers as f64 / 2.0 * bytes as f64 / self.link_bandwidth).max(1.0) as u64
     }

@@ -1,5 +1,5 @@
-//! Assigns a host's cores to its ranks and their threads. The assignment depends only on the topology, the numbers of
-//! ranks and workers, and whether ranks communicate.
+//! Assigns a host's cores to its ranks and their threads, given only the topology, the numbers of ranks and workers,
+//! and whether ranks communicate.
 //!
 //! ```text
 //! two domains of four cores      0 1 2 3 | 4 5 6 7
@@ -17,8 +17,6 @@
 //! If any rank in a domain has fewer cores than workers, the operating system places the threads of all its ranks on
 //! any cores of the domain. So it does for a rank with more cores than threads, because bound threads of two small runs
 //! would share cores while others are idle.
-//!
-//! The threads bind themselves.
 
 use std::fmt;
 use std::ops::Range;
@@ -27,50 +25,49 @@ use serde::{Deserialize, Serialize};
 
 use super::topology::{Domain, Topology};
 
-/// Maximum number of ranks in a printed list of placements.
 const MAX_LISTED_RANKS: usize = 64;
 
-/// The placement of one rank. Processing units and domains have the operating system's numbers.
+/// One rank's placement, with the operating system's numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RankPlacement {
-    /// The NUMA domains of the rank; several if the rank straddles domains.
+    /// The rank's NUMA domains.
     pub domains: Vec<usize>,
-    /// Processing units for the rank's threads, ascending; empty if none is bound.
+    /// The threads' processing units, ascending; empty if none is bound.
     pub units: Vec<usize>,
-    /// The processing unit of each worker; empty for any of `units`.
+    /// Each worker's processing unit; empty for any of `units`.
     pub workers: Vec<usize>,
-    /// The processing unit of the communication thread, if bound to one.
+    /// The communication thread's processing unit, if bound to one.
     pub communication: Option<usize>,
-    /// Whether one of the rank's cores is free for communication, even if no thread is bound to it.
+    /// Whether one of the rank's cores is free for communication, even if not bound.
     pub spare: bool,
 }
 
-/// The placement of all ranks on a host.
+/// The placement of a host's ranks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Placement {
-    /// The placement of each rank, in order of ranks.
+    /// In order of ranks.
     pub places: Vec<RankPlacement>,
-    /// Reasons why ranks are slow, in order of ranks.
+    /// Reasons why ranks are slow, in order.
     pub warnings: Vec<Warning>,
 }
 
-/// A reason why a rank is slow.
+/// Why a rank is slow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
     /// The rank has fewer cores than workers.
     Starved {
-        /// The number of the rank among the ranks on the host.
+        /// Its number on the host.
         rank: usize,
         /// The fewest cores of any rank in the same domains.
         cores: usize,
-        /// The number of workers requested.
+        /// The workers requested.
         workers: usize,
     },
     /// The rank's workers are in several NUMA domains.
     Straddles {
-        /// The number of the rank among the ranks on the host.
+        /// Its number on the host.
         rank: usize,
-        /// The numbers of the domains.
+        /// The domains' numbers.
         domains: Vec<usize>,
     },
 }
@@ -89,7 +86,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Returns one line for each rank, up to `MAX_LISTED_RANKS` ranks.
+/// One line for each of the first `MAX_LISTED_RANKS` ranks.
 pub fn listed(places: &[RankPlacement]) -> impl Iterator<Item = String> {
     let more = places.len().saturating_sub(MAX_LISTED_RANKS);
     let lines = places.iter().take(MAX_LISTED_RANKS).enumerate().map(|(rank, place)| format!("rank {rank}: {place}"));
@@ -111,7 +108,7 @@ impl fmt::Display for RankPlacement {
     }
 }
 
-/// Formats ascending numbers as ranges, such as `0-3,8`.
+/// Formats ascending numbers like `0-3,8`.
 fn ranges(numbers: &[usize]) -> String {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for &number in numbers {
@@ -127,7 +124,6 @@ fn ranges(numbers: &[usize]) -> String {
     runs.iter().map(run).collect::<Vec<_>>().join(",")
 }
 
-/// The cores that one rank has in a topology.
 struct RankShare<'a> {
     domains: &'a [Domain],
     cores: Vec<&'a Vec<usize>>,
@@ -136,14 +132,14 @@ struct RankShare<'a> {
 }
 
 impl Topology {
-    /// Default number of ranks on the whole topology, at most one per domain. All ranks have the same number of
-    /// workers, so a small domain with a rank can leave most cores of larger ones idle. This is the largest number that
-    /// can use at least nine tenths of the maximum cores.
+    /// The default number of ranks on the whole topology, at most one per domain: the largest that can use at least
+    /// nine tenths of the maximum cores. All ranks have the same number of workers, so a small domain with a rank can
+    /// leave most cores of larger ones idle.
     pub fn ranks(&self) -> usize {
         self.ranks_within(self.cores())
     }
 
-    /// Like [`Topology::ranks`], for a CPU quota of `processors` processors, the maximum.
+    /// Like [`Topology::ranks`], for a CPU quota of `processors` processors.
     ///
     /// ```
     /// use einsum_dist::machine::Synthetic;
@@ -158,8 +154,8 @@ impl Topology {
         (1..=max_ranks).rev().find(|&ranks| 10 * busy(ranks) >= 9 * best).unwrap_or(1)
     }
 
-    /// Default workers per rank on a topology with `ranks` ranks: the fewest cores of any rank. If ranks `communicate`
-    /// and all have at least two cores, one is left for communication.
+    /// The default workers of each of `ranks` ranks: the fewest cores of any. If ranks `communicate` and all have at
+    /// least two cores, one is left for communication.
     ///
     /// ```
     /// use einsum_dist::machine::Synthetic;
@@ -180,7 +176,7 @@ impl Topology {
         smallest_share(&self.shares(ranks))
     }
 
-    /// The fewest cores of any rank, each with whole domains or cores in one.
+    /// With whole domains or cores in one for each rank.
     fn least_within(&self, ranks: usize) -> usize {
         smallest_share(&self.shares_within(ranks))
     }
@@ -211,8 +207,7 @@ impl Topology {
         placement
     }
 
-    /// Returns each rank's whole, consecutive domains, for fewer ranks than domains, with about the same number of
-    /// cores.
+    /// Each rank's whole, consecutive domains, for fewer ranks than domains, with about equally many cores.
     fn runs(&self, ranks: usize) -> Vec<Range<usize>> {
         let ends: Vec<usize> = self
             .domains
@@ -232,14 +227,13 @@ impl Topology {
         (0..ranks).map(run).collect()
     }
 
-    /// Returns each rank's domains and cores, divided across domain boundaries only if more than a quarter would
-    /// otherwise be idle.
+    /// Each rank's domains and cores, divided across domain boundaries only if more than a quarter would else be idle.
     fn shares(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let (within, even) = (self.shares_within(ranks), self.cores() / ranks.max(1));
         if 4 * smallest_share(&within) >= 3 * even { within } else { self.shares_across(ranks) }
     }
 
-    /// Divides all cores evenly among the ranks, in order, across domain boundaries.
+    /// Divides all cores evenly, in order, across domain boundaries.
     fn shares_across(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let cores = cores_of(&self.domains);
         let owners: Vec<usize> =
@@ -252,7 +246,7 @@ impl Topology {
         (0..ranks).map(share).collect()
     }
 
-    /// Assigns each rank either whole domains or cores in a single domain.
+    /// Assigns each rank whole domains or cores in one domain.
     fn shares_within(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let count = self.domains.len();
         if ranks < count {
@@ -288,7 +282,7 @@ fn smallest_share(shares: &[RankShare<'_>]) -> usize {
     shares.iter().map(|share| share.cores.len()).min().unwrap_or(0)
 }
 
-/// Returns the units of all given cores, in ascending order.
+/// All given cores' units, ascending.
 fn units_of(cores: &[&Vec<usize>]) -> Vec<usize> {
     let mut units: Vec<usize> = cores.iter().copied().flatten().copied().collect();
     units.sort_unstable();

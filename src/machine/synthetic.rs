@@ -1,5 +1,5 @@
-//! Parses and prints regular topologies in hwloc's synthetic format: names of levels with numbers per element of the
-//! level above.
+//! Parses and prints regular topologies in hwloc's synthetic format: levels with numbers per element of the level
+//! above.
 //!
 //! ```text
 //! pack:2 numa:1(memory=240GB) l3:1(size=114MiB) l2:72(size=1MiB) l1:1(size=64KiB) core:1 pu:1
@@ -14,8 +14,8 @@
 //! | `core` | | a core; required | |
 //! | `pu` | | a processing unit (hardware thread), the last level; one for each core if absent | |
 //!
-//! Processing units, domains and sockets are numbered in the order of the text. Printing and parsing are inverse.
-//! hwloc's other attributes and levels are not supported, because no rule uses them.
+//! Processing units, domains and sockets are numbered in order. Printing and parsing are inverse. hwloc's other
+//! attributes and levels are not supported, because no rule uses them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,13 +24,13 @@ use serde::{Deserialize, Serialize};
 
 use super::topology::{Cache, Domain, Topology};
 
-/// Maximum processing units on a host, eight times Linux's; larger numbers are likely mistakes.
+/// Eight times Linux's; larger numbers are likely mistakes.
 const MAX_UNITS: usize = 1 << 16;
 
-/// Maximum NUMA domains on a host, because the time to place ranks grows faster than linearly with them.
+/// The time to place ranks grows faster than linearly with the domains.
 const MAX_DOMAINS: usize = 512;
 
-/// Maximum number of bytes in one cache, or in the memory of one domain (1 PiB).
+/// In one cache, or in one domain's memory (1 PiB).
 const MAX_BYTES: u64 = 1 << 50;
 
 /// A regular topology.
@@ -53,9 +53,9 @@ pub struct Synthetic(Vec<Level>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Level {
     kind: Kind,
-    /// Number of elements of this level inside each element of the level above.
+    /// Elements in each element of the level above.
     count: usize,
-    /// Bytes of one cache, or of one domain's memory; 0 if not given.
+    /// Of one cache, or of one domain's memory; 0 if not given.
     bytes: u64,
 }
 
@@ -87,7 +87,7 @@ impl Kind {
         })
     }
 
-    /// The attribute that a level of this kind may have in parentheses.
+    /// The attribute that this level may have.
     fn attribute(self) -> Option<&'static str> {
         match self {
             Kind::Domain => Some("memory"),
@@ -111,7 +111,7 @@ impl fmt::Display for Kind {
 }
 
 impl Synthetic {
-    /// The topology of the host that the parsed text describes.
+    /// The topology that the text describes.
     pub fn topology(&self) -> Topology {
         let (sockets, domains) = (self.until(Kind::Socket), self.until(Kind::Domain));
         let (cores, units) = (self.until(Kind::Core), self.until(Kind::Unit).max(self.until(Kind::Core)));
@@ -131,7 +131,7 @@ impl Synthetic {
         Topology { domains: domains.collect(), caches }
     }
 
-    /// Number of elements of this kind on the host; 1 if the text lacks this level.
+    /// Elements of this kind on the host; 1 if the text lacks this level.
     fn until(&self, kind: Kind) -> usize {
         let last = self.0.iter().position(|level| level.kind == kind);
         last.map_or(1, |last| self.0[..=last].iter().map(|level| level.count).product())
@@ -197,7 +197,7 @@ impl From<Synthetic> for String {
     }
 }
 
-/// Parses one level, such as `numa:1(memory=240GB)`.
+/// Parses a level such as `numa:1(memory=240GB)`.
 fn level(word: &str) -> Result<Level, String> {
     let (name, rest) = word.split_once(':').ok_or_else(|| format!("`{word}` is no level with its number: `core:4`"))?;
     let known = "known: pack, die, group, numa, l1 to l5, core, pu";

@@ -1,51 +1,51 @@
-//! Describes the topology of a host, which consists of NUMA domains, their cores, the cores' processing units (hardware
-//! threads), caches and memory.
+//! Describes a host's topology: NUMA domains, their cores, the cores' processing units (hardware threads), caches and
+//! memory.
 //!
-//! Invariants: no two cores share a unit; domains and cores are sorted, for ranks to occupy them in order, so that
-//! neighbors in hardware are neighbors in the lists.
+//! Invariants: no two cores share a unit; domains and cores are sorted, so that neighbors in hardware are neighbors in
+//! the lists.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// One host, or the part of it that a process may use.
+/// A host, or the part that a process may use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Topology {
     /// NUMA domains, in order of sockets.
     pub domains: Vec<Domain>,
-    /// Data caches, in ascending order of levels; empty if unknown.
+    /// Data caches, by ascending level; empty if unknown.
     pub caches: Vec<Cache>,
 }
 
 /// A NUMA domain, whose cores share a memory and access it faster than other cores do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Domain {
-    /// The operating system's number for the NUMA node.
+    /// The operating system's number.
     pub number: usize,
-    /// The operating system's number for the first socket of the domain.
+    /// Its first socket's number.
     pub socket: usize,
-    /// Number of bytes of memory; 0 if unknown.
+    /// Bytes; 0 if unknown.
     pub memory: u64,
-    /// The operating system's numbers for the processing units of each core.
+    /// Each core's processing units, by the operating system's numbers.
     pub cores: Vec<Vec<usize>>,
 }
 
-/// The caches of one level, which all have the same size.
+/// The caches of one level, all of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cache {
-    /// The level of the cache; 1 is nearest to the core.
+    /// 1 is nearest to the core.
     pub level: usize,
-    /// Number of bytes in one cache at this level.
+    /// Bytes in one cache.
     pub bytes: u64,
 }
 
 impl Topology {
-    /// A topology with one domain, in which each of `units` is a core of its own.
+    /// One domain, in which each of `units` is a core.
     pub fn flat(units: &[usize]) -> Topology {
         let cores = units.iter().map(|&unit| vec![unit]).collect();
         Topology { domains: vec![Domain { cores, ..Domain::default() }], caches: Vec::new() }
     }
 
-    /// The part of the topology that an affinity mask allows, without empty cores and domains.
+    /// The part that an affinity mask allows, without empty cores and domains.
     ///
     /// ```
     /// use einsum_dist::machine::Synthetic;
@@ -72,14 +72,14 @@ impl Topology {
         self.domains.iter().map(|domain| domain.cores.len()).sum()
     }
 
-    /// The operating system's number for the domain with all of `units`, if there is one.
+    /// The number of the domain with all of `units`, if there is one.
     pub fn domain_of(&self, units: &[usize]) -> Option<usize> {
         let has = |domain: &&Domain| units.iter().all(|unit| domain.cores.iter().any(|core| core.contains(unit)));
         self.domains.iter().find(has).filter(|_| !units.is_empty()).map(|domain| domain.number)
     }
 }
 
-/// One line with the numbers of sockets, domains, cores and hardware threads, and the sizes of memory and caches.
+/// One line with the numbers of sockets, domains, cores and threads, and the sizes of memory and caches.
 impl fmt::Display for Topology {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });

@@ -1,8 +1,7 @@
 //! Allocates owned memory that is zeroed and aligned to cache lines.
 //!
 //! The system maps zeroed pages lazily, so the first write to a page decides its NUMA domain (first touch). A failed
-//! allocation returns an error with the size, and never aborts. If ranks are processes on one host, the others can read
-//! large buffers ([`Segment`]).
+//! allocation returns an error. Other ranks on the host can read large buffers ([`Segment`]).
 
 use std::sync::Arc;
 

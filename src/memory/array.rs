@@ -9,7 +9,7 @@ use ndarray::{ArrayViewD, ArrayViewMutD};
 use super::{Aligned, OutOfMemory};
 use crate::kernel::Element;
 
-/// A dense row-major array that is initially zero.
+/// A dense row-major array, initially zero.
 #[derive(Debug)]
 pub struct Array<T> {
     memory: Aligned,
@@ -26,7 +26,7 @@ impl<T: Element> Array<T> {
         Ok(Array { memory, extents, element: PhantomData })
     }
 
-    /// Returns all elements in row-major order.
+    /// All elements in row-major order.
     pub fn as_slice(&self) -> &[T] {
         let bytes = self.memory.as_slice();
         // SAFETY: the memory contains this many elements and is aligned to 64 bytes. `Element` is sealed, and every
@@ -34,7 +34,7 @@ impl<T: Element> Array<T> {
         unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) }
     }
 
-    /// Returns all elements in row-major order, as a mutable slice.
+    /// All elements in row-major order.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         let bytes = self.memory.as_mut_slice();
         // SAFETY: as above, and the borrow is exclusive.

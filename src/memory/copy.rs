@@ -8,16 +8,16 @@
 //! Measured on a Zen 4 processor, for copies of 256 KiB: between cores that share no cache, cached copies reach 2.5
 //! GB/s and streaming copies 15 to 22 GB/s; between others, 16 GB/s and 13 GB/s.
 //!
-//! Guarantee: a copy's streaming stores precede every later store of the thread, so a flag stored with release ordering
-//! publishes the bytes. Other architectures than x86-64 have no streaming stores.
+//! Guarantee: a copy's streaming stores precede every later store of the thread, so a flag stored with release
+//! ordering publishes the bytes. Only x86-64 has streaming stores.
 
 /// The kind of stores that a copy uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreKind {
-    /// Stores into the caches, for bytes that the writer, or a core with the same cache, soon reads.
+    /// Stores into the caches, for bytes that this core, or one with the same cache, soon reads.
     Cached,
-    /// Stores that bypass the caches, except in ranges below 1 KiB, for bytes that other cores read, or that would be
-    /// evicted before.
+    /// Stores that bypass the caches, except below 1 KiB, for bytes that other cores read, or that would be evicted
+    /// before.
     Streaming,
 }
 
@@ -38,7 +38,7 @@ impl StoreKind {
     }
 }
 
-/// Minimum bytes for a streaming copy; too much of shorter ranges is in partial cache lines, which need cached stores.
+/// Too much of shorter ranges is in partial cache lines, which need cached stores.
 const MIN_STREAMED_BYTES: usize = 1 << 10;
 
 /// # Safety

@@ -1,11 +1,10 @@
 //! Counts the bytes in a rank's buffers, and their maximum.
 //!
-//! Every buffer of a compiled program or a communication endpoint counts, so the peak is exact; `api` adds the user's
-//! blocks.
+//! Every buffer of a program or an endpoint counts, so the peak is exact; `api` adds the user's blocks.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A rank's live bytes and their peak, shared by all of its allocations.
+/// A rank's live bytes and their peak.
 #[derive(Debug, Default)]
 pub struct Footprint {
     live: AtomicUsize,
@@ -22,7 +21,7 @@ impl Footprint {
         self.live.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Returns the maximum number of live bytes so far.
+    /// The maximum number of live bytes so far.
     pub fn peak(&self) -> usize {
         self.peak.load(Ordering::Relaxed)
     }

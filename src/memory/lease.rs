@@ -1,7 +1,5 @@
 //! Defines leases: rights to read, or read and write, one box (one range per dimension) of one buffer until dropped.
 //!
-//! Leases are [`Send`], so a sender can pass one to the receiver's thread, which copies the box and drops it.
-//!
 //! Invariant: while a [`WriteLease`] is alive, no other live lease overlaps its box. The ledger of [`Store`] (live
 //! leases) enforces this, so views through `&self` and `&mut self` are sound for the right element type.
 
@@ -16,7 +14,6 @@ use super::strided::Strided;
 use crate::dtype::Dtype;
 use crate::kernel::{Element, Tensor, TensorMut};
 
-/// The location of a lease's box, and its entry in the ledger.
 #[derive(Debug)]
 struct Lease {
     store: Arc<Store>,
@@ -81,7 +78,7 @@ impl Lease {
     }
 
     /// Returns the origin, extents and strides for ndarray, which requires nonnegative strides: other dimensions are
-    /// reversed, with the origin at the lowest address.
+    /// reversed.
     fn array_parts<T: Element>(&self) -> (*mut T, IxDyn, IxDyn) {
         let mut start = self.typed::<T>();
         let mut strides = IxDyn::zeros(self.strided().strides.len());
@@ -95,7 +92,7 @@ impl Lease {
         (start, IxDyn(&self.strided().extents), strides)
     }
 
-    /// Iterates over the dimensions that [`Lease::array_parts`] reverses.
+    /// The dimensions that [`Lease::array_parts`] reverses.
     fn flipped(&self) -> impl Iterator<Item = Axis> + '_ {
         let dims = self.strided().strides.iter().zip(&self.strided().extents).enumerate();
         dims.filter(|(_, (stride, extent))| **stride < 0 && **extent > 0).map(|(d, _)| Axis(d))
@@ -193,7 +190,7 @@ impl ReadLease {
         unsafe { Tensor::new(self.0.typed(), extents, strides) }
     }
 
-    /// Returns the bytes of the box if they are contiguous in row-major order.
+    /// The bytes of the box if they are contiguous in row-major order.
     pub fn as_dense(&self) -> Option<&[u8]> {
         // SAFETY: a dense box is `bytes` initialised bytes, and nothing writes them while the lease is alive.
         self.0.dense_bytes().map(|(start, bytes)| unsafe { std::slice::from_raw_parts(start, bytes) })
@@ -248,7 +245,7 @@ impl WriteLease {
         unsafe { TensorMut::new(self.0.typed(), extents, strides) }
     }
 
-    /// Returns the bytes of the box if they are contiguous in row-major order.
+    /// The bytes of the box if they are contiguous in row-major order.
     pub fn as_dense_mut(&mut self) -> Option<&mut [u8]> {
         // SAFETY: a dense box is `bytes` initialised bytes, and nothing else accesses them while the lease is alive.
         self.0.dense_bytes().map(|(start, bytes)| unsafe { std::slice::from_raw_parts_mut(start, bytes) })

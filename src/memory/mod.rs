@@ -3,7 +3,7 @@
 //! A rank's buffers are in a [`Store`], and own their memory ([`Aligned`]) or borrow the user's for one run. A task
 //! leases the boxes (one range per dimension) that it accesses; the owner leases those that another process reads in
 //! place (`remote_view`). The store's ledger (live leases) refuses conflicts, so a wrong schedule causes an error,
-//! never a data race, even after verification.
+//! never a data race.
 //!
 //! Invariants: a lease keeps its store alive. A store that borrows memory is closed before the borrow ends
 //! ([`Store::close`]). Leases on buffers that share memory conflict, unless all only read.
@@ -41,8 +41,8 @@ pub use store::{LeaseError, Slot, Store};
 pub use stream::{Incoming, Outgoing, RemoteReader};
 pub use strided::Strided;
 
-// `kernel` needs these items too, and must not import this module.
+// `kernel` needs these too, and must not import this module.
 pub use crate::kernel::{ReportingAllocator, end_at_once, fallible, report_with, share_few_addresses};
-// `comm` prefetches memory of other processes, and must not import `kernel`.
+// `comm` needs this, and must not import `kernel`.
 #[cfg(feature = "mpi")]
 pub(crate) use crate::kernel::prefetch;

@@ -1,6 +1,4 @@
 //! Allocates vectors and arrays whose size depends on input, with an error instead of an abort.
-//!
-//! The first write to a lazily mapped zero page decides its NUMA domain.
 
 use std::alloc::{Layout, alloc_zeroed};
 
@@ -61,12 +59,12 @@ pub fn room_for<T>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
     Ok(memory)
 }
 
-/// Checks that `bytes` bytes can be allocated now, by allocating and freeing them.
+/// Checks that `bytes` bytes can be allocated now.
 ///
 /// # Errors
 /// If the system refuses the allocation.
 pub fn probe(bytes: usize) -> Result<(), OutOfMemory> {
-    // The compiler may otherwise remove the unused allocation.
+    // The compiler may remove an unused allocation.
     std::hint::black_box(room_for::<u8>(bytes)).map(drop)
 }
 

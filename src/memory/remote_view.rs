@@ -5,8 +5,8 @@
 //! peer      ExportedView  ->  Remote, in its own mapping of segment 7        checked to be inside the segment
 //! ```
 //!
-//! Invariant: all elements of a box are in one segment. The transports (`comm`) send views, and notify the owner when
-//! the peer has read the boxes.
+//! Invariant: all elements of a box are in one segment. The transports (`comm`) notify the owner when the peer has
+//! read the boxes.
 
 use std::rc::Rc;
 
@@ -15,11 +15,11 @@ use super::located::Located;
 use super::segment::{Mapping, Segment, SegmentHandle};
 use super::strided::Strided;
 
-/// A box in one of the owner's segments, in a form that can be sent to a peer.
+/// A box in one of the owner's segments, to be sent to a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportedView {
     pub segment: SegmentHandle,
-    /// Number of bytes from the start of the segment to the first element.
+    /// Bytes from the start of the segment to the first element.
     pub offset: usize,
     /// Size of an element in bytes.
     pub element: usize,
@@ -29,7 +29,6 @@ pub struct ExportedView {
 /// A box of another process, in this process's mapping of its segment.
 #[derive(Debug)]
 pub struct Remote {
-    /// Number of bytes from the start of the mapping to the first element.
     offset: usize,
     element: usize,
     strided: Strided,
@@ -37,7 +36,7 @@ pub struct Remote {
 }
 
 impl ExportedView {
-    /// Returns where other processes can read a box, if it is inside one segment.
+    /// Returns where other processes can read a box in one segment.
     pub(super) fn of(located: &impl Located) -> Option<ExportedView> {
         let (segment, offset) = Segment::find(located.start() as usize)?;
         let view = ExportedView { segment, offset, element: located.element(), strided: located.strided().clone() };
@@ -50,7 +49,6 @@ impl ExportedView {
         Some(ExportedView { segment, offset, element: 1, strided: Strided::row_major(&[memory.len()]) })
     }
 
-    /// Whether all elements of the box are inside the segment.
     fn is_inside(&self) -> bool {
         let (mut first, mut last) = (self.offset as i128, self.offset as i128 + self.element as i128);
         for (&extent, &stride) in self.strided.extents.iter().zip(&self.strided.strides) {

@@ -1,5 +1,5 @@
-//! Allocates memory that other processes on this host can read. A segment is an anonymous in-memory file (memfd), which
-//! its owner maps for writing, and any process with the [`SegmentHandle`] can map for reading.
+//! Allocates memory that other processes on this host can read. A segment is an anonymous in-memory file (memfd),
+//! which its owner maps for writing, and any process with the [`SegmentHandle`] can map for reading.
 //!
 //! ```text
 //! owner    Segment::new(65536)     id 7, file 12 of process 4711    a box of it: 7, 12, offset 512, extents, strides
@@ -8,14 +8,14 @@
 //!
 //! Invariants: For every address in a live segment of this process, [`Segment::find`] returns the segment. When the
 //! owner drops a segment, its memory returns to the system even if others still map it. A process has at most
-//! [`MAX_SEGMENTS`] at a time, because each is an open file.
+//! [`MAX_SEGMENTS`], because each is an open file.
 //!
-//! If the memory of a file, unlike ordinary memory, runs out, the first access raises SIGBUS and kills the program. So
-//! there are none under strict overcommit, or larger than the machine's memory. There are also none under `ulimit -v`,
-//! because peers keep dropped segments mapped for a while.
+//! If the memory of a file runs out, the first access raises SIGBUS and kills the program. So there are no segments
+//! under strict overcommit, or larger than the machine's memory. There are also none under `ulimit -v`, because peers
+//! keep dropped segments mapped for a while.
 //!
-//! Segments exist on Linux only, and others never write to them. After a fork, segments stay shared, so parent and
-//! child see each other's writes, and the child must not access a segment that the parent has dropped.
+//! Segments exist on Linux only, and others never write to them. After a fork, parent and child share segments, and
+//! the child must not access a segment that the parent has dropped.
 
 use std::collections::BTreeMap;
 use std::io::{Error, Result};
@@ -25,12 +25,11 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 
 /// Maximum number of live segments in a process.
 const MAX_SEGMENTS: usize = 256;
-/// Minimum bytes of a segment that justify a file.
+/// Minimum bytes that justify a file.
 const MIN_SEGMENT_BYTES: usize = 64 << 10;
-/// Maximum bytes of a segment without huge pages for files, which larger ones need to be fast.
+/// Maximum bytes without huge pages for files, which larger segments need to be fast.
 const MAX_SMALL_PAGE_BYTES: usize = 16 << 20;
 
-/// The number of live [`WantedSegments`].
 static WANTED: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicU64 = AtomicU64::new(1);
 /// Live segments, keyed by the address of their first byte.
@@ -39,16 +38,16 @@ static LIVE: Mutex<BTreeMap<usize, SegmentHandle>> = Mutex::new(BTreeMap::new())
 /// Describes a segment to other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentHandle {
-    /// A number that no other segment of the owner's process ever has.
+    /// A number that the owner's process never reuses.
     pub id: u64,
     /// The file descriptor in the owner's process.
     pub file: i32,
     pub bytes: usize,
-    /// The device and inode numbers, which together identify the file.
+    /// The device and inode numbers, which identify the file.
     pub identity: [u64; 2],
 }
 
-/// While at least one exists, new large buffers in this process are segments if possible.
+/// While one exists, new large buffers in this process are segments if possible.
 #[derive(Debug)]
 pub struct WantedSegments(());
 
@@ -65,7 +64,7 @@ impl Drop for WantedSegments {
     }
 }
 
-/// The limits on segments that follow from the system's limits for this process.
+/// The limits that the system sets for this process.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     segments: usize,
@@ -75,13 +74,13 @@ struct Limits {
 
 static LIMITS: OnceLock<Limits> = OnceLock::new();
 
-/// Returns the size of this machine's memory in bytes, if the system reports it.
+/// The size of this machine's memory in bytes, if known.
 pub fn machine_bytes() -> Option<usize> {
     system::machine_bytes()
 }
 
 fn live() -> MutexGuard<'static, BTreeMap<usize, SegmentHandle>> {
-    // Each change is a single call, so a panic cannot leave the map inconsistent.
+    // Each change is a single call, so a panic leaves the map consistent.
     LIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
@@ -90,9 +89,8 @@ fn live() -> MutexGuard<'static, BTreeMap<usize, SegmentHandle>> {
 pub(super) struct Segment {
     start: NonNull<u8>,
     bytes: usize,
-    /// The process that created the segment.
     process: u32,
-    // Closed last, after `drop` has unmapped the memory.
+    // Closed after `drop` has unmapped the memory.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there are no segments"))]
     file: system::File,
 }
@@ -103,8 +101,8 @@ unsafe impl Send for Segment {}
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// Allocates a segment. Returns `None` if segments are not wanted, for a `bytes` too small or large, with too many
-    /// segments, or if the system refuses.
+    /// Returns `None` if segments are not wanted, `bytes` is too small or large, there are too many, or the system
+    /// refuses.
     pub(super) fn new(bytes: usize) -> Option<Segment> {
         let fits = bytes >= MIN_SEGMENT_BYTES && (bytes <= MAX_SMALL_PAGE_BYTES || system::has_huge_pages());
         if WANTED.load(Ordering::Relaxed) == 0 || !fits {
@@ -131,7 +129,6 @@ impl Segment {
         self.bytes
     }
 
-    /// Returns the segment of an address, and the offset in it.
     pub(super) fn find(address: usize) -> Option<(SegmentHandle, usize)> {
         let live = live();
         let (&start, &known) = live.range(..=address).next_back()?;
@@ -159,8 +156,8 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps a segment of a process on this host. Its bytes may only be read while the owner leases them for this;
-    /// otherwise they may change, or a read raises SIGBUS.
+    /// Maps a segment of a process on this host. Its bytes may only be read while the owner leases them; otherwise
+    /// they may change, or a read raises SIGBUS.
     ///
     /// # Errors
     /// If the system refuses, or if the file descriptor now refers to a different file.
@@ -228,8 +225,8 @@ mod system {
 
     pub fn limits() -> Limits {
         let soft = |resource| getrlimit(resource).current.map_or(usize::MAX, |most| most as usize);
-        // Even under strict overcommit, the system reserves no memory for these files when they are created, so a first
-        // access could raise SIGBUS.
+        // Even under strict overcommit, the system reserves no memory for these files, so a first access could raise
+        // SIGBUS.
         let counted = std::fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|text| text.trim() == "2");
         let few_addresses = getrlimit(Resource::As).current.is_some();
         let bytes =

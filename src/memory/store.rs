@@ -16,14 +16,14 @@ use crate::dtype::Dtype;
 use crate::kernel::{Element, prefetch};
 use crate::sync::{Mutex, MutexGuard};
 
-/// One buffer: the address of element `[0, 0, ..]`, its element type and shape, and whether tasks may write to it.
+/// One buffer: the address of element `[0, 0, ..]`, its element type and shape, and whether it is writable.
 #[derive(Debug)]
 pub struct Slot {
     pub(super) origin: *mut u8,
     pub(super) dtype: Dtype,
     pub(super) strided: Strided,
     pub(super) writable: bool,
-    /// Bytes of owned memory, possibly shared with other slots; 0 for the user's.
+    /// Bytes of owned memory; 0 for the user's.
     owned_bytes: usize,
     owner: Option<Arc<Aligned>>,
 }
@@ -36,7 +36,7 @@ unsafe impl Send for Slot {}
 unsafe impl Sync for Slot {}
 
 impl Slot {
-    /// Creates a dense row-major buffer `offset` bytes after the start of `memory`, into which it must fit.
+    /// Creates a dense row-major buffer `offset` bytes into `memory`, where it must fit.
     pub fn owned(memory: Arc<Aligned>, offset: usize, dtype: Dtype, extents: &[usize]) -> Slot {
         let strided = Strided::row_major(extents);
         let bytes = strided.elements() * dtype.size();
@@ -47,7 +47,7 @@ impl Slot {
         Slot { origin, dtype, strided, writable: true, owned_bytes: bytes, owner: Some(memory) }
     }
 
-    /// Returns the addresses of an owned buffer, which may overlap other slots; empty for the user's memory.
+    /// The addresses of an owned buffer, which may overlap other slots; empty for the user's.
     fn addresses(&self) -> Range<usize> {
         let start = self.origin as usize;
         start..start + self.owned_bytes
@@ -79,14 +79,14 @@ impl Slot {
             let (offset, strided) = whole.strided.slice(part);
             let empty = strided.elements() == 0;
             let bytes = offset * T::DTYPE.size() as isize;
-            // The first index of an empty box, which is never accessed, may be outside the array.
+            // An empty box, which is never accessed, may start outside the array.
             let origin = if empty { whole.origin } else { whole.origin.wrapping_offset(bytes) };
             Some(Slot { origin, dtype: T::DTYPE, strided, writable: true, owned_bytes: 0, owner: None })
         });
         slots.collect()
     }
 
-    /// Returns the shape of the buffer.
+    /// The shape of the buffer.
     pub fn extents(&self) -> &[usize] {
         &self.strided.extents
     }
@@ -98,7 +98,7 @@ impl Slot {
     }
 }
 
-/// Why a lease was refused: a wrong schedule or a bug, never bad input.
+/// Why a lease was refused: a wrong schedule or a bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LeaseError {
     #[error("there is no buffer {buffer}")]
@@ -111,7 +111,7 @@ pub enum LeaseError {
     Conflict { buffer: usize },
 }
 
-/// A box: its buffer, the elements between both first elements (`offset`), and its shape.
+/// A box: its buffer, `offset` in elements, and shape.
 #[derive(Debug)]
 pub(super) struct BoxLocation {
     pub buffer: usize,
@@ -120,7 +120,6 @@ pub(super) struct BoxLocation {
     pub part: Option<Box<Strided>>,
 }
 
-/// A live lease on a nonempty box.
 #[derive(Debug)]
 struct Entry {
     id: u64,
@@ -149,8 +148,7 @@ impl Store {
         Arc::new(Store { slots, ledger: Mutex::default() })
     }
 
-    /// Closes the store and returns the slots that own their memory. No lease on the store then exists, so nothing
-    /// accesses borrowed memory any more.
+    /// Closes the store and returns the slots that own their memory. Nothing accesses borrowed memory any more.
     ///
     /// Aborts the process if a lease is alive, which could access freed memory.
     pub fn close(self: Arc<Store>) -> Vec<Option<Slot>> {
@@ -165,14 +163,13 @@ impl Store {
         slots
     }
 
-    /// Prefetches the first cache line, i.e. all of a small buffer, before a lease.
+    /// Prefetches the first cache line before a lease.
     pub fn prefetch(&self, buffer: usize) {
         if let Some(slot) = self.slots.get(buffer).and_then(Option::as_ref) {
             prefetch(slot.origin.cast_const());
         }
     }
 
-    /// Returns the slot of a leased buffer.
     pub(super) fn slot(&self, buffer: usize) -> &Slot {
         match &self.slots[buffer] {
             Some(slot) => slot,
@@ -188,11 +185,10 @@ impl Store {
     }
 
     fn lock(&self) -> MutexGuard<'_, Ledger> {
-        // Each change is a single call, so a panic cannot leave the list inconsistent.
+        // Each change is a single call, so a panic leaves the list consistent.
         self.ledger.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Checks the bounds of a box and returns its location.
     pub(super) fn locate(&self, buffer: usize, bounds: &[Range<usize>]) -> Result<BoxLocation, LeaseError> {
         let slot = self.slots.get(buffer).and_then(Option::as_ref).ok_or(LeaseError::NoBuffer { buffer })?;
         let extents = &slot.strided.extents;

@@ -6,8 +6,8 @@
 //! next(3)            3 8 9         a step may end inside a run
 //! ```
 //!
-//! Guarantee: the steps together move the same bytes as [`ReadLease::pack`] or [`WriteLease::unpack`] for each box.
-//! Cost: the copy, plus a few operations per dense run (contiguous bytes of a box).
+//! Guarantee: the steps move the same bytes as [`ReadLease::pack`] or [`WriteLease::unpack`] for each box. Cost: the
+//! copy, plus a few operations per dense run.
 
 use super::copy::StoreKind;
 use super::lease::{ReadLease, WriteLease};
@@ -15,22 +15,22 @@ use super::located::Located;
 use super::remote_view::{ExportedView, Remote};
 use super::strided::Strided;
 
-/// A dimension outside the dense runs of a box.
+/// A dimension outside the dense runs.
 #[derive(Debug)]
 struct OuterDim {
     extent: usize,
     /// Distance between consecutive indices in bytes.
     stride: isize,
-    /// Index of the current or, between runs, next run.
+    /// Index of the current or next run.
     index: usize,
 }
 
-/// Iterates over the dense runs of a box in row-major order, divided where steps end.
+/// Iterates over the dense runs of a box, divided where steps end.
 #[derive(Debug)]
 struct Runs {
     /// The dimensions outside the runs; empty for a single run.
     outer: Box<[OuterDim]>,
-    /// Bytes from the start of the box to the current or, between runs, next run.
+    /// Bytes from the start of the box to the current or next run.
     offset: isize,
     run: usize,
     done: usize,
@@ -52,7 +52,7 @@ impl Runs {
         }
     }
 
-    /// Returns the offset and the length (at most `max_bytes`) of the next part of a run, in bytes.
+    /// Returns the offset and length (at most `max_bytes`) of the next part of a run.
     fn next(&mut self, max_bytes: usize) -> (isize, usize) {
         let bytes = max_bytes.min(self.run - self.done);
         let offset = self.offset + self.done as isize;
@@ -78,11 +78,10 @@ impl Runs {
     }
 }
 
-/// Boxes that are traversed in steps.
 #[derive(Debug)]
 struct Steps<L> {
     boxes: std::vec::IntoIter<L>,
-    /// The runs of the first box in `boxes`; `None` until a step reaches this box.
+    /// The runs of the first of `boxes`; `None` until a step reaches it.
     runs: Option<Runs>,
     left: usize,
 }
@@ -120,12 +119,12 @@ impl<L: Located> Steps<L> {
 pub struct Outgoing(Steps<ReadLease>);
 
 impl Outgoing {
-    /// Creates a stream that starts at the first byte of the first box.
+    /// Starts at the first byte of the first box.
     pub fn new(boxes: Vec<ReadLease>) -> Outgoing {
         Outgoing(Steps::new(boxes))
     }
 
-    /// Returns the number of bytes that are left to read.
+    /// The number of bytes left to read.
     pub fn left(&self) -> usize {
         self.0.left
     }
@@ -154,7 +153,7 @@ impl Outgoing {
 pub struct RemoteReader(Steps<Remote>);
 
 impl RemoteReader {
-    /// Fills `out` with the next bytes, of which enough must be left, under a lease of their owner.
+    /// Like [`Outgoing::read`], under a lease of the owner.
     pub(crate) fn read(&mut self, out: &mut [u8]) {
         let mut done = 0;
         self.0.step(out.len(), |run, bytes| {
@@ -165,12 +164,11 @@ impl RemoteReader {
         });
     }
 
-    /// Creates a stream that starts at the first byte of the first box.
     pub(crate) fn new(boxes: Vec<Remote>) -> RemoteReader {
         RemoteReader(Steps::new(boxes))
     }
 
-    /// Returns the number of bytes that are left to read.
+    /// The number of bytes left to read.
     pub fn left(&self) -> usize {
         self.0.left
     }
@@ -181,12 +179,12 @@ impl RemoteReader {
 pub struct Incoming(Steps<WriteLease>);
 
 impl Incoming {
-    /// Creates a stream that starts at the first byte of the first box.
+    /// Starts at the first byte of the first box.
     pub fn new(boxes: Vec<WriteLease>) -> Incoming {
         Incoming(Steps::new(boxes))
     }
 
-    /// Returns the number of bytes that are left to fill.
+    /// The number of bytes left to fill.
     pub fn left(&self) -> usize {
         self.0.left
     }

@@ -1,6 +1,6 @@
-//! Describes the extents and strides, in elements, of an n-dimensional array or of a box inside an array.
+//! Describes the extents and strides, in elements, of an array or of a box inside an array.
 //!
-//! Invariant: `extents` and `strides` have the same length. Strides may be zero or negative in the user's views.
+//! Invariant: `extents` and `strides` have the same length. Strides may be zero or negative.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 /// One number per dimension, up to four inline.
 pub(super) type PerDim<N> = SmallVec<[N; 4]>;
 
-/// Extents and strides of an array, in elements. The address of element `[0, 0, ..]` is stored elsewhere.
+/// Extents and strides of an array, in elements, without its address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Strided {
     pub extents: PerDim<usize>,
@@ -17,7 +17,7 @@ pub struct Strided {
 }
 
 impl Strided {
-    /// Returns the extents and strides of a dense row-major array.
+    /// The layout of a dense row-major array.
     pub fn row_major(extents: &[usize]) -> Strided {
         let mut strides = PerDim::from_elem(0, extents.len());
         let mut step = 1isize;
@@ -32,14 +32,14 @@ impl Strided {
         self.extents.iter().product()
     }
 
-    /// Returns the offset of the box `bounds` in elements, and its extents and strides, which are the array's.
+    /// Returns the offset, in elements, and the layout of the box `bounds`.
     pub fn slice(&self, bounds: &[Range<usize>]) -> (isize, Strided) {
         debug_assert!(bounds.len() == self.extents.len());
         let offset = bounds.iter().zip(&self.strides).map(|(b, &s)| b.start as isize * s).sum();
         (offset, Strided { extents: bounds.iter().map(|b| b.len()).collect(), strides: self.strides.clone() })
     }
 
-    /// Returns how many trailing dimensions form one dense row-major run, and its number of elements.
+    /// The number of trailing dimensions that form one dense run, and of its elements.
     pub fn dense_suffix(&self) -> (usize, usize) {
         let (mut dims, mut run) = (0, 1usize);
         for (&extent, &stride) in self.extents.iter().zip(&self.strides).rev() {
@@ -62,7 +62,7 @@ impl Strided {
         Strided::for_each_leading_of([self], dims, |[offset]| visit(offset));
     }
 
-    /// Like [`Strided::for_each_leading`], for several arrays with equal leading extents, with one offset per array.
+    /// Like [`Strided::for_each_leading`], for several arrays with equal leading extents.
     pub fn for_each_leading_of<const N: usize>(arrays: [&Self; N], dims: usize, mut visit: impl FnMut([isize; N])) {
         let extents = arrays.first().map_or(&[][..], |array| &array.extents[..dims]);
         debug_assert!(arrays.iter().all(|array| array.extents[..dims] == *extents));

@@ -1,7 +1,7 @@
-//! Enumerates and prices the choices in one search, which selects algorithms and distributions for a tree on a machine.
+//! Enumerates and prices the choices in one search for the algorithms and distributions of a tree on a machine.
 //!
-//! A plan may need several searches, for example for slices, groups of ranks, or one batch in a pipeline. The pass that
-//! starts a search sets its [`SearchArguments`].
+//! A plan may need several searches, for example for slices or groups of ranks. The pass that starts a search sets its
+//! [`SearchArguments`].
 
 use super::algorithm_search_arguments::SearchArguments;
 use super::candidates::Candidates;
@@ -13,20 +13,17 @@ use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
-/// The distributions before and after a unary step whose input already has a distribution. The plan is built from the
-/// placement that the search prices.
+/// The distributions before and after a unary step whose input already has a distribution.
 pub struct UnaryPlacement {
-    /// The distribution of the input before the step; `None` if the step can keep the input's distribution.
+    /// `None` if the step can keep the input's distribution.
     pub before: Option<Distribution>,
-    /// The distribution of the step's result.
     pub step: Distribution,
-    /// The distribution of the result after the step; `None` unless the result consists of partial sums.
+    /// `None` unless the step's result consists of partial sums.
     pub after: Option<Distribution>,
     /// Predicted seconds of the redistribution before the step, of the step, and of the redistribution after it.
     pub seconds: [f64; 3],
 }
 
-/// A tree on the ranks of a machine, with the choices that the options and the arguments allow.
 pub struct SearchSpace<'a> {
     pub tree: &'a Tree,
     pub machine: &'a Machine,
@@ -46,12 +43,12 @@ impl<'a> SearchSpace<'a> {
         SearchSpace { tree, machine, options, arguments, cost }
     }
 
-    /// The same search on a different machine, for example on some of the ranks.
+    /// The same search on a different machine.
     pub fn on<'b>(&'b self, machine: &'b Machine) -> SearchSpace<'b> {
         SearchSpace::new(self.tree, machine, self.options, self.arguments)
     }
 
-    /// Whether neither the options nor the arguments restrict the choices. Groups of ranks and pipelines require this.
+    /// Whether neither options nor arguments restrict the choices, as groups of ranks and pipelines require.
     pub fn is_plain(&self) -> bool {
         let SearchArguments { memory, step_by_step, .. } = self.arguments;
         let PlanOptions { algorithm, fixed, forbid_redistribution, cut, .. } = self.options;
@@ -63,7 +60,7 @@ impl<'a> SearchSpace<'a> {
         &self.tree.nodes[node].labels
     }
 
-    /// The distribution that the user prescribes for an operand; `None` if there is none, or for other nodes.
+    /// The distribution that the user prescribes for an operand.
     pub fn fixed(&self, node: NodeId) -> Option<Distribution> {
         match self.tree.nodes[node].step {
             Step::Leaf { operand } => self.options.fixed.operands.get(operand).cloned().flatten(),
@@ -71,15 +68,14 @@ impl<'a> SearchSpace<'a> {
         }
     }
 
-    /// Returns the default distribution, which cuts the longest dimension that is not part of a diagonal.
+    /// The default distribution, which cuts the longest dimension that is not part of a diagonal.
     pub fn preferred(&self, labels: &[Label]) -> Distribution {
         let once = |label: &Label| labels.iter().filter(|&l| l == label).count() == 1;
         let undistributed =
             self.machine.ranks == 1 || self.options.algorithm.map(AlgorithmName::residency) == Some(Residency::Alone);
         let longest = (0..labels.len())
             .filter(|&dim| once(&labels[dim]) && !self.arguments.uncut.contains(&labels[dim]))
-            // Among equal extents, the first dimension is chosen, because blocks cut along an outer dimension are
-            // dense.
+            // Among equal extents, the first is chosen, because blocks cut along an outer dimension are dense.
             .min_by_key(|&dim| std::cmp::Reverse(self.tree.extent(labels[dim])));
         match longest {
             Some(dim) if !undistributed => Distribution::cut(dim, self.machine.ranks),
@@ -88,7 +84,7 @@ impl<'a> SearchSpace<'a> {
     }
 
     /// Places a unary step over a tensor with distribution `at`. The input keeps `at` if the step then needs no
-    /// communication; otherwise it gets its preferred distribution. So does a result of partial sums after the step.
+    /// communication; otherwise it gets its preferred distribution, as does a result of partial sums after the step.
     pub fn unary(&self, input: &[Label], out: &[Label], at: &Distribution) -> UnaryPlacement {
         let redistributed = |labels: &[Label], from: &Distribution| {
             let wanted = self.preferred(labels);
@@ -116,8 +112,8 @@ impl<'a> SearchSpace<'a> {
 
     /// Returns the distributions that an algorithm requires and produces, and the predicted seconds of the contraction.
     /// `input_distributions` are those of the inputs; `None` means that the contraction may choose. In the first
-    /// contraction of a subtree, the ranks wait for each other for the first time, so the seconds include the
-    /// synchronisation overhead. Algorithms on rank 0 alone have no such overhead.
+    /// contraction of a subtree, the seconds include the overhead of the first synchronisation, unless the algorithm
+    /// runs on rank 0 alone.
     pub fn contraction(
         &self,
         node: NodeId,
@@ -131,7 +127,7 @@ impl<'a> SearchSpace<'a> {
         (needs, if first { seconds + self.machine.sync_overhead } else { seconds })
     }
 
-    /// Whether a node is an operand, or the result of unary steps over an operand.
+    /// Whether a node is an operand, or the result of unary steps over one.
     fn is_given(&self, mut node: NodeId) -> bool {
         while let Step::Unary { input, .. } = self.tree.nodes[node].step {
             node = input;

@@ -1,13 +1,12 @@
 //! Selects the algorithms for a whole tree by dynamic programming over the distributions of intermediates.
 //!
 //! Each node's table stores, for every distribution in which some algorithm can leave the node's tensor, the cheapest
-//! price of the subtree, including redistributions. The root's entries also include redistributing the result as
-//! requested. Tracing the root's cheapest entry back yields the algorithm of every contraction.
+//! price of the subtree, including redistributions. The root's entries include redistributing the result as requested.
+//! Tracing the cheapest of them back yields the algorithm of every contraction.
 //!
-//! Guarantee: no combination of candidates is cheaper according to [`Cost`] than the selected combination, unless
-//! tables are truncated. In trees with more than [`MAX_FULL_TABLE_NODES`] nodes, a table keeps only its best few
-//! entries. In trees with more than [`MAX_PRUNED_TABLE_NODES`] nodes, a table keeps one entry, so each node's algorithm
-//! ignores the nodes above.
+//! Guarantee: no combination of candidates is cheaper according to [`Cost`] than the selected one, unless tables are
+//! truncated. Above [`MAX_FULL_TABLE_NODES`] nodes, a table keeps only its best few entries; above
+//! [`MAX_PRUNED_TABLE_NODES`], it keeps one entry, so each node's algorithm ignores the nodes above.
 
 use std::ops::Range;
 
@@ -21,52 +20,47 @@ use crate::tree::{NodeId, Step, Tree};
 
 /// Tables of trees with at most this many nodes keep all entries.
 const MAX_FULL_TABLE_NODES: usize = 64;
-/// Tables of larger trees with at most this many nodes keep [`PRUNED_TABLE_ENTRIES`] entries.
+/// In larger trees with at most this many nodes, tables keep [`PRUNED_TABLE_ENTRIES`] entries.
 const MAX_PRUNED_TABLE_NODES: usize = 4096;
 const PRUNED_TABLE_ENTRIES: usize = 8;
-/// Maximum number of candidates per contraction that are kept for display.
+/// Maximum candidates per contraction that are kept for display.
 const MAX_CONSIDERED: usize = 8;
 
-/// One way to produce a tensor.
 #[derive(Debug, Clone)]
 struct Entry {
     distribution: Distribution,
-    /// Predicted seconds for the node's whole subtree, including the node.
+    /// Predicted seconds for the node's whole subtree.
     seconds: f64,
-    /// Predicted seconds for the node's own step, without its subtree.
+    /// Predicted seconds for the node's own step.
     own: f64,
     algorithm: Option<Algorithm>,
-    /// For each input, the index of the entry used from its table; 0 for inputs with a free distribution.
+    /// For each input, the index of the entry used from its table; 0 for free inputs.
     inputs: [usize; 2],
 }
 
 /// The possible distributions of a tensor. Operands without a prescribed distribution, and unary steps over them, are
-/// free, because their consumer chooses.
+/// free: their consumer chooses.
 enum Table {
     Free,
     Entries(Vec<Entry>),
 }
 
-/// The algorithm chosen for a node.
 #[derive(Clone, Default)]
 pub struct Choice {
     /// `None` for steps other than contractions.
     pub algorithm: Option<Algorithm>,
-    /// The ranks that run the contraction; `None` means all ranks.
+    /// `None` means all ranks.
     pub group: Option<Range<usize>>,
     /// The cheapest candidates, for display.
     pub considered: Vec<Candidate>,
 }
 
-/// The cheapest way to produce a tensor.
 pub struct Cheapest {
     pub seconds: f64,
     pub distribution: Distribution,
-    /// The choices for all contractions in the subtree.
     pub contractions: Vec<(NodeId, Choice)>,
 }
 
-/// The table of each node of a tree.
 pub struct Tables {
     tables: Vec<Table>,
     considered: Vec<Vec<Candidate>>,
@@ -111,7 +105,7 @@ impl Tables {
         Ok(Tables { tables, considered: all_considered })
     }
 
-    /// The cheapest way to produce a node's tensor; `None` if the tensor's consumer chooses its distribution.
+    /// The cheapest way to produce a node's tensor; `None` if its consumer chooses the distribution.
     pub fn cheapest(&self, tree: &Tree, node: NodeId) -> Option<Cheapest> {
         let Table::Entries(entries) = &self.tables[node] else { return None };
         // Entries are sorted by price.
@@ -120,7 +114,7 @@ impl Tables {
         Some(Cheapest { seconds, distribution, contractions: self.chosen(tree, node, 0) })
     }
 
-    /// Traces a table entry back to the choices of all contractions in the subtree.
+    /// Traces a table entry back to the choices in the subtree.
     fn chosen(&self, tree: &Tree, node: NodeId, entry: usize) -> Vec<(NodeId, Choice)> {
         let mut chosen = Vec::new();
         let mut open: Vec<(NodeId, usize)> = vec![(node, entry)];
@@ -143,7 +137,7 @@ impl Tables {
     }
 }
 
-/// Selects the algorithm for each contraction and lists the candidates that were considered.
+/// Selects the algorithm for each contraction and lists the considered candidates.
 ///
 /// # Errors
 /// Same as for [`SearchSpace::candidates`].
@@ -166,8 +160,7 @@ pub fn algorithms(space: &SearchSpace) -> Result<Vec<Choice>, PlanError> {
     Ok(chosen)
 }
 
-/// Keeps the first entry for each distribution, at most `keep` entries in total. `entries` must be sorted, cheapest
-/// first.
+/// Keeps the first entry for each distribution, at most `keep` in total. `entries` must be sorted, cheapest first.
 fn best(entries: Vec<Entry>, keep: usize) -> Vec<Entry> {
     let mut kept: Vec<Entry> = Vec::new();
     for entry in entries {
@@ -183,8 +176,7 @@ fn describe(tree: &Tree, algorithm: &Algorithm) -> String {
 }
 
 /// Returns the first [`MAX_CONSIDERED`] algorithms in `priced`, for display. `priced` pairs each algorithm with the
-/// seconds for the contraction alone and for its whole subtree. Algorithms with the same description, such as variants
-/// with the same cuts, appear once.
+/// seconds for the contraction alone and for its whole subtree. Algorithms with the same description appear once.
 pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, f64, f64)>) -> Vec<Candidate> {
     let mut considered: Vec<Candidate> = Vec::new();
     for (algorithm, contraction, whole) in priced {
@@ -240,8 +232,7 @@ impl AlgorithmSearch<'_> {
     }
 
     fn contract(&self, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Result<Vec<Entry>, PlanError> {
-        // Algorithms that accept any distributions are priced for the distributions in which the inputs are cheapest to
-        // produce.
+        // Algorithms that accept any distributions are priced for those in which the inputs are cheapest to produce.
         let input_distributions = inputs.map(|input| match &self.tables[input] {
             Table::Free => None,
             Table::Entries(entries) => entries.first().map(|entry| &entry.distribution),
@@ -270,7 +261,7 @@ impl AlgorithmSearch<'_> {
     }
 
     /// Finds the cheapest way to produce an input in the wanted distribution. Returns the seconds, and the index of the
-    /// table entry whose tensor is redistributed.
+    /// table entry that is redistributed.
     fn bring(&self, input: NodeId, wanted: &Distribution) -> (f64, usize) {
         let Table::Entries(entries) = &self.tables[input] else { return (0.0, 0) };
         let labels = self.labels(input);

@@ -1,11 +1,10 @@
 //! Distributes independent subtrees over the workers of one rank.
 //!
-//! Contractions too small for several workers would leave all workers but one idle, so subtrees of such contractions
-//! run as concurrent branches. There is at most one branch per worker.
+//! Contractions too small for several workers would leave all workers but one idle, so subtrees of them run as
+//! concurrent branches, at most one per worker.
 //!
-//! Invariants: all branches come before all other steps; within a branch and after the branches, steps keep their
-//! original order. Plans for several ranks have no branches, and large contractions never run concurrently, because the
-//! work is already divided.
+//! Invariants: all branches come before all other steps; otherwise, steps keep their order. Plans for several ranks
+//! have no branches, and large contractions never run concurrently, because the work is already divided.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -22,24 +21,23 @@ use super::structure::Plan;
 use crate::local_plan::MIN_PARALLEL_MULTIPLY_ADDS;
 use crate::tree::{NodeId, Step, Tree};
 
-/// The fixed overhead per step, expressed in multiply-adds.
+/// The fixed overhead per step, in multiply-adds.
 const STEP_OVERHEAD: f64 = 1e4;
 
-/// The additional overhead per step and concurrent branch, in multiply-adds, because branches contend for the lock of
-/// buffers.
+/// The additional overhead per step and concurrent branch, in multiply-adds, from contention for the lock of buffers.
 const CONTENTION_OVERHEAD: f64 = 1e4;
 
-/// The overhead of starting all branches and waiting for them to finish, in multiply-adds.
+/// The overhead of starting all branches and waiting for them, in multiply-adds.
 const SECTION_OVERHEAD: f64 = 2e5;
 
-/// Branches are used only if they take at most this fraction of the sequential time.
+/// Maximum fraction of the sequential time that branches may take.
 const MAX_TIME_SHARE: f64 = 0.8;
 
-/// Maximum peak memory as a multiple of the sequential plan's peak.
+/// Maximum peak memory as a multiple of the sequential plan's.
 const MAX_MEMORY_FACTOR: u64 = 2;
 
 /// Returns a plan that runs small subtrees concurrently on one rank if that is faster and memory suffices, otherwise
-/// `plan`. `plan` was made from `tree`.
+/// `plan`, which was made from `tree`.
 ///
 /// # Errors
 /// Same as for [`distribute::whole_tree`].
@@ -54,14 +52,13 @@ pub fn side_by_side(context: &PlanningContext, tree: &Tree, plan: Plan) -> Resul
     Ok(if fits { Plan { path: plan.path, ..split } } else { plan })
 }
 
-/// A tree whose first steps form branches.
 #[derive(Debug)]
 struct SideBySide {
     tree: Tree,
     branches: Vec<Range<NodeId>>,
 }
 
-/// A subtree in which all steps are small. `cost` is the cost of the subtree in multiply-adds.
+/// A subtree in which all steps are small. `cost` is in multiply-adds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Piece {
     root: NodeId,
@@ -82,7 +79,7 @@ impl PartialOrd for Piece {
     }
 }
 
-/// Splits a tree into branches for `workers` workers; returns `None` if that saves too little time.
+/// Splits a tree into branches; `None` if that saves too little time.
 fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
     if workers < 2 {
         return None;
@@ -90,7 +87,7 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
     let contention = CONTENTION_OVERHEAD * workers as f64;
     let (costs, small) = costs(tree, STEP_OVERHEAD + contention);
     let pieces = cut(tree, workers, contention, &costs, small)?;
-    // Assigns the pieces (subtrees of small steps), largest first, to the least loaded branch.
+    // Assigns the pieces, largest first, to the least loaded branch.
     let mut sorted = pieces;
     sorted.sort_by(|one, other| other.cmp(one));
     let mut loads = vec![0.0; workers];
@@ -100,7 +97,7 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
         loads[least] += piece.cost;
         branches[piece.root] = Some(least);
     }
-    // Visits consumers before inputs, so that each passes its branch on to its inputs.
+    // Visits consumers before inputs, so that each passes its branch on.
     for node in (0..tree.nodes.len()).rev() {
         if let Some(branch) = branches[node] {
             inputs(tree, node).for_each(|input| branches[input] = Some(branch));
@@ -120,9 +117,8 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
     Some(SideBySide { tree: ordered(tree, &nodes), branches: ranges })
 }
 
-/// Returns two costs for each node: the cost of its step in a branch, and the cost of its subtree (`None` unless all
-/// steps in the subtree are small). The cost of a unary step over an operand is added to the cost of the contraction
-/// that consumes its result.
+/// Returns two costs for each node: that of its step in a branch, and that of its subtree (`None` unless all steps in
+/// it are small). The cost of a unary step over an operand is added to the contraction that consumes its result.
 fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
     let mut costs = Vec::with_capacity(tree.nodes.len());
     let mut small: Vec<Option<f64>> = Vec::with_capacity(tree.nodes.len());
@@ -150,8 +146,8 @@ fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
     (costs, small)
 }
 
-/// Cuts subtrees of small steps into pieces for the workers; `None` if branches save too little time. Steps above the
-/// cuts run after all branches, one at a time.
+/// Cuts subtrees of small steps into pieces; `None` if branches save too little time. Steps above the cuts run after
+/// all branches, one at a time.
 fn cut(tree: &Tree, workers: usize, contention: f64, costs: &[f64], small: Vec<Option<f64>>) -> Option<Vec<Piece>> {
     let root = tree.root();
     let mut is_inner = vec![false; tree.nodes.len()];
@@ -160,7 +156,7 @@ fn cut(tree: &Tree, workers: usize, contention: f64, costs: &[f64], small: Vec<O
     });
     let begin: BinaryHeap<Piece> = (0..=root).filter(|&id| !is_inner[id]).filter_map(piece_at(&small)).collect();
     let all: f64 = begin.iter().map(|piece| piece.cost).sum();
-    // The root must run outside the branches, because no branch scales the result or adds the result onto an output.
+    // The root runs outside the branches, because no branch scales the result or adds it onto an output.
     let stays_whole =
         |piece: &Piece| piece.root != root && inputs(tree, piece.root).all(|input| small[input] == Some(0.0));
     let time = |heap: &BinaryHeap<Piece>, inside: f64, above: f64| {

@@ -1,5 +1,4 @@
-//! Enumerates the candidate algorithms for a contraction. These are all algorithms with all choices of dimensions that
-//! the user's options allow.
+//! Enumerates the candidate algorithms for a contraction, with all choices of dimensions that the user's options allow.
 
 use super::algorithm_search_arguments::SearchArguments;
 use super::error::PlanError;
@@ -17,7 +16,7 @@ pub struct Candidates<'a> {
 }
 
 impl Candidates<'_> {
-    /// Returns the candidates for a contraction, the local algorithm first. The list is never empty.
+    /// Returns the candidates for a contraction, the local algorithm first; at least one.
     ///
     /// # Errors
     /// If the user forced an algorithm or a cut that the contraction does not support.
@@ -45,7 +44,7 @@ impl Candidates<'_> {
         if cuts.is_empty() { Err(self.no_cut(node, kinds, &wanted)) } else { Ok(cuts) }
     }
 
-    /// Returns the forced algorithm, or all algorithms if none is forced, with every choice of parameters.
+    /// Returns the forced algorithm, or else all, with every choice of parameters.
     fn all(&self, kinds: &Kinds, out: &[Label]) -> Vec<Algorithm> {
         let Candidates { options, extents, machine, arguments, .. } = *self;
         let asked = |name: &AlgorithmName| options.algorithm.is_none_or(|forced| forced == *name);
@@ -70,7 +69,7 @@ impl Candidates<'_> {
         self.machine.ranks
     }
 
-    /// The dimensions of a contraction that the user requires to be cut.
+    /// The dimensions that the user requires to be cut.
     fn wanted(&self, kinds: &Kinds) -> Vec<Label> {
         let named =
             |cut: &String| kinds.iter().map(|(label, _)| label).find(|label| &self.names[label.0 as usize] == cut);
@@ -96,14 +95,14 @@ impl Candidates<'_> {
     }
 }
 
-/// Removes algorithms that need a whole tensor on one rank, unless there are no other algorithms.
+/// Removes algorithms that need a whole tensor on one rank, unless there are no others.
 fn without_whole_tensors(all: Vec<Algorithm>) -> Vec<Algorithm> {
     let (on_one_rank, others): (Vec<_>, Vec<_>) = all.into_iter().partition(Algorithm::holds_whole);
     if others.is_empty() { on_one_rank } else { others }
 }
 
-/// Whether the algorithm cuts the wanted dimensions. A single wanted dimension must be the algorithm's first cut;
-/// several must be exactly its cuts, in any order.
+/// Whether the algorithm cuts the wanted dimensions: a single one must be its first cut; several must be exactly its
+/// cuts, in any order.
 fn cuts_as_asked(algorithm: &Algorithm, wanted: &[Label]) -> bool {
     let cuts = algorithm.cuts();
     match wanted {

@@ -1,6 +1,6 @@
 //! Stores the request that every planning pass reads, and the prices that all searches share.
 //!
-//! Invariant: there is one context per plan, built from a request that has been checked.
+//! Invariant: there is one context per plan, from a checked request.
 
 use std::cell::RefCell;
 
@@ -13,10 +13,8 @@ use crate::dims::Label;
 use crate::machine::{MAX_RANKS, Machine};
 use crate::tree::Tree;
 
-/// A request for a plan.
 pub struct PlanningContext<'a> {
     pub expression: &'a str,
-    /// The tree that the path search returned.
     pub tree: &'a Tree,
     pub machine: &'a Machine,
     pub options: &'a PlanOptions,
@@ -29,8 +27,8 @@ pub struct PlanningContext<'a> {
 }
 
 impl<'a> PlanningContext<'a> {
-    /// Builds the context after checking the machine, the operands and dimensions that the options name, and that every
-    /// tensor fits into an address space.
+    /// Checks the machine, the operands and dimensions that the options name, and that every tensor fits into an
+    /// address space.
     pub fn new(
         expression: &'a str,
         tree: &'a Tree,
@@ -68,8 +66,8 @@ impl<'a> PlanningContext<'a> {
         Ok(PlanningContext { expression, tree, machine, options, slices, least_slices: 1, prices })
     }
 
-    /// Returns the tree with the cheapest memory layouts of its intermediates. The tree is returned unchanged if the
-    /// options forbid other layouts or specify no target.
+    /// Returns the tree with the cheapest memory layouts of its intermediates, or unchanged if the options forbid other
+    /// layouts or specify no target.
     pub fn arranged(&self, tree: &Tree) -> Tree {
         let PlanOptions { dtype, layout, target, .. } = *self.options;
         match target.filter(|_| layout) {
@@ -79,7 +77,6 @@ impl<'a> PlanningContext<'a> {
     }
 }
 
-/// Returns the slices with these dimensions and extents in one slice.
 fn prescribed_slices(tree: &Tree, sliced: &[(String, usize)]) -> Result<Vec<Slice>, String> {
     let mut slices: Vec<Slice> = Vec::with_capacity(sliced.len());
     for (name, piece) in sliced {

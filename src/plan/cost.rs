@@ -1,20 +1,19 @@
 //! Predicts the times of steps other than contractions, and of contractions by algorithms that accept any
-//! distributions. Schedules of such contractions are generated to price them.
+//! distributions, for which schedules are generated.
 
 use crate::algorithm::{Algorithm, Contraction, Cost, Tensor};
 use crate::dims::Label;
 use crate::distribution::Distribution;
 use crate::schedule::{Action, Builder, Schedule, Work};
 
-/// The maximum number of ranks whose schedules are generated to price an algorithm.
+/// Maximum number of ranks whose schedules are generated to price an algorithm.
 const MAX_SAMPLED_RANKS: usize = 16;
-/// The maximum number of ranks whose blocks are sampled to price a redistribution.
+/// Maximum number of ranks whose blocks are sampled to price a redistribution.
 const MAX_SAMPLED_BLOCKS: usize = 8;
 
 impl Cost<'_> {
-    /// Predicted seconds of an algorithm that accepts any distributions, for these distributions of its three tensors.
-    /// The result is the maximum over the sampled ranks. On each rank, computing and receiving overlap, except that
-    /// nothing overlaps with receiving the first message.
+    /// Predicted seconds of an algorithm that accepts any distributions, for these of its three tensors: the maximum
+    /// over the sampled ranks. Computing and receiving overlap, but nothing overlaps with receiving the first message.
     pub fn slicing(&self, algorithm: &Algorithm, distributions: &[Tensor; 3]) -> f64 {
         let ranks = self.machine.ranks;
         let sampled_ranks: Vec<usize> = (0..ranks).step_by(ranks.div_ceil(MAX_SAMPLED_RANKS)).collect();
@@ -38,7 +37,7 @@ impl Cost<'_> {
         busiest.fold(0.0, f64::max)
     }
 
-    /// Predicted seconds of one task on all workers of a rank.
+    /// Predicted seconds of a task on all workers of a rank.
     pub fn work(&self, schedule: &Schedule, work: &Work) -> f64 {
         match work {
             Work::Contract { left, right, out, .. } => {
@@ -59,14 +58,13 @@ impl Cost<'_> {
         }
     }
 
-    /// Predicted seconds of a unary step between tensors with labels `input` and `out`, if the result has this
-    /// distribution.
+    /// Predicted seconds of a unary step from `input` to `out`, if the result has this distribution.
     pub fn unary(&self, input: &[Label], out: &[Label], distribution: &Distribution) -> f64 {
         self.stream(self.volume(input) + self.volume(out)) / distribution.parts() as f64
     }
 
-    /// Predicted seconds of a redistribution. This is the time in which the busiest sampled rank receives what it
-    /// lacks, in one message from each rank of `from`.
+    /// Predicted seconds of a redistribution, in which the busiest sampled rank receives what it lacks, in one message
+    /// from each rank of `from`.
     pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> f64 {
         if from == to {
             return 0.0;
@@ -82,8 +80,7 @@ impl Cost<'_> {
         let missing: Vec<f64> = missing.collect();
         let all = missing.iter().sum::<f64>() / missing.len().max(1) as f64 * ranks as f64;
         let missing = missing.into_iter().fold(0.0, f64::max);
-        // The ranks of `from` send each element once, in equal numbers, because replicas of `to` forward elements to
-        // each other.
+        // The ranks of `from` send each element once, in equal numbers, because replicas of `to` forward elements.
         let sent = all / (to.replicas() * from.places().max(1)) as f64;
         let missing = missing.max(sent);
         if missing == 0.0 {

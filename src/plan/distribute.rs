@@ -1,9 +1,9 @@
-//! Turns the chosen algorithms into the values of a plan, which are the steps and the redistributions between them.
+//! Turns the chosen algorithms into the values of a plan: the steps and the redistributions between them.
 //!
-//! The consumer of an operand chooses the operand's distribution, unless the user prescribes it. An intermediate keeps
-//! the distribution that its step produces; if its consumer requires another one, the redistribution is a step of its
-//! own. A unary step over a free operand adopts the distribution that its consumer requires. [`SearchSpace::unary`]
-//! places all other unary steps.
+//! The consumer of an operand chooses its distribution, unless the user prescribes it. An intermediate keeps the
+//! distribution that its step produces; if its consumer requires another, the redistribution is a step of its own. A
+//! unary step over a free operand adopts the distribution that its consumer requires. [`SearchSpace::unary`] places all
+//! other unary steps.
 
 use std::ops::Range;
 
@@ -21,28 +21,26 @@ use crate::distribution::{Axis, Distribution, Role};
 use crate::schedule::ReuseScope;
 use crate::tree::{NodeId, Step, UnaryOp};
 
-/// If the predicted times of two plans differ by less than this factor, either plan could be faster in practice.
+/// Two plans whose predicted times differ by less than this factor count as equally fast.
 const MAX_EQUAL_TIME_RATIO: f64 = 1.05;
 
-/// How the distribution of a node's tensor is decided during planning.
+/// How the distribution of a node's tensor is decided.
 #[derive(Clone, Copy)]
 enum TensorPlacement {
-    /// The tensor is an operand, or the result of unary steps over one, and its consumer chooses.
+    /// The tensor is an operand, or the result of unary steps over one; its consumer chooses.
     Free,
-    /// The tensor is the value with this index in the plan.
+    /// The value with this index.
     At(usize),
 }
 
 struct Planner<'a> {
     space: &'a SearchSpace<'a>,
-    /// The choice for each node.
     chosen: Vec<Choice>,
     placed: Vec<TensorPlacement>,
     values: Vec<Value>,
 }
 
-/// Plans a tree with the algorithms that are cheapest for the whole tree ([`algorithm_selection`]). `branches` are
-/// ranges of nodes that run concurrently.
+/// Plans a tree with the algorithms of [`algorithm_selection`]. `branches` are ranges of nodes that run concurrently.
 ///
 /// # Errors
 /// If a prescribed distribution is not possible, or [`emit`] fails.
@@ -65,13 +63,13 @@ pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) 
         return plan;
     }
     let space = SearchSpace::new(tree, machine, options, SearchArguments { step_by_step: true, ..arguments });
-    // The step may require a later redistribution that the user forbids.
+    // The step may require a redistribution that the user forbids.
     let Ok(steps) = whole_tree(context, &space, &[]) else { return plan };
     let as_fast = steps.seconds() <= MAX_EQUAL_TIME_RATIO * plan.seconds();
     if as_fast && lower::all_bytes_received(&steps) < lower::all_bytes_received(&plan) { steps } else { plan }
 }
 
-/// Builds the plan for a tree. `chosen` has the algorithm for each contraction, indexed by node.
+/// Builds the plan for a tree. `chosen` is indexed by node.
 ///
 /// # Errors
 /// If a step requires a redistribution, but the user forbids redistributions.
@@ -126,7 +124,7 @@ pub fn emit(
     })
 }
 
-/// The operands to conjugate, in ascending order; none for real element types.
+/// The operands to conjugate, ascending; none for real element types.
 fn conjugated(options: &PlanOptions) -> Vec<usize> {
     let mut operands = if options.dtype.is_complex() { options.conjugate.clone() } else { Vec::new() };
     operands.sort_unstable();
@@ -134,7 +132,7 @@ fn conjugated(options: &PlanOptions) -> Vec<usize> {
     operands
 }
 
-/// Checks that the prescribed distributions of operands and result are possible on this machine.
+/// Checks that the prescribed distributions are possible on this machine.
 fn fits(space: &SearchSpace) -> Result<(), PlanError> {
     let SearchSpace { tree, machine, options, arguments, .. } = *space;
     let leaves = tree.nodes.iter().filter_map(|node| match node.step {
@@ -161,8 +159,7 @@ fn fits(space: &SearchSpace) -> Result<(), PlanError> {
 }
 
 impl Planner<'_> {
-    /// Redistributes the result to its prescribed distribution. If nothing determines the distribution of the result,
-    /// it has the preferred one.
+    /// Redistributes the result to its prescribed distribution, or to the preferred one if nothing determines it.
     fn result(&mut self) -> Result<(), PlanError> {
         let root = self.space.tree.root();
         match (self.placed[root], self.space.options.fixed.output.clone()) {
@@ -188,8 +185,7 @@ impl Planner<'_> {
                 _ => Ok(TensorPlacement::Free),
             },
             Step::Unary { input, op } => match self.placed[*input] {
-                // A sum over all dimensions yields a scalar, which has no dimension to cut, so the input is cut
-                // instead.
+                // A sum over all dimensions yields a scalar, which has no dimension to cut, so the input is cut.
                 TensorPlacement::Free
                     if !self.space.tree.nodes[node].labels.is_empty() || self.space.machine.ranks == 1 =>
                 {
@@ -213,11 +209,10 @@ impl Planner<'_> {
         self.values.len() - 1
     }
 
-    /// Adds values to the plan for a free node and for the steps below it. The node's value has the wanted
-    /// distribution.
+    /// Adds values for a free node, in the wanted distribution, and for the steps below it.
     fn materialise(&mut self, node: NodeId, wanted: &Distribution) -> Result<usize, PlanError> {
         let mut chain = vec![(node, wanted.clone())];
-        // Collects the distributions that the steps from the node to the operand require, then adds values bottom-up.
+        // Collects the distributions that the steps down to the operand require, then adds values bottom-up.
         loop {
             let (node, wanted) = chain[chain.len() - 1].clone();
             let Step::Unary { input, .. } = self.space.tree.nodes[node].step else { break };
@@ -242,7 +237,7 @@ impl Planner<'_> {
         Ok(below.unwrap_or_default())
     }
 
-    /// Adds a unary step over a value, with the redistributions before and after the step ([`SearchSpace::unary`]).
+    /// Adds a unary step with the redistributions around it ([`SearchSpace::unary`]).
     fn unary(&mut self, node: NodeId, input: usize, op: UnaryOp) -> Result<usize, PlanError> {
         let tree = self.space.tree;
         let out = tree.nodes[node].labels.clone();
@@ -318,7 +313,7 @@ impl Planner<'_> {
 }
 
 /// Returns the distribution of a unary step's input with which the step produces `wanted` without communication. The
-/// input is cut like the result, but replicated instead along a cut of a diagonal.
+/// input is cut like the result, but replicated along a cut of a diagonal.
 fn required(wanted: &Distribution, out: &[Label], input: &[Label]) -> Distribution {
     let axes = wanted.axes().iter().map(|axis| {
         let Role::Cut { dim, how } = &axis.role else { return axis.clone() };

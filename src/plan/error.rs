@@ -9,7 +9,7 @@ pub enum PlanError {
     /// this number of ranks.
     #[error("algorithm {algorithm} does not apply to `{node}`: it needs {needs}")]
     NoAlgorithm { algorithm: &'static str, node: String, needs: String },
-    /// No algorithm cuts the dimensions that the user requires to be cut.
+    /// No algorithm cuts the dimensions that must be cut.
     #[error("no algorithm cuts {cut} in `{node}`{hint}")]
     NoCut { cut: String, node: String, hint: String },
     /// A prescribed distribution is not possible.
@@ -18,22 +18,22 @@ pub enum PlanError {
     /// A path does not fit the expression, or a path search is not possible.
     #[error("{0}")]
     Path(String),
-    /// A dimension that the user requires to be cut is not in the expression.
+    /// A dimension to cut is not in the expression.
     #[error("there is no dimension `{0}` to cut")]
     UnknownCut(String),
-    /// A step requires the redistribution of a tensor, but the user forbids redistributions.
+    /// A step requires a redistribution, which is forbidden.
     #[error("`{node}` needs {tensor} redistributed from {from} to {to}, which is forbidden")]
     Redistribution { node: String, tensor: String, from: String, to: String },
-    /// The plan does not fit into the memory limit, even in slices.
+    /// The plan exceeds the memory limit even in slices.
     #[error("rank {rank} needs {needed} bytes, {} more than the memory limit of {limit}, {place}", needed - limit)]
     Memory { rank: usize, needed: u64, limit: u64, place: String },
-    /// The plan would fit the memory limit only with more slices than a run could ever finish.
+    /// The plan would need more slices than a run could ever finish.
     #[error("the memory limit of {limit} bytes takes more than {most} slices: they would never end")]
     TooManySlices { limit: u64, most: u64 },
-    /// An operand that the user declared constant does not exist.
+    /// A constant operand does not exist.
     #[error("operand {operand} is said to be constant, and there are {operands} operands")]
     Constant { operand: usize, operands: usize },
-    /// An operand that the user wants to conjugate does not exist.
+    /// An operand to conjugate does not exist.
     #[error("operand {operand} is to be conjugated, and there are {operands} operands")]
     Conjugate { operand: usize, operands: usize },
     /// A tensor needs more bytes than an address space has.
@@ -42,10 +42,10 @@ pub enum PlanError {
     /// The machine has no ranks or no workers.
     #[error("a plan needs at least one rank and one worker")]
     NoRanks,
-    /// The machine has more ranks than the planner supports.
+    /// The machine has too many ranks for the planner.
     #[error("plans are made for at most {most} ranks, not for {ranks}")]
     TooManyRanks { ranks: usize, most: usize },
-    /// A number in the description of the machine is invalid ([`Machine::check`](crate::Machine::check)).
+    /// The description of the machine is invalid ([`Machine::check`](crate::Machine::check)).
     #[error("the machine cannot be planned for: {0}")]
     Machine(String),
 }

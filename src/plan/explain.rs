@@ -1,4 +1,4 @@
-//! Prints a plan as text with one row per value, like a database's EXPLAIN.
+//! Prints a plan as text with one row per value.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::path_report::PathReport;
 use super::structure::{Candidate, Pipeline, Plan, ResultResidency, Source, Value};
 use crate::schedule::{ReuseScope, Schedule};
 
-/// Prints a plan; see [`Plan::explain`].
+/// See [`Plan::explain`].
 pub struct Explain<'a>(pub(super) &'a Plan);
 
 impl fmt::Display for Explain<'_> {
@@ -87,7 +87,6 @@ impl fmt::Display for Explain<'_> {
 }
 
 impl Explain<'_> {
-    /// Describes the groups of ranks that take disjoint sets of slices.
     fn groups(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plan = self.0;
         if plan.slice_groups == 1 {
@@ -99,14 +98,12 @@ impl Explain<'_> {
         writeln!(f, "groups    {} of {ranks}, each with {each} of the slices", plan.slice_groups)
     }
 
-    /// Describes the distribution of a value over all ranks.
     fn placement(&self, id: usize) -> String {
         let plan = self.0;
         let names: Vec<&str> = plan.values[id].labels.iter().map(|&label| plan.name(label)).collect();
         plan.distribution_over_groups(id).describe(&names)
     }
 
-    /// Lists the candidates for each contraction that has more than one candidate.
     fn candidates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plan = self.0;
         let mut rows = vec![["", "candidate", "predicted", "including inputs"].map(str::to_owned)];
@@ -171,8 +168,7 @@ impl Explain<'_> {
     }
 }
 
-/// Writes a table with columns as wide as their widest cells; columns in `words` are left-aligned, others
-/// right-aligned.
+/// Writes a table with columns as wide as their widest cells, left-aligned in `words`, otherwise right-aligned.
 fn write_table<const COLUMNS: usize>(
     f: &mut fmt::Formatter<'_>,
     rows: &[[String; COLUMNS]],
@@ -197,7 +193,7 @@ fn megabytes(bytes: f64) -> String {
     format!("{:.3} MB", bytes / 1e6)
 }
 
-/// Formats seconds with a unit that leaves one to three digits before the decimal point.
+/// Formats seconds with one to three digits before the decimal point.
 fn duration(seconds: f64) -> String {
     match seconds {
         s if s >= 1.0 => format!("{s:.3} s"),

@@ -1,8 +1,8 @@
-//! Parses the distributions that the user prescribes for operands and result.
+//! Parses the distributions that the user prescribes.
 //!
-//! The text has one entry for each operand and a last entry for the result, separated by `;`. An entry lists the axes
-//! of a grid of ranks, slowest axis first, separated by spaces or commas. Trailing entries may be omitted. The entry
-//! `*` leaves the choice to the planner.
+//! Entries for each operand and then the result are separated by `;`. An entry lists the axes of a grid of ranks,
+//! slowest axis first, separated by spaces or commas. Trailing entries may be omitted. The entry `*` leaves the choice
+//! to the planner.
 //!
 //! | axis | means |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | `m:at(10,30)` | m cut before indices 10 and 30, over 3 ranks |
 //! | `x2` | replicated on 2 ranks |
 //! | `one` | the whole tensor on one rank |
-//! | `@4`, `@(2,0,7)` | at the end of an entry, the ranks of the grid in row-major order: consecutive ranks from 4 on, or the listed ranks |
+//! | `@4`, `@(2,0,7)` | at the end of an entry, the ranks of the grid in row-major order: from 4 on, or as listed |
 //!
 //! The text cannot describe partial sums, because users never provide or receive them.
 
@@ -19,10 +19,10 @@ use super::error::PlanError;
 use crate::distribution::{Axis, Cut, Distribution, GridError, Owners, Role};
 use crate::tree::{Step, Tree};
 
-/// The maximum number of axes in one grid; more are rejected as a mistake.
+/// Maximum number of axes in one grid; more are a mistake.
 const MAX_AXES: usize = 256;
 
-/// The distributions that the user prescribes for operands and result; `None` leaves the choice to the planner.
+/// The distributions that the user prescribes; `None` leaves the choice to the planner.
 ///
 /// ```
 /// use einsum_dist::FixedDistributions;
@@ -49,7 +49,7 @@ impl FixedDistributions {
         self.output.is_none() && self.operands.iter().all(Option::is_none)
     }
 
-    /// Parses the text form of the distributions for the operands and the result of a tree.
+    /// Parses the text form for a tree.
     ///
     /// # Errors
     /// Same as for [`FixedDistributions::parse`].
@@ -57,7 +57,7 @@ impl FixedDistributions {
         FixedDistributions::of_tree(text, tree, None)
     }
 
-    /// Like [`FixedDistributions::of`], but for a run on `ranks` ranks.
+    /// Like [`FixedDistributions::of`], for a run on `ranks` ranks.
     ///
     /// # Errors
     /// Same as for [`FixedDistributions::parse`], or if a distribution needs more than `ranks` ranks.
@@ -77,8 +77,8 @@ impl FixedDistributions {
         FixedDistributions::read(text, &terms.iter().map(Vec::as_slice).collect::<Vec<_>>(), ranks)
     }
 
-    /// Parses the text form of the distributions. Each entry of `terms` lists the dimension names of one operand; the
-    /// last entry lists those of the result.
+    /// Parses the text form. Each entry of `terms` lists the dimension names of one operand, the last those of the
+    /// result.
     ///
     /// # Errors
     /// If an entry does not describe a distribution of its tensor. The message quotes the invalid part.

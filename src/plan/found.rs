@@ -1,4 +1,4 @@
-//! Finds the tree of an expression, or takes it from an order that an earlier search found.
+//! Finds the tree of an expression, or takes it from an order that was found before.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use crate::tree::{EinsumSource, Einsums, Order, Tree};
 pub struct SearchedTree {
     /// The tree.
     pub tree: Tree,
-    /// The limits that ended searches early; at most one for each einsum.
+    /// The limits that ended searches early, at most one per einsum.
     pub limits: Vec<SearchLimit>,
     /// What the search for each einsum did.
     pub records: Vec<SearchRecord>,
@@ -24,7 +24,7 @@ pub struct SearchedTree {
     pub cached: bool,
 }
 
-/// An order that a search found, as a file stores it.
+/// An order that was found, as a file stores it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundOrder {
     /// Numbers of tensors, over all operands.
@@ -33,7 +33,6 @@ pub struct FoundOrder {
     pub sliced: Vec<Label>,
     limits: Vec<SearchLimit>,
     records: Vec<SearchRecord>,
-    /// The budget that the user gave.
     seconds: Option<f64>,
 }
 
@@ -65,7 +64,7 @@ fn in_order(einsums: &Einsums, choice: &PathChoice) -> Result<Tree, PlanError> {
 }
 
 /// See [`Plan::searched_tree`](super::Plan::searched_tree). `known` is from a search that differed at most in its
-/// budget; it is used if it was as long, or found a better order.
+/// budget, and is used if it was as long, or found a better order.
 pub fn tree(
     einsums: &Einsums,
     machine: &Machine,
@@ -85,7 +84,7 @@ pub fn tree(
     }
     let found = searched(einsums, machine, options, watch)?;
     let products = |tree: &Tree| (0..tree.nodes.len()).map(|node| tree.products(node)).sum::<f64>();
-    // With a memory limit, the order with fewer operations may need more slices.
+    // With a memory limit, an order with fewer operations may need more slices.
     let is_better =
         |known: &SearchedTree| options.memory_limit.is_none() && products(&known.tree) < products(&found.tree);
     Ok(known.map(|(_, known)| known).filter(is_better).unwrap_or(found))
@@ -113,7 +112,7 @@ fn searched(
         let Searched { order, sliced, limit, record } = path::order(network, &options.path, budget);
         limits.extend(limit);
         records.push(record);
-        // An einsum of fewer tensors has no order to search.
+        // Fewer tensors have no order to search.
         chosen.extend((network.tensors.len() > 2).then_some(sliced));
         Ok::<_, PlanError>(order)
     })?;

@@ -1,4 +1,4 @@
-//! Assigns independent subtrees to disjoint groups of ranks, which run at the same time.
+//! Assigns independent subtrees to disjoint groups of ranks, which run concurrently.
 //!
 //! ```text
 //! [ab,bc->ac],[cd,de->ce]->ae on 4 ranks       ranks 0, 1            ranks 2, 3
@@ -6,10 +6,9 @@
 //!                                              ac,ce->ae on all four
 //! ```
 //!
-//! Small contractions move less data and start fewer transfers on fewer ranks; large ones would take equally long one
-//! after another on all ranks. From the root down, the search divides the ranks between the two input subtrees in
-//! proportion to their work, or keeps them together, whichever is faster. A subtree whose ranks stay together is
-//! planned by [`super::algorithm_selection`].
+//! Small contractions move less data and start fewer transfers on fewer ranks. From the root down, the search divides
+//! the ranks between the two input subtrees in proportion to their work, or keeps them together, whichever is faster. A
+//! subtree whose ranks stay together is planned by [`super::algorithm_selection`].
 //!
 //! All groups are ranges of ranks. There are none if the user prescribes a distribution.
 
@@ -27,7 +26,7 @@ use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step};
 
-/// Groups are considered only for trees with at most this many nodes.
+/// Maximum nodes of a tree for which groups are considered.
 const MAX_NODES: usize = 256;
 /// The whole tree is planned for at most this many group sizes.
 const MAX_GROUP_SIZES: usize = 12;
@@ -47,22 +46,20 @@ pub fn grouped(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Re
     Ok(if better { Plan { ungrouped: Some(plan.seconds()), ..grouped } } else { plan })
 }
 
-/// Divides ranks among subtrees.
 struct Grouping<'a> {
     space: &'a SearchSpace<'a>,
 }
 
-/// The plan for a subtree, with the ranks and the algorithm of each contraction.
 struct PlannedSubtree {
     seconds: f64,
-    /// The distribution of the result; `None` unless the root is a contraction.
+    /// `None` unless the root is a contraction.
     distribution: Option<Distribution>,
     contractions: Vec<(NodeId, Range<usize>, Choice)>,
 }
 
 impl<'a> Grouping<'a> {
-    /// Returns the algorithm and the ranks for each contraction, indexed by node. Returns `None` if the options or the
-    /// tree rule out groups, or if all contractions use all ranks.
+    /// Returns the algorithm and the ranks for each contraction, indexed by node; `None` if the options or the tree
+    /// rule out groups, or if all contractions use all ranks.
     fn best(&self) -> Option<Vec<Choice>> {
         let SearchSpace { tree, machine, options, .. } = self.space;
         let (pipeline, steps) = (options.pipeline, tree.nodes.len());
@@ -84,7 +81,7 @@ impl<'a> Grouping<'a> {
         Some(chosen)
     }
 
-    /// Whether a step is a contraction with at least one contraction below each of its inputs.
+    /// Whether a step is a contraction with contractions below both inputs.
     fn forks(&self, node: NodeId) -> bool {
         match self.space.tree.nodes[node].step {
             Step::Contract { left, right, .. } => self.contracts(left) && self.contracts(right),
@@ -92,7 +89,6 @@ impl<'a> Grouping<'a> {
         }
     }
 
-    /// Whether a subtree contains a contraction.
     fn contracts(&self, mut node: NodeId) -> bool {
         loop {
             match self.space.tree.nodes[node].step {
@@ -103,7 +99,7 @@ impl<'a> Grouping<'a> {
         }
     }
 
-    /// Returns the total number of multiply-adds in the subtree of each node.
+    /// The multiply-adds in the subtree of each node.
     fn work(&self) -> Vec<f64> {
         let mut work: Vec<f64> = Vec::with_capacity(self.space.tree.nodes.len());
         for node in &self.space.tree.nodes {
@@ -120,7 +116,7 @@ impl<'a> Grouping<'a> {
     }
 
     fn on<T>(&self, ranks: usize, run: impl FnOnce(&SearchSpace) -> T) -> T {
-        // The plan must suit every range of this many ranks, so the speeds of individual ranks are dropped.
+        // The plan must suit every range of this many ranks, so individual speeds are dropped.
         let machine = Machine { speeds: Vec::new(), ..self.space.machine.part(0..ranks) };
         run(&self.space.on(&machine))
     }
@@ -129,14 +125,14 @@ impl<'a> Grouping<'a> {
 struct GroupSearch<'a> {
     grouping: &'a Grouping<'a>,
     work: Vec<f64>,
-    /// The tables for the whole tree, indexed by the number of ranks.
+    /// The tables for the whole tree, by the number of ranks.
     planned: BTreeMap<usize, Tables>,
 }
 
 impl GroupSearch<'_> {
-    /// Plans a subtree either with all ranks in every step, or with separately planned input subtrees, whichever is
-    /// faster. Inputs that both contain contractions then use disjoint ranks. Returns `None` without candidates, or
-    /// with more than [`MAX_GROUP_SIZES`] group sizes.
+    /// Plans a subtree either with all ranks in every step, or with separately planned input subtrees (on disjoint
+    /// ranks if both contain contractions), whichever is faster. `None` without candidates, or with more than
+    /// [`MAX_GROUP_SIZES`] group sizes.
     fn plan_subtree(&mut self, node: NodeId, ranks: &Range<usize>) -> Option<PlannedSubtree> {
         let tree = self.grouping.space.tree;
         if let Step::Unary { input, .. } = tree.nodes[node].step {

@@ -1,7 +1,6 @@
 //! Counts the idle ranks of a plan.
 //!
-//! A rank is idle if it has no element of any tensor in the plan and no task in its schedule. Synchronisation is not a
-//! task.
+//! A rank is idle if it has no element of any tensor and no task in its schedule. Synchronisation is not a task.
 
 use super::slice_groups;
 use super::structure::{Plan, Value};
@@ -20,8 +19,8 @@ pub fn idle_ranks(plan: &Plan) -> usize {
     (0..plan.ranks()).filter(idle).count()
 }
 
-/// Counts the ranks that are idle in their group or in no group, and have no block of the user. A rank that takes part
-/// in copying operands or adding results has such a block, or is not idle in its group.
+/// Counts the ranks that are idle in their group or in no group, and have no block of the user. A rank that copies
+/// operands or adds results has such a block, or is not idle in its group.
 fn idle_beside_groups(plan: &Plan) -> usize {
     let of_group = slice_groups::of_group(plan);
     let group = plan.ranks_per_group();

@@ -1,5 +1,5 @@
-//! Chooses the memory layout of intermediates. Users never see intermediates, so their dimensions get the order with
-//! the lowest total cost of the contractions that produce and consume them.
+//! Chooses the memory layout of intermediates: the order of dimensions with the lowest total cost of the contractions
+//! that produce and consume them.
 //!
 //! Dynamic programming, inputs before consumers, finds the lowest cost of each subtree for a few candidate orders of
 //! its result from the prices of local contractions ([`price_contract`]). Operands and the result keep their layout.
@@ -14,24 +14,22 @@ use crate::dtype::Dtype;
 use crate::local_plan::{Layout, Price, Target, key, price_contract, row_major};
 use crate::tree::{NodeId, Step, Tree};
 
-/// An intermediate keeps its layout if the contraction that consumes it has fewer multiply-adds than this number.
+/// An intermediate keeps its layout if its consumer has fewer multiply-adds than this.
 const MIN_MULTIPLY_ADDS: f64 = 1e6;
 
-/// In trees with more nodes, so does an intermediate whose consumer has less than 1 / `MAX_NODES` of the tree's
-/// multiply-adds.
+/// In trees with more nodes, so does an intermediate whose consumer has less than 1 / `MAX_NODES` of all multiply-adds.
 const MAX_NODES: usize = 64;
 
-/// New layouts must cost less than this fraction of the original ones, because prices are only estimates.
+/// New layouts must cost less than this fraction of the original ones, because prices are estimates.
 const MAX_COST_SHARE: f64 = 0.97;
 
-/// If the price with the original layouts is reliable, an unreliable price is multiplied by this factor.
+/// The factor of unreliable prices if the price with the original layouts is reliable.
 const UNRELIABLE_PRICE_FACTOR: f64 = 1.3;
 
-/// Cached prices of contractions for one element type and target. Trees that differ in only one extent share most of
-/// their prices.
+/// Cached prices of contractions for one element type and target. Trees that differ in one extent share most prices.
 pub type Prices = HashMap<Vec<isize>, Price>;
 
-/// Returns the tree with the cheapest orders of dimensions, or an unchanged copy if they save too little.
+/// Returns the tree with the cheapest orders of dimensions, or a copy if they save too little.
 pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) -> Tree {
     let mut search = LayoutSearch { tree, dtype, target, prices };
     let total: f64 = (0..tree.nodes.len()).map(|node| tree.products(node)).sum();
@@ -63,7 +61,7 @@ pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) 
             Step::Contract { left, right, .. } => open.extend([(left, first), (right, second)]),
         }
     }
-    // The lists of dimensions depend on the layouts of the tensors.
+    // The lists of dimensions depend on the layouts.
     for node in 0..arranged.nodes.len() {
         if let Step::Contract { left, right, .. } = arranged.nodes[node].step {
             let [l, r, o] = [left, right, node].map(|id| &arranged.nodes[id].labels);
@@ -83,7 +81,7 @@ struct Table {
 
 #[derive(Clone, Copy)]
 struct Choice {
-    /// Predicted nanoseconds for the node's whole subtree, including the node.
+    /// Predicted nanoseconds for the node's whole subtree.
     cost: f64,
     /// The orders of the inputs, as indices into their tables.
     inputs: [usize; 2],
@@ -131,7 +129,7 @@ impl LayoutSearch<'_> {
         Table { orders, choices }
     }
 
-    /// The cost of the tree with its original layouts, in nanoseconds.
+    /// The nanoseconds of the tree with its original layouts.
     fn as_written(&mut self) -> f64 {
         let tree = self.tree;
         let contractions = tree.nodes.iter().filter_map(|node| match node.step {
@@ -169,8 +167,8 @@ fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
     consumers
 }
 
-/// Returns orders of dimensions that suit the contraction that produces or the one that consumes a tensor. Dimensions
-/// of the same kind in that contraction are adjacent, in the same order as in one of the contraction's other tensors.
+/// Returns orders that suit the contraction that produces or the one that consumes a tensor. Dimensions of the same
+/// kind in that contraction are adjacent, in the order of one of its other tensors.
 fn orders(tree: &Tree, node: NodeId, consumer: NodeId) -> Vec<Vec<Label>> {
     let labels = |id: NodeId| tree.nodes[id].labels.as_slice();
     let own = labels(node);

@@ -1,7 +1,7 @@
 //! Lowers a plan to the tasks of one rank.
 //!
 //! Tasks follow the order of steps, in a pipeline ([`super::Pipeline`]) batch by batch. Intermediates in a pipeline are
-//! double-buffered, so that a batch arrives while the previous one is contracted.
+//! double-buffered: a batch arrives while the previous one is contracted.
 
 use std::ops::Range;
 
@@ -13,13 +13,12 @@ use crate::schedule::{Buffer, BufferId, BufferPlacement, Builder, Factor, Home, 
 /// The buffers for a rank's block of a value; `None` on ranks outside the value's grid.
 #[derive(Clone, Copy)]
 enum Block {
-    /// One buffer for the whole block.
     Whole(Option<BufferId>),
     /// Two buffers for one batch each, used alternately.
     DoubleBuffer([Option<BufferId>; 2]),
 }
 
-/// The schedule of one rank for one slice. In a plan with groups, it is that of the rank in its group.
+/// The schedule of one rank (within its group, if any) for one slice.
 pub fn lower(plan: &Plan, rank: usize) -> Schedule {
     if !slice_groups::has_groups(plan) {
         return tasks(plan, rank).finish();
@@ -35,7 +34,7 @@ fn of_group_member(plan: &Plan, of_group: &Plan, rank: usize, group: usize) -> S
     slice_groups::in_group(lower(of_group, rank - first), (first, plan.ranks()), plan.operands)
 }
 
-/// The total number of bytes that the sampled ranks receive in one slice.
+/// The bytes that the sampled ranks receive in one slice.
 pub fn all_bytes_received(plan: &Plan) -> u64 {
     plan.sampled_ranks().into_iter().map(|rank| tasks(plan, rank).unplaced().bytes_received()).sum()
 }
@@ -45,7 +44,7 @@ fn tasks(plan: &Plan, rank: usize) -> Builder {
     let mut builder =
         Builder::new(rank, plan.ranks(), plan.dtype.size()).lasting(lasting).conjugated(plan.conjugated());
     let last = plan.values.len() - 1;
-    // Steps other than contractions cannot add onto the output and need a separate buffer.
+    // Steps other than contractions cannot add onto the output, so they need a separate buffer.
     let onto = plan.accumulate && matches!(plan.values[last].source, Source::Contract { .. });
     let mut blocks: Vec<Block> = Vec::with_capacity(plan.values.len());
     let mut starts = Vec::with_capacity(plan.values.len());
@@ -81,7 +80,6 @@ fn tasks(plan: &Plan, rank: usize) -> Builder {
     builder
 }
 
-/// Appends the tasks of one step for one batch.
 fn step(builder: &mut Builder, plan: &Plan, (id, piece): (usize, usize), blocks: &[Block], onto: bool) {
     let tensor = |id: usize| {
         let window = plan.pieces(id, piece).map(|(dim, range)| (dim, range.start));
@@ -128,7 +126,7 @@ fn finish(plan: &Plan, builder: &mut Builder, result: Option<BufferId>, onto: bo
     }
 }
 
-/// Declares the buffer for this rank's block of a value. `None` on ranks outside the value's grid.
+/// Declares the buffer for this rank's block of a value; `None` outside the value's grid.
 fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Option<BufferId> {
     let (rank, value) = (builder.rank(), &plan.values[node]);
     let is_slice = match home {
@@ -154,7 +152,7 @@ fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Optio
     }))
 }
 
-/// Declares a buffer for this rank's block of any batch, of which the first is the largest.
+/// Declares a buffer for this rank's block of any batch; the first is the largest.
 fn declare_batch_buffer(builder: &mut Builder, plan: &Plan, node: usize) -> Option<BufferId> {
     let tensor = plan.tensor(node, 0);
     let region = tensor.distribution.block(&tensor.shape, builder.rank())?;

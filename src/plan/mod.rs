@@ -1,16 +1,15 @@
-//! Turns a contraction tree into a plan, which has a distribution for every tensor and an algorithm for every
-//! contraction.
+//! Turns a contraction tree into a plan: a distribution for every tensor and an algorithm for every contraction.
 //!
-//! A [`Plan`] is a plain value without tensor elements. A plan can be printed ([`Plan::explain`]), compared
-//! ([`Plan::fingerprint`]), turned into the schedule of any rank ([`Plan::schedule`]), proved correct
-//! ([`Plan::verify`]), and run ([`crate::api::World`]).
+//! A [`Plan`] is a plain value without tensor elements. It can be printed ([`Plan::explain`]), compared
+//! ([`Plan::fingerprint`]), turned into schedules ([`Plan::schedule`]), verified ([`Plan::verify`]), and run
+//! ([`crate::api::World`]).
 //!
-//! The functions at the end of this file run the following passes in order:
+//! The functions at the end of this file run these passes in order:
 //!
 //! | pass | file |
 //! |---|---|
 //! | contraction order | `path`, `found` |
-//! | a plan without the memory limit, kept if it fits the limit | `memory_fit` |
+//! | a plan without the memory limit, kept if it fits | `memory_fit` |
 //! | memory layout of intermediates | `context`, `layout` |
 //! | distributions and algorithms of the whole tree | `distribute`, `algorithm_selection` |
 //! | batches that flow through groups of ranks | `pipeline` |
@@ -18,27 +17,27 @@
 //! | subtrees on disjoint groups of ranks | `groups` |
 //! | results that later slices and runs reuse | `reuse` |
 //! | subtrees that run concurrently on one rank | `branches` |
-//! | grids that need less memory, slices, or tensors in parts, to meet the memory limit | `memory_fit`, `slice_model`, `slice_search`, `slice` |
+//! | grids that need less memory, slices, tensors in parts | `memory_fit`, `slice_model`, `slice_search`, `slice` |
 //! | groups of ranks that take disjoint sets of slices | `slice_group_search` |
 //!
 //! | shared by the passes | file |
 //! |---|---|
-//! | the request; the arguments that a pass sets for a search | `context`, `options`, `fixed`; `algorithm_search_arguments` |
-//! | candidate algorithms, distributions and their prices | `algorithm_search_space`, `candidates`, `cost` |
-//! | a plan as a value; the queries on it; what it was made from | `structure`, `queries`, `origin` |
+//! | the request; the arguments of a search | `context`, `options`, `fixed`; `algorithm_search_arguments` |
+//! | candidate algorithms, distributions, prices | `algorithm_search_space`, `candidates`, `cost` |
+//! | a plan; its queries; what it was made from | `structure`, `queries`, `origin` |
 //! | groups of ranks that take disjoint sets of slices | `slice_groups` |
 //!
-//! | what a plan can be queried for | file |
+//! | queries of a plan | file |
 //! |---|---|
-//! | tasks of one rank, workspace for packing | `lower`, `packing` |
-//! | the specification for the verification of schedules, proofs for thousands of ranks | `spec`, `proof` |
+//! | tasks of one rank, packing workspace | `lower`, `packing` |
+//! | specification for the verification, proofs for thousands of ranks | `spec`, `proof` |
 //! | simulated run time, without data; bytes received | `simulate`, `traffic` |
 //! | communication lower bound, error growth, idle ranks | `bound`, `rounding`, `idle` |
 //! | text | `explain`, `path_report` |
 //!
 //! Invariants: values come after their inputs; every input of a contraction has the distribution that its algorithm
 //! requires. A tensor has no more replicas than the user requests or a diagonal needs, because grid algorithms gather
-//! shared tiles instead.
+//! shared tiles.
 
 #![warn(missing_docs)]
 
@@ -101,7 +100,7 @@ use slice_group_search::First;
 
 use crate::tree::Tree;
 
-/// Runs the passes from a tree to a plan, in order.
+/// Runs all passes.
 fn planned(context: &PlanningContext) -> Result<Plan, PlanError> {
     if !context.slices.is_empty() {
         let together = memory_fit::prescribed(context)?;
@@ -148,14 +147,14 @@ fn planned_together(context: &PlanningContext) -> Result<Plan, PlanError> {
     memory_fit::fitted(context, whole(context)?)
 }
 
-/// Runs the passes that do not depend on the memory limit of the whole plan.
+/// Runs the passes that do not depend on the memory limit.
 fn whole(context: &PlanningContext) -> Result<Plan, PlanError> {
     let tree = context.arranged(context.tree);
     let plan = distributed(context, &tree, SearchArguments::new(context.options))?;
     branches::side_by_side(context, &tree, plan)
 }
 
-/// Runs the passes that distribute a tree over the ranks. `tree` is the whole tree or that of one slice.
+/// Distributes a tree (the whole tree or that of one slice) over the ranks.
 fn distributed(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) -> Result<Plan, PlanError> {
     let space = SearchSpace::new(tree, context.machine, context.options, arguments);
     let plan = distribute::whole_tree(context, &space, &[])?;

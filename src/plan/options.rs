@@ -1,4 +1,4 @@
-//! Defines the planning options, with which a user can fix choices of the planner.
+//! Defines the planning options, with which a user fixes choices of the planner.
 
 use std::str::FromStr;
 
@@ -18,18 +18,16 @@ impl FromStr for AlgorithmName {
     }
 }
 
-/// The choice of the contraction kernel on each rank. Every rank resolves the choice on its own machine, so a plan
-/// records the choice instead of the resolved kernel.
+/// The contraction kernel on each rank. A plan records this choice, which every rank resolves on its own machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelChoice {
-    /// The best kernels for the machine. These are our own, except that LIBXSMM, if built in, computes batches of small
-    /// products.
+    /// The best for the machine: our own, except that LIBXSMM, if built in, computes batches of small products.
     #[default]
     Auto,
-    /// Micro-kernels that LIBXSMM generates.
+    /// Micro-kernels from LIBXSMM.
     Xsmm,
-    /// Our own kernels with the widest instructions that the machine supports.
+    /// Our own kernels with the widest instructions of the machine.
     Portable,
     /// Our own kernels for x86-64 with AVX2 and FMA.
     Avx2,
@@ -37,7 +35,7 @@ pub enum KernelChoice {
     Avx512,
     /// Our own kernels for AArch64.
     Neon,
-    /// Computes one product at a time in double precision, as a reference for comparison.
+    /// One product at a time in double precision, as a reference.
     Reference,
 }
 
@@ -53,7 +51,7 @@ impl KernelChoice {
         KernelChoice::Reference,
     ];
 
-    /// The name of the choice on the command line, in plans and in JSON.
+    /// The name on the command line, in plans and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             KernelChoice::Auto => "auto",
@@ -83,7 +81,7 @@ impl FromStr for Reorder {
     }
 }
 
-/// Returns the choice with this name. The error message also mentions the names in `also`.
+/// Returns the choice with this name. The error also mentions the names in `also`.
 fn by_name<T: Copy>(
     what: &str,
     also: &[&str],
@@ -105,17 +103,17 @@ pub enum PipelineChoice {
     Auto,
     /// Never.
     Off,
-    /// With these numbers of batches and rank groups, if the steps share a suitable dimension.
+    /// With these numbers, if the steps share a suitable dimension.
     Of {
         /// The number of batches, into which one dimension is cut evenly.
         batches: usize,
-        /// The number of groups; at least 2, and at most the number of contractions and the number of ranks.
+        /// The number of groups: at least 2, and at most the number of contractions and of ranks.
         groups: usize,
     },
 }
 
 /// Planning options. By default, the element type is float32 and the cost model makes all choices. Each option has a
-/// setter with the same name.
+/// setter of the same name.
 ///
 /// ```
 /// use einsum_dist::AlgorithmName;
@@ -132,74 +130,72 @@ pub enum PipelineChoice {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PlanOptions {
-    /// The element type of all operands, intermediates and the result.
+    /// The element type of all tensors.
     pub dtype: Dtype,
-    /// Forces one algorithm for every contraction (planning fails if it does not apply); `None` leaves the choice to
-    /// the planner.
+    /// Forces one algorithm for every contraction (planning fails if it does not apply).
     pub algorithm: Option<AlgorithmName>,
-    /// Prescribed distributions of operands and result; the planner chooses all other distributions.
+    /// Prescribed distributions of operands and result.
     pub fixed: FixedDistributions,
-    /// Names of one or two dimensions that algorithms must cut in the contractions that have these dimensions.
+    /// Names of one or two dimensions that algorithms must cut in the contractions that have them.
     pub cut: Vec<String>,
-    /// If true, the plan adds the result onto an output that already has values. If false, a program compiles a second
-    /// plan in its first run with a nonzero `beta`.
+    /// Adds the result onto an output that already has values. Otherwise, a program compiles a second plan in its first
+    /// run with a nonzero `beta`.
     pub accumulate: bool,
     /// Operands, by index, that stay the same in all runs of a program. Values that depend only on them are kept from
-    /// the first run ([`crate::api::Program::renew`] recomputes them). The result and values with a sliced dimension
-    /// are never kept, and no value is kept if the plan otherwise exceeds the memory limit.
+    /// the first run ([`crate::api::Program::renew`] recomputes them), except the result, values with a sliced
+    /// dimension, and all values if the plan otherwise exceeds the memory limit.
     pub constant: Vec<usize>,
-    /// Operands, by index, whose complex conjugates are contracted. This only changes signs when sums of products are
-    /// stored, and needs a pass of its own only if the expression contracts nothing. There is no effect for real types.
+    /// Operands, by index, whose complex conjugates are contracted. This needs a pass of its own only if the expression
+    /// contracts nothing. There is no effect for real types.
     pub conjugate: Vec<usize>,
-    /// The maximum number of bytes that each rank may use for blocks of operands and result, intermediates, and
-    /// packing. If a plan needs more, it runs in slices; if none fit, the error states how much memory is missing.
+    /// Maximum bytes on each rank for blocks of operands and result, intermediates, and packing. If a plan needs more,
+    /// it runs in slices.
     pub memory_limit: Option<u64>,
-    /// If true, a result that does not fit into memory may be delivered in parts
+    /// A result that does not fit into memory may be delivered in parts
     /// ([`ResultResidency::InParts`](super::ResultResidency)), with [`Program::run_part`](crate::Program::run_part).
     pub in_parts: bool,
-    /// If true, a rank may keep only those parts of operands that a slice needs, if no plan fits otherwise
+    /// A rank may keep only those parts of operands that a slice needs, if no plan fits otherwise
     /// ([`Plan::operands_in_parts`](super::Plan)). They are read with [`OperandParts`](crate::OperandParts).
     pub operands_in_parts: bool,
-    /// If true, the algorithm `cannon` may run on any number of ranks and leaves those beyond the largest square number
-    /// idle.
+    /// The algorithm `cannon` may run on any number of ranks and leaves those beyond the largest square number idle.
     pub idle: bool,
     /// The number of groups of ranks that take disjoint sets of slices, at most that of ranks; 1 makes all ranks work
     /// on every slice, and `None` leaves the choice to the planner. Tensors in parts and prescribed distributions rule
     /// out groups.
     pub slice_groups: Option<usize>,
-    /// The order in which a rank contracts its chunks (parts of its work) in the algorithm `slicing`.
+    /// The order in which a rank contracts its chunks (parts of its work) in `slicing`.
     pub reorder: Reorder,
-    /// If true, planning fails if a step requires a tensor to be redistributed.
+    /// Planning fails if a step requires a redistribution.
     pub forbid_redistribution: bool,
-    /// Whether batches pass one after another through groups of ranks ([`Pipeline`](super::Pipeline)).
+    /// Whether batches pass through groups of ranks ([`Pipeline`](super::Pipeline)).
     pub pipeline: PipelineChoice,
-    /// If true, every contraction has the algorithm that is cheapest for it alone, regardless of redistributions. This
-    /// is the baseline for plans that optimise whole trees.
+    /// Every contraction has the algorithm that is cheapest for it alone, regardless of redistributions: the baseline
+    /// for plans that optimise whole trees.
     pub step_by_step: bool,
-    /// The contraction kernel on each rank. Compiling fails on a rank that lacks the kernel.
+    /// The contraction kernel on each rank. Compiling fails on a rank that lacks it.
     pub kernel: KernelChoice,
     /// The contraction order of einsums with several operands.
     pub path: PathChoice,
-    /// Names of the dimensions to slice, each with its extent in one slice, which divides that of the dimension. The plan
-    /// then has these slices and no others, with or without a memory limit.
+    /// Names of the dimensions to slice, each with its extent in one slice, which divides that of the dimension. The
+    /// plan then has these slices and no others.
     pub sliced: Vec<(String, usize)>,
     /// The time budget of the search for an order, in seconds. It is converted to search steps with
     /// [`path_speed`](Self::path_speed), so that all ranks find the same order. `None` means 10 seconds for
     /// [`PathChoice::Optimal`], at most one second for `Anneal`, a fraction of the predicted time of all runs for
-    /// `Auto`, and no limit for other choices.
+    /// `Auto`, and otherwise no limit.
     pub path_seconds: Option<f64>,
     /// The speed of searches relative to a core of about 3 GHz.
     pub path_speed: f64,
     /// How often the plan will run, for the search time of [`PathChoice::Auto`].
     pub runs: usize,
-    /// If true, intermediates may have a different order of dimensions than in the expression, if that is cheaper.
+    /// Intermediates may have a cheaper order of dimensions than in the expression.
     pub layout: bool,
     /// The instructions, caches and threads of a rank, which determine its packing workspace. If `None`,
-    /// [`Shaped::plan`](crate::Shaped::plan) uses those of the host that makes the plan.
+    /// [`Shaped::plan`](crate::Shaped::plan) uses those of the host that plans.
     pub target: Option<Target>,
 }
 
-/// Generates one setter per field, with the same name as the field.
+/// Generates one setter per field, with the field's name.
 macro_rules! setters {
     ($($field:ident: $type:ty = $value:ident $into:expr;)*) => {
         impl PlanOptions {$(

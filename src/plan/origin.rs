@@ -1,5 +1,5 @@
-//! Stores what a plan was made from and a later run may find otherwise: the contraction orders with their slices, whose
-//! search may depend on measured speeds, and the measured rates of the machine.
+//! Stores what a plan was made from and a later run may find otherwise: the contraction orders with their slices, and
+//! the measured rates of the machine.
 //!
 //! Invariant: the same expression, extents, options, processors and program make the same plan from an origin.
 
@@ -14,15 +14,13 @@ use crate::tree::Einsums;
 /// The orders and rates that a plan was made from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanOrigin {
-    /// What the orders were searched for.
     request: String,
     found: FoundOrder,
-    /// In TOML, because numbers are then read exactly as they were written.
+    /// In TOML, because numbers are then read exactly as written.
     machine: String,
 }
 
 impl PlanOrigin {
-    /// The origin of plans for a tree that was just searched.
     pub fn new(
         expression: (&str, &Einsums),
         machine: &Machine,
@@ -36,8 +34,8 @@ impl PlanOrigin {
         }
     }
 
-    /// Returns the tree and the machine of this origin; `None` if it belongs to another expression, other extents, another
-    /// element type, another choice of the path, or another number of ranks or workers.
+    /// The tree and the machine of this origin; `None` if it belongs to another expression, extents, element type,
+    /// choice of the path, or number of ranks or workers.
     pub fn found(
         &self,
         expression: (&str, &Einsums),

@@ -1,8 +1,7 @@
-//! Describes a path (a contraction order) by opt_einsum's measures: the scaling, the number of operations with and
-//! without the path, and the largest intermediate.
+//! Describes a path (a contraction order) by opt_einsum's measures.
 //!
 //! A multiply-add counts as 2 operations (8 for complex numbers), as in opt_einsum for two operands. Slices are
-//! ignored, and [`Plan::explain`] has the row per contraction.
+//! ignored.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,18 +10,18 @@ use super::path::{log2_size, log2_sum};
 use super::structure::{Plan, Source, Value};
 use crate::dims::Label;
 
-/// Maximum number of steps of the path that are printed.
+/// Maximum steps of the path that are printed.
 const MAX_PRINTED_STEPS: usize = 24;
 
 /// Compares a plan's contraction order with a single product of all operands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathReport {
     path: Vec<[usize; 2]>,
-    /// Number of dimensions of the expression, and the maximum number of dimensions of one contraction.
+    /// Number of dimensions of the expression, and the maximum in one contraction.
     pub scaling: [usize; 2],
-    /// log2 of the number of operations in a single step, then along the path.
+    /// log2 of the operations in a single step, then along the path.
     pub log2_flops: [f64; 2],
-    /// log2 of the number of elements in the largest intermediate, and its name; `None` for a single contraction.
+    /// log2 of the elements of the largest intermediate, and its name; `None` for a single contraction.
     pub largest: Option<(f64, String)>,
 }
 
@@ -49,7 +48,7 @@ impl PathReport {
     }
 }
 
-/// The order and slices of a plan as a JSON object, with its multiply-adds over all slices, and the elements of the
+/// The order and slices of a plan as a JSON object, with the multiply-adds over all slices, and the elements of the
 /// largest intermediate in one slice.
 pub fn written(plan: &Plan) -> serde_json::Value {
     let name = |label| plan.name(label).to_owned();
@@ -68,7 +67,7 @@ pub fn written(plan: &Plan) -> serde_json::Value {
     })
 }
 
-/// Returns the dimensions of a contraction; `None` for other steps.
+/// The dimensions of a contraction; `None` for other steps.
 fn dimensions(value: &Value) -> Option<Vec<Label>> {
     match &value.source {
         Source::Contract { kinds, .. } => Some(kinds.iter().map(|(label, _)| label).collect()),

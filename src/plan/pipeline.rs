@@ -1,4 +1,4 @@
-//! Plans pipelines, in which batches pass through the steps of a tree, and each group of steps has its own ranks.
+//! Plans pipelines: batches pass through the steps of a tree, and each group of steps has its own ranks.
 //!
 //! ```text
 //! [bi,ij->bj],jk->bk on 2 ranks, b in 3 batches        rank 0              rank 1
@@ -8,12 +8,12 @@
 //!                                                      -                   bj,jk->bk of 2
 //! ```
 //!
-//! With s groups and b batches, a run takes b + s - 1 times the seconds that the slowest group needs for one batch.
-//! This is the maximum of its computing and receiving times. The point is that operands of only one step, such as
-//! weights, stay on that step's ranks.
+//! With s groups and b batches, a run takes b + s - 1 times the seconds that the slowest group needs for one batch (the
+//! maximum of its computing and receiving times). Operands of only one step, such as weights, stay on that step's
+//! ranks.
 //!
 //! Invariant: steps run in the order of the tree; groups are consecutive steps on consecutive ranges of ranks. The
-//! batch dimension must be in the result of every contraction. There is no pipeline for trees with unary steps on
+//! batch dimension is in the result of every contraction. There is no pipeline for trees with unary steps on
 //! intermediates, sliced trees, and prescribed distributions.
 
 use std::cmp::Reverse;
@@ -34,16 +34,15 @@ use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
-/// The numbers of batches to try, up to the extent of the batch dimension.
+/// Batch numbers to try, up to the extent of the batch dimension.
 const BATCHES: [usize; 6] = [2, 4, 8, 16, 32, 64];
-/// Maximum number of batches in one run, because schedules list the tasks for every batch.
+/// Maximum batches in one run, because schedules list the tasks of every batch.
 const MAX_BATCHES: usize = 1 << 16;
-/// Maximum number of groups to try.
 const MAX_GROUPS: usize = 256;
-/// A pipeline must take at most this fraction of the time without one, because its prediction is less certain.
+/// Maximum fraction of the time without a pipeline, because a pipeline's prediction is less certain.
 const MAX_TIME_SHARE: f64 = 0.8;
 
-/// Returns a plan with a pipeline if it is predicted to be clearly faster or the user requests it, otherwise `plan`.
+/// Returns a plan with a pipeline if it is clearly faster or the user requests it, otherwise `plan`.
 ///
 /// # Errors
 /// Same as for [`distribute::emit`].
@@ -62,19 +61,18 @@ pub fn pipelined(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> 
     Ok(Plan { pipeline: Some(pipeline), ungrouped: Some(plan.seconds()), ..pipelined })
 }
 
-/// A pipeline, with the algorithm and the ranks for each contraction. `chosen` is indexed by node.
+/// A pipeline. `chosen` is indexed by node.
 struct Stages {
     pipeline: Pipeline,
     chosen: Vec<Choice>,
 }
 
-/// The search space from which a pipeline is planned.
 struct Pipelining<'a> {
     space: &'a SearchSpace<'a>,
 }
 
 impl Pipelining<'_> {
-    /// Returns the fastest pipeline if it is clearly faster than `seconds`, or if the user requested a pipeline.
+    /// Returns the fastest pipeline if it is clearly faster than `seconds`, or the user requested one.
     fn best(&self, seconds: f64) -> Option<Stages> {
         let pipeline = self.space.options.pipeline;
         if pipeline == PipelineChoice::Off || !self.space.is_plain() || self.space.machine.ranks < 2 {
@@ -96,7 +94,7 @@ impl Pipelining<'_> {
         let divisions = self.groups(&nodes, groups);
         let mut numbers: Vec<Option<usize>> = vec![None; self.space.tree.nodes.len()];
         nodes.iter().enumerate().for_each(|(number, &node)| numbers[node] = Some(number));
-        // The seconds that the next pipeline must beat, which are those of the best so far, if any.
+        // The seconds that the next pipeline must beat.
         let mut least = if pipeline == PipelineChoice::Auto { MAX_TIME_SHARE * seconds } else { f64::INFINITY };
         let mut best = None;
         for label in labels {
@@ -114,7 +112,7 @@ impl Pipelining<'_> {
         Batched::new(self, label, pieces).stages(&nodes, groups, least)
     }
 
-    /// Returns the contractions if there are several and all other steps only process operands.
+    /// The contractions if there are several and all other steps only process operands.
     fn contractions(&self) -> Option<Vec<NodeId>> {
         let nodes = &self.space.tree.nodes;
         let mut free = vec![true; nodes.len()];
@@ -133,7 +131,7 @@ impl Pipelining<'_> {
         (contractions.len() > 1).then_some(contractions)
     }
 
-    /// Returns the dimensions that are in the result of every contraction and that no tensor has twice.
+    /// The dimensions that are in the result of every contraction and that no tensor has twice.
     fn labels(&self, nodes: &[NodeId]) -> Vec<Label> {
         let Some(&first) = nodes.first() else { return Vec::new() };
         let all = self.space.tree.nodes[first].labels.iter().copied();
@@ -155,8 +153,8 @@ impl Pipelining<'_> {
         (wanted.start.max(2)..most + 1).map(|groups| self.shares(&divisions.ends(groups), &work)).collect()
     }
 
-    /// Assigns one rank to every group, and each remaining rank to the group with the most work per rank at that point.
-    /// With at least as many compute nodes as groups, whole nodes are assigned, so that no groups share one.
+    /// Assigns one rank to every group, and each remaining rank to the group with the most work per rank then. With at
+    /// least as many compute nodes as groups, whole nodes are assigned, so that no groups share one.
     fn shares(&self, ends: &[usize], work: &[f64]) -> Vec<(usize, usize)> {
         let Machine { ranks, ranks_per_node, .. } = *self.space.machine;
         let whole = ranks.is_multiple_of(ranks_per_node) && ranks / ranks_per_node >= ends.len();
@@ -177,7 +175,6 @@ impl Pipelining<'_> {
     }
 }
 
-/// The tree for one batch, which is used to price the steps of a pipeline.
 struct Batched<'a> {
     space: &'a SearchSpace<'a>,
     tree: Tree,
@@ -193,19 +190,19 @@ impl<'a> Batched<'a> {
         Batched { space, tree, label, pieces }
     }
 
-    /// Returns the seconds for a run whose slowest group needs `slowest` seconds per batch.
+    /// The seconds for a run whose slowest group needs `slowest` seconds per batch.
     fn run(&self, slowest: f64, groups: usize) -> f64 {
         (self.pieces + groups - 1) as f64 * slowest
     }
 
-    /// Returns the seconds for a run with these groups; `None` if at least `least`.
+    /// The seconds for a run with these groups; `None` if at least `least`.
     fn seconds(
         &self,
         (nodes, numbers): (&[NodeId], &[Option<usize>]),
         groups: &[(usize, usize)],
         least: f64,
     ) -> Option<f64> {
-        // The distributions of the results priced so far, indexed by contraction number.
+        // The distributions of the results priced so far, by contraction number.
         let mut made: Vec<Distribution> = Vec::new();
         let (mut slowest, mut from, mut first) = (0.0f64, 0, 0);
         for &(end, ranks) in groups {
@@ -239,8 +236,7 @@ impl<'a> Batched<'a> {
         Some(self.run(slowest, groups.len()))
     }
 
-    /// Builds the pipeline with these groups, whose predicted time is `seconds`. `None` if no algorithm suits a
-    /// contraction.
+    /// Builds the pipeline with these groups and this predicted time; `None` if no algorithm suits a contraction.
     fn stages(&self, nodes: &[NodeId], groups: &[(usize, usize)], seconds: f64) -> Option<Stages> {
         let mut chosen = vec![Choice::default(); self.tree.nodes.len()];
         let (mut from, mut first) = (0, 0);
@@ -253,7 +249,7 @@ impl<'a> Batched<'a> {
                     priced.sort_by(|(_, a, _), (_, b, _)| a.total_cmp(b));
                     let (algorithm, seconds, _) = priced.first().cloned()?;
                     compute += seconds;
-                    // The seconds per batch for this contraction alone, and with all before it in its group.
+                    // The seconds per batch for this contraction alone, and with those before it in its group.
                     let shown = priced.iter().map(|(a, own, _)| (a, *own, compute - seconds + own));
                     let mut considered = considered(&self.tree, shown);
                     considered.iter_mut().take(1).for_each(|first| first.chosen = true);
@@ -274,10 +270,8 @@ impl<'a> Batched<'a> {
     }
 }
 
-/// An algorithm, its seconds, and the distributions of its tensors.
 type Priced = (Algorithm, f64, Distributions);
 
-/// Returns the priced algorithms for a node; `None` if there are none.
 fn priced(space: &SearchSpace, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Option<Vec<Priced>> {
     let candidates = space.candidates(node, kinds).ok()?.into_iter();
     let priced = candidates.map(|algorithm| {
@@ -287,7 +281,6 @@ fn priced(space: &SearchSpace, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds)
     Some(priced.collect())
 }
 
-/// Returns the cheapest candidate, or the first of several equally cheap ones.
 fn cheapest(priced: Vec<Priced>) -> Option<Priced> {
     priced.into_iter().min_by(|(_, a, _), (_, b, _)| a.total_cmp(b))
 }
@@ -301,8 +294,7 @@ struct Divisions {
 }
 
 impl Divisions {
-    /// For each count from 1 to `most`, computes the division of `work` into that many consecutive ranges. Cost: O(n x
-    /// `most`) for n amounts of work.
+    /// Divides `work` into each number of ranges up to `most`. Cost: O(n x `most`) for n amounts of work.
     fn new(work: &[f64], most: usize) -> Divisions {
         let mut sums = Vec::with_capacity(work.len() + 1);
         sums.push(0.0);
@@ -310,7 +302,7 @@ impl Divisions {
             sums.push(sum + work);
             sum + work
         });
-        // `idle[n]` is the start of the sequence of zeros in `work` that ends before index n.
+        // `idle[n]` is the start of the zeros in `work` that end before index n.
         let mut idle: Vec<usize> = Vec::with_capacity(work.len() + 1);
         for at in 0..=work.len() {
             idle.push(if at > 0 && work[at - 1] == 0.0 { idle[at - 1] } else { at });
@@ -341,7 +333,6 @@ impl Divisions {
         Divisions { works: work.len(), starts }
     }
 
-    /// Returns the end of each range in the division into `ranges` ranges.
     fn ends(&self, ranges: usize) -> Vec<usize> {
         let mut ends = vec![self.works];
         for group in (1..ranges).rev() {

@@ -1,6 +1,4 @@
-//! Answers queries about a plan, such as its schedules, proof, simulation, printed form and memory.
-//!
-//! Most methods only call the module that computes the answer; see also [`structure`](super::structure).
+//! Answers queries about a plan. Most methods only call the module that computes the answer.
 
 use super::context::PlanningContext;
 use super::error::PlanError;
@@ -19,7 +17,7 @@ use crate::timeline::Timeline;
 use crate::tree::{Einsums, Tree};
 
 impl Plan {
-    /// Returns the contraction tree of an expression, in the contraction order that the options select.
+    /// Returns the contraction tree of an expression, in the order that the options select.
     ///
     /// # Errors
     /// If an explicit path does not fit the expression.
@@ -27,7 +25,7 @@ impl Plan {
         Plan::searched_tree(einsums, machine, options).map(|searched| searched.tree)
     }
 
-    /// Like [`Plan::tree`], but also returns what the path searches did.
+    /// Like [`Plan::tree`], with what the path searches did.
     ///
     /// # Errors
     /// Same as for [`Plan::tree`].
@@ -39,13 +37,13 @@ impl Plan {
         found::tree(einsums, machine, options, None, &|_| ())
     }
 
-    /// The pairs of [`Plan::path`] as numbers of tensors, as in cotengra's SSA paths: the operands have the numbers from 0,
-    /// followed by the results in the order of contractions.
+    /// The pairs of [`Plan::path`] as numbers of tensors, as in cotengra's SSA paths: the operands from 0, followed by
+    /// the results in the order of contractions.
     pub fn ssa_path(&self) -> Vec<[usize; 2]> {
         path::numbers(&self.path, self.operands)
     }
 
-    /// The order and slices as a JSON object, from which [`GivenPath`](crate::GivenPath) reads them. It has `path` as in
+    /// The order and slices as a JSON object, which [`GivenPath`](crate::GivenPath) reads. It has `path` as in
     /// opt_einsum, `ssa_path` and `sliced_inds` as in cotengra, and `multiply_adds` over all slices.
     pub fn path_json(&self) -> String {
         path_report::written(self).to_string()
@@ -68,7 +66,7 @@ impl Plan {
         lower::lower(self, rank)
     }
 
-    /// Returns the specification that the verifier checks schedules against.
+    /// The specification that schedules are verified against.
     pub fn spec(&self) -> Spec {
         spec::spec(self)
     }
@@ -78,14 +76,14 @@ impl Plan {
     /// O(tasks of all ranks).
     ///
     /// # Errors
-    /// If a schedule has a fault, which is a bug in an algorithm. The error describes the first.
+    /// If a schedule has a fault, which is a bug in an algorithm.
     pub fn verify(&self) -> Result<(), VerifyError> {
         proof::whole(self)
     }
 
     /// Proves the schedules of thousands of ranks by checking, in each step, one rank of each class (ranks whose blocks
-    /// have equal extents). A step costs as much as building the schedules of all ranks that send data to the checked
-    /// ranks. To use several threads, call [`Plan::verify_whole_schedules`] and [`Plan::each_step`] instead.
+    /// have equal extents). A step costs as much as building the schedules of all ranks that send to the checked ranks.
+    /// For several threads, call [`Plan::verify_whole_schedules`] and [`Plan::each_step`] instead.
     ///
     /// # Errors
     /// Same as for [`Plan::verify`].
@@ -93,7 +91,7 @@ impl Plan {
         proof::by_classes(self)
     }
 
-    /// Checks bounds, hazards and memory in the schedules of the sampled ranks.
+    /// Checks bounds, hazards and memory in the schedules of sampled ranks.
     ///
     /// # Errors
     /// Same as for [`Plan::verify`].
@@ -101,13 +99,12 @@ impl Plan {
         proof::whole_schedules(self)
     }
 
-    /// Returns each step as a plan of its own, whose operands are the step's inputs and whose result is the step's
-    /// result.
+    /// Returns each step as a plan of its own, whose operands are the step's inputs.
     pub fn each_step(&self) -> Vec<Step> {
         proof::each_step(self)
     }
 
-    /// A 64-bit hash of the plan without its predicted times. Ranks compare their hashes before the first transfer.
+    /// A 64-bit hash of the plan without predicted times. Ranks compare their hashes before the first transfer.
     pub fn fingerprint(&self) -> u64 {
         // Their last bits may differ between processors.
         let mut plan = self.clone();
@@ -119,9 +116,9 @@ impl Plan {
         xxhash_rust::xxh3::xxh3_64(&text)
     }
 
-    /// The plan as text, like a database's EXPLAIN. Each value has a row with the MB that the busiest rank receives and
-    /// the predicted seconds, over all slices. Printing costs as much as building the schedules of all ranks, or of 8
-    /// if there are more than 256.
+    /// The plan as text. Each value has a row with the MB that the busiest rank receives and the predicted seconds,
+    /// over all slices. Printing costs as much as building the schedules of all ranks, or of 8 if there are more than
+    /// 256.
     pub fn explain(&self) -> Explain<'_> {
         Explain(self)
     }
@@ -133,28 +130,27 @@ impl Plan {
         simulate::simulate(self, true)
     }
 
-    /// Like [`Plan::simulate`], but transfers and computation on a rank never overlap.
+    /// Like [`Plan::simulate`], but transfers and computation on a rank do not overlap.
     pub fn simulate_in_turns(&self) -> Option<Timeline> {
         simulate::simulate(self, false)
     }
 
-    /// Predicted seconds for one task that runs alone, with all workers or the whole link.
+    /// Predicted seconds for a task that runs alone, with all workers or the whole link.
     pub fn task_seconds(&self, schedule: &Schedule, task: TaskId) -> f64 {
         simulate::task_seconds(self, schedule, task)
     }
 
-    /// An empty timeline for one slice.
     pub(crate) fn blank_timeline(&self) -> Timeline {
         simulate::blank_timeline(self)
     }
 
-    /// An upper bound on the additions that any term of a result element passes through. These are the blocked sums
-    /// inside each step ([`longest_chain`](crate::local_plan::longest_chain)), the combination of partial sums of
-    /// threads, tasks, ranks and slices, and the addition onto an output.
+    /// An upper bound on the additions that any term of a result element passes through: blocked sums inside each step
+    /// ([`longest_chain`](crate::local_plan::longest_chain)), the combination of partial sums of threads, tasks, ranks
+    /// and slices, and the addition onto an output.
     ///
     /// An element's error is at most the [`error_bound`](crate::kernel::error_bound) for this number of terms, with one
     /// factor per operand, times the sum of the absolute values of its products. Cost: O(steps), and on several ranks
-    /// also the cost of building all schedules.
+    /// that of building all schedules.
     ///
     /// ```
     /// use einsum_dist::{Machine, PlanOptions, Problem};
@@ -166,16 +162,16 @@ impl Plan {
         rounding::roundings(self)
     }
 
-    /// Number of bytes that a rank needs for its blocks of operands and output, intermediates, and packing workspace. A
-    /// run on dense arrays (whole tensors or blocks) uses no more; on one rank, it measures exactly this peak. Packing
-    /// is not counted without a [`target`](crate::PlanOptions::target). The cost is that of building the rank's
-    /// schedule and planning its local contractions.
+    /// Bytes that a rank needs for its blocks of operands and output, intermediates, and packing workspace. A run on
+    /// dense arrays (whole tensors or blocks) uses no more; on one rank, it measures exactly this peak. Packing is not
+    /// counted without a [`target`](crate::PlanOptions::target). Cost: building the rank's schedule and planning its
+    /// local contractions.
     pub fn peak_bytes(&self, rank: usize) -> u64 {
         Packing::new(self).peak_bytes(&self.schedule(rank))
     }
 
-    /// Number of bytes that a rank receives in a run of every step, for each value of the plan. Cost: that of building
-    /// the rank's schedules.
+    /// Bytes that a rank receives in a run of every step, for each value of the plan. Cost: building the rank's
+    /// schedules.
     pub fn bytes_received(&self, rank: usize) -> Vec<u64> {
         Traffic::new(self).bytes_received(&self.schedule(rank))
     }
@@ -198,9 +194,9 @@ impl Plan {
         bound::bytes(self, value)
     }
 
-    /// The number of ranks that have no task and no block of any tensor. Idle ranks occur if the work cannot be divided
-    /// among all ranks, or if fewer ranks are predicted to be faster. Cost: that of computing all blocks and building
-    /// the schedules of ranks without blocks.
+    /// The number of ranks that have no task and no block of any tensor, because the work cannot be divided among all
+    /// ranks, or fewer are predicted to be faster. Cost: computing all blocks and building the schedules of ranks
+    /// without blocks.
     ///
     /// ```
     /// use einsum_dist::{Machine, PlanOptions, Problem};

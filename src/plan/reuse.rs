@@ -12,8 +12,8 @@
 use super::structure::{Plan, Source};
 use crate::schedule::ReuseScope;
 
-/// Sets how long each value stays valid and occupies memory. `between_slices` keeps values for all slices of one run,
-/// too.
+/// Sets how long each value stays valid and occupies memory. `between_slices` also keeps values for all slices of a
+/// run.
 pub fn lasting(mut plan: Plan, between_slices: bool) -> Plan {
     let result = plan.unmoved(plan.values.len() - 1);
     for id in 0..plan.values.len() {

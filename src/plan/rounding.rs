@@ -1,13 +1,11 @@
-//! Bounds the number of additions that any term of a result element passes through.
-//!
-//! Guarantee: the bound holds for every rank and every kernel.
+//! Bounds the number of additions that any term of a result element passes through, on every rank with every kernel.
 
 use super::slice_groups;
 use super::structure::{Plan, Source, Value};
 use crate::dims::{Kinds, Label};
 use crate::local_plan::{SumKind, longest_chain, longest_visits};
 
-/// Threads divide a sum among themselves only if the sum has more than this many terms.
+/// Threads divide only sums of more than this many terms.
 const MIN_SHARED_PRODUCTS: u64 = 32;
 
 /// See [`Plan::roundings`].
@@ -29,14 +27,14 @@ pub(super) fn roundings(plan: &Plan) -> u64 {
         .saturating_add(partial_sum_additions)
 }
 
-/// Returns the maximum number of additions per term in one step on one rank.
+/// Maximum additions per term in one step on one rank.
 fn step(plan: &Plan, value: &Value) -> u64 {
     let Some((terms, of)) = sum(plan, value) else { return 0 };
     let threads = if terms > MIN_SHARED_PRODUCTS { plan.machine.workers.max(1) as u64 - 1 } else { 0 };
     longest_chain(terms, of).saturating_add(threads)
 }
 
-/// Returns the number of terms that a step sums for one result element in one slice, and the kind of sum.
+/// The number of terms that a step sums for one result element in one slice, and the kind of sum.
 fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumKind)> {
     let product = |labels: &mut dyn Iterator<Item = Label>| -> u64 {
         labels.map(|label| plan.extents[label.0 as usize] as u64).fold(1, u64::saturating_mul)
@@ -51,12 +49,12 @@ fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumKind)> {
     }
 }
 
-/// Returns the maximum number of additions with which a step adds a further partial sum to a result element.
+/// Maximum additions with which a step adds a partial sum to a result element.
 fn visits(plan: &Plan, value: &Value) -> u64 {
     sum(plan, value).map_or(1, |(terms, of)| longest_visits(terms, of))
 }
 
-/// Returns the dimensions that a unary step sums over, each once, although diagonals repeat labels.
+/// The distinct dimensions that a unary step sums over.
 fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
     let mut summed = plan.values[input].labels.clone();
     summed.retain(|label| !value.labels.contains(label));
@@ -65,9 +63,8 @@ fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
     summed
 }
 
-/// Returns the kind of sum that a contraction computes. Batches of matrix-vector products are not `SumKind::Loops`,
-/// because they may be computed as matrix products. Kernels treat a dimension of kind c with stride 0 in an operand as
-/// m or n.
+/// The kind of sum of a contraction. Batches of matrix-vector products are not `SumKind::Loops`, because they may be
+/// computed as matrix products. Kernels treat a dimension of kind c with stride 0 in an operand as m or n.
 fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u64) -> SumKind {
     let [c, m, n] = [&kinds.c, &kinds.m, &kinds.n].map(|labels| product(&mut labels.iter().copied()));
     match (c, m, n) {
@@ -78,8 +75,8 @@ fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u6
     }
 }
 
-/// Returns an upper bound on the number of additions that combine partial sums. There is at most one per work task of
-/// one rank, and one per rank with a partial sum, in each step.
+/// An upper bound on the additions that combine partial sums: in each step, at most one per work task of one rank, and
+/// one per rank with a partial sum.
 fn partial_sum_additions(plan: &Plan, slices: u64) -> u64 {
     if plan.ranks() < 2 {
         return 0;

@@ -1,13 +1,13 @@
 //! Simulates a plan by running the schedules of all ranks without data.
 //!
 //! A rank has three lanes (work, send, receive), each of which runs one task after another. [`super::cost`] has the
-//! seconds of work tasks. Transfers are not buffered, so one begins when its send and receive lanes are free and both
+//! seconds of work tasks. Transfers are not buffered: one begins when its send and receive lanes are free and both
 //! ranks are ready. It occupies both lanes for (bytes / bandwidth) seconds, and its latency overlaps with later tasks.
 //! Links do not share bandwidth. If work and transfers must not overlap, each waits for all of the other kind before it
 //! in the rank's schedule.
 //!
 //! Guarantee: schedules that the verifier accepts are simulated up to their last task. Unlike predicted times,
-//! simulated times exclude contention in the network and with computing, and the startup time.
+//! simulated times exclude contention and the startup time.
 
 use super::slice_groups;
 use super::structure::Plan;
@@ -62,7 +62,6 @@ pub fn task_seconds(plan: &Plan, schedule: &Schedule, task: TaskId) -> f64 {
     }
 }
 
-/// An empty timeline for one slice.
 pub fn blank_timeline(plan: &Plan) -> Timeline {
     Timeline {
         seconds: 0.0,
@@ -80,21 +79,18 @@ fn rates(plan: &Plan) -> Cost<'_> {
     Cost { machine: &plan.machine, dtype: plan.dtype, extents: &plan.extents }
 }
 
-/// The lanes of one rank, with the tasks that have run so far.
 struct Lanes {
-    /// The tasks of each lane, in order.
     tasks: [Vec<TaskId>; 3],
     next: [usize; 3],
     free: [f64; 3],
-    /// For each lane, the latest end time of the tasks that have run.
+    /// For each lane, the latest end time of its tasks so far.
     latest_end: [f64; 3],
-    /// The end time of each task; `None` if the task has not run.
     done: Vec<Option<f64>>,
 }
 
 impl Lanes {
-    /// Returns the end of the last task before `task` on the lanes that must not overlap with `lane`; `None` if one has
-    /// not run yet. No task after `task` can have run there, because it would wait for `task`.
+    /// The end of the last task before `task` on the lanes that must not overlap with `lane`; `None` if one has not run
+    /// yet. No task after `task` can have run there, because it would wait for `task`.
     fn conflicting_end(&self, lane: Lane, task: TaskId) -> Option<f64> {
         let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
         others.iter().try_fold(0.0, |earliest: f64, &other| {
@@ -128,7 +124,6 @@ impl<'a> Simulation<'a> {
         self.lanes.iter().flat_map(|lanes| &lanes.done).flatten().fold(0.0, |end, &done| end.max(done))
     }
 
-    /// Runs tasks until none can run.
     fn run(&mut self) {
         let mut open: Vec<usize> = (0..self.lanes.len()).collect();
         while let Some(rank) = open.pop() {
@@ -140,7 +135,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs one task at the head of one of `rank`'s lanes, and returns the peer of a transfer, or `rank` for work.
+    /// Runs one task at the head of one of `rank`'s lanes. Returns the peer of a transfer, or `rank` for work.
     fn step(&mut self, rank: usize) -> Option<usize> {
         for lane in [Lane::Work, Lane::Send, Lane::Recv] {
             let Some((task, ready)) = self.head(rank, lane) else { continue };
@@ -165,7 +160,7 @@ impl<'a> Simulation<'a> {
         None
     }
 
-    /// The next task of a lane and its earliest start; `None` if no task is left or a dependency has not run.
+    /// The next task of a lane and its earliest start; `None` without one, or if a dependency has not run.
     fn head(&self, rank: usize, lane: Lane) -> Option<(TaskId, f64)> {
         let lanes = &self.lanes[rank];
         let task = *lanes.tasks[lane as usize].get(lanes.next[lane as usize])?;
@@ -177,7 +172,7 @@ impl<'a> Simulation<'a> {
             .map(|ready| (task, ready))
     }
 
-    /// Runs the transfer at the heads of both lanes if they belong together, and returns whether it did.
+    /// Runs the transfer at the heads of both lanes if they belong together; returns whether it did.
     fn transfer(&mut self, from: usize, to: usize) -> bool {
         let (Some((send, sends)), Some((recv, receives))) = (self.head(from, Lane::Send), self.head(to, Lane::Recv))
         else {

@@ -1,4 +1,4 @@
-//! Defines slicing, which runs the same steps once for each piece (range of indices) of some dimensions to save memory.
+//! Defines slicing, which runs the same steps for each piece (range of indices) of some dimensions to save memory.
 //!
 //! ```text
 //! ab,bc->ac with b in 3 pieces: out = a b0, b0 c      b is summed: the first slice writes out,
@@ -14,12 +14,12 @@
 //!
 //! Invariants: all pieces of a dimension have the same length, so one schedule suits all slices. No tensor is
 //! distributed along a sliced dimension, so the slice of a rank's block is its block of the sliced tensor. The loops
-//! over summed dimensions are innermost. There are at most [`MAX_SLICES`] slices. Values that are the same in all
-//! slices are computed once if memory suffices and the result is whole.
+//! over summed dimensions are innermost. Values that are the same in all slices are computed once if memory suffices
+//! and the result is whole.
 
 use super::structure::Slice;
 
-/// Maximum number of slices; a run with more slices would never finish.
+/// Maximum slices; a run with more would never finish.
 pub const MAX_SLICES: f64 = 1e12;
 
 /// The number of slices, as a float because it may exceed every integer type.
@@ -30,8 +30,8 @@ pub fn slice_count(slices: &[Slice]) -> f64 {
 /// Prime factors up to this size are found by trial division.
 const MAX_FACTOR: usize = 1 << 20;
 
-/// The divisors of a number in ascending order, starting with 1. The list is complete for numbers up to 2^40. For
-/// larger ones, the factor without prime factors up to 2^20 is treated as a prime. Cost: at most about 2^20 divisions.
+/// The divisors of a number, ascending, starting with 1. The list is complete up to 2^40. In larger numbers, the factor
+/// without prime factors up to 2^20 counts as a prime. Cost: at most about 2^20 divisions.
 pub fn divisors(number: usize) -> Vec<usize> {
     if number == 0 {
         return Vec::new();

@@ -1,5 +1,4 @@
-//! Models how slicing changes the memory and the operations of a tree, without making a plan. It stores all sizes and
-//! finds the tensors that are live at each step.
+//! Models how slicing changes the memory and the operations of a tree, without making a plan.
 //!
 //! Whole operands and results are not counted, because slicing does not shrink them. A query is one pass over the
 //! nodes, whatever the number of slices. Ranks, alignment and algorithms are ignored, so only a complete plan shows
@@ -10,31 +9,28 @@ use super::structure::{ResultResidency, Slice};
 use crate::dims::Label;
 use crate::tree::{NodeId, Step, Tree};
 
-/// Maximum elements of the left and right operand that are packed at a time, if packing is modelled.
+/// Maximum elements of the left and right operand that are packed at a time.
 const MAX_PACKED_ELEMENTS: [f64; 2] = [131_072.0, 1_048_576.0];
 
-/// A tree with the precomputed tables of the model.
 pub struct Model<'a> {
     pub tree: &'a Tree,
     inputs: Vec<[Option<NodeId>; 2]>,
     consumers: Vec<Option<NodeId>>,
-    /// For each label, the tensors that have the label, ascending. `contractions` lists the contractions that have the
-    /// label.
+    /// For each label, the tensors that have it, ascending; `contractions` likewise.
     tensors: Vec<Vec<NodeId>>,
     contractions: Vec<Vec<NodeId>>,
     is_counted: Vec<bool>,
-    /// Whether each tensor is an operand or result in parts, which are live from the first step to the last.
+    /// Whether a tensor is an operand or result in parts, which are live from the first step to the last.
     is_resident: Vec<bool>,
     packs: bool,
 }
 
-/// A tree with some labels sliced.
 #[derive(Clone)]
 pub struct State {
     pub slices: Vec<Slice>,
-    /// Number of elements of each tensor in one slice.
+    /// Elements of each tensor in one slice.
     sizes: Vec<f64>,
-    /// Number of multiply-adds of each contraction in one slice.
+    /// Multiply-adds of each contraction in one slice.
     products: Vec<f64>,
 }
 
@@ -44,15 +40,14 @@ impl State {
     }
 }
 
-/// The cost of one slice in a state.
 #[derive(Debug, Clone, Copy)]
 pub struct SliceCost {
-    /// Maximum number of elements that are live at the same time.
+    /// Maximum elements that are live at the same time.
     pub peak: f64,
-    /// Sum of (live / target)^4 over all steps with more live elements than the target; 0 if there is no such step.
-    /// Unlike the peak, it also decreases if only one of several steps at the peak becomes smaller.
+    /// Sum of (live / target)^4 over all steps above the target. Unlike the peak, it also decreases if only one of
+    /// several steps at the peak becomes smaller.
     pub excess: f64,
-    /// Number of multiply-adds in one slice.
+    /// Multiply-adds in one slice.
     pub products: f64,
 }
 
@@ -87,7 +82,6 @@ impl<'a> Model<'a> {
         model
     }
 
-    /// The state without slices.
     pub fn whole(&self) -> State {
         let elements = |labels: &[Label]| -> f64 {
             let mut size = 1.0;
@@ -101,7 +95,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Returns the state in which `label` has the extent `piece` in one slice. The full extent undoes the slicing.
+    /// The state in which `label` has the extent `piece` in one slice. The full extent undoes the slicing.
     pub fn with(&self, state: &State, label: Label, piece: usize) -> State {
         let mut next = state.clone();
         let extent = self.tree.extent(label);
@@ -109,7 +103,7 @@ impl<'a> Model<'a> {
         let before = at.map_or(extent, |at| next.slices[at].piece);
         let ratio = piece as f64 / before as f64;
         self.tensors[label.0 as usize].iter().for_each(|&id| {
-            // A tensor with a diagonal can have the label twice.
+            // A diagonal can have the label twice.
             let times = self.tree.nodes[id].labels.iter().filter(|other| **other == label).count();
             next.sizes[id] *= ratio.powi(times as i32);
         });
@@ -153,7 +147,7 @@ impl<'a> Model<'a> {
         slice_cost
     }
 
-    /// Calls `visit` with each step and the number of elements that are live during it.
+    /// Calls `visit` with each step and the number of live elements.
     fn live(&self, state: &State, mut visit: impl FnMut(NodeId, f64)) {
         let resident = state.sizes.iter().zip(&self.is_resident).filter(|(_, resident)| **resident);
         let mut live = resident.map(|(size, _)| size).sum::<f64>();
@@ -171,8 +165,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Returns the distinct labels of tensors that are live in steps above `target`, without sliced and `forbidden`
-    /// ones.
+    /// The distinct labels of tensors that are live in steps above `target`, without sliced and `forbidden` ones.
     pub fn candidates(&self, state: &State, target: f64, forbidden: &[Label]) -> Vec<Label> {
         let mut before = Vec::with_capacity(self.inputs.len() + 1);
         before.push(0);
@@ -196,7 +189,6 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Calls `visit` once for each distinct label.
 fn distinct(labels: &[Label], mut visit: impl FnMut(Label)) {
     for (at, &label) in labels.iter().enumerate() {
         if !labels[..at].contains(&label) {

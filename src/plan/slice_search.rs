@@ -1,9 +1,9 @@
-//! Searches for labels to slice, using the model of [`slice_model`](super::slice_model).
+//! Searches for labels to slice, with the model of [`slice_model`](super::slice_model).
 //!
-//! A trial slices one label after another until no step exceeds the target: the one with the lowest score, which weighs
-//! the added operations against the reduction of the excess. Then it enlarges pieces (extents of a label in one slice)
-//! and replaces labels where that is cheaper. As in cotengra's slice finder, trials differ in the weight and in random
-//! noise with fixed seeds.
+//! Until no step exceeds the target, a trial slices the label with the lowest score, which weighs the added operations
+//! against the reduction of the excess. Then it enlarges pieces (extents of a label in one slice) and replaces labels
+//! where that is cheaper. As in cotengra's slice finder, trials differ in the weight and in random noise with fixed
+//! seeds.
 //!
 //! Guarantee: the same tree and target give the same slices, which fit according to the model.
 
@@ -13,22 +13,22 @@ use super::slice::{MAX_SLICES, divisors};
 use super::slice_model::{Model, SliceCost, State};
 use crate::dims::Label;
 
-/// Number of trials per search; trees with very many nodes have fewer trials.
+/// Trials per search; trees with very many nodes have fewer.
 const TRIALS: u64 = 24;
 
-/// Number of trials without noise, which run first, one for each weight.
+/// Trials without noise, which run first, one for each weight.
 const WITHOUT_NOISE: u64 = 4;
 
-/// Maximum number of node visits per search, about half a second.
+/// Maximum node visits per search, about half a second.
 const MAX_VISITS: usize = 300_000_000;
 
-/// Estimated node visits per trial and node: ten rounds that evaluate sixty labels each.
+/// Node visits per trial and node: about ten rounds that evaluate sixty labels each.
 const VISITS_PER_NODE: usize = 600;
 
-/// Added to the added cost, because all labels that are sliced at no cost would otherwise have the same score.
+/// Added to the added cost, because all labels sliced at no cost would otherwise have the same score.
 const SLICE_WEIGHT: f64 = 0.01;
 
-/// Computes a price from the total number of operations in all slices, and the number of slices.
+/// A price from the total operations in all slices, and the number of slices.
 pub type Price = dyn Fn(f64, f64) -> f64;
 
 #[derive(Clone, Copy)]
@@ -36,7 +36,7 @@ struct Weights {
     /// `None`: the added cost divided by the reduction of the excess. `Some(factor)`: the cost minus the factor times
     /// the reduction.
     reduction: Option<f64>,
-    /// Temperature, by which the random samples are multiplied.
+    /// The factor of the random samples.
     temperature: f64,
     seed: u64,
 }
@@ -122,12 +122,11 @@ impl SliceSearch<'_> {
     fn enlarge_piece(&self, state: State, label: Label) -> State {
         let pieces = divisors(self.model.tree.extent(label));
         let fits = |&piece: &usize| self.slice_cost(&self.model.with(&state, label, piece)).excess == 0.0;
-        // A slice needs more memory for larger pieces, so the pieces that fit come first.
+        // Slices with larger pieces need more memory, so the pieces that fit come first.
         let fit = pieces.partition_point(fits);
         if fit == 0 { state } else { self.model.with(&state, label, pieces[fit - 1]) }
     }
 
-    /// Enlarges pieces and replaces labels where that is cheaper.
     fn improved(&self, state: State) -> State {
         let mut state = self.enlarge_pieces(state);
         let mut cost = self.cost(&state);
@@ -164,8 +163,8 @@ impl SliceSearch<'_> {
     }
 }
 
-/// Returns a sample of the Gumbel distribution that depends only on the arguments. The index of the largest sum of log
-/// weight and sample is a random choice in proportion to the weights.
+/// A sample of the Gumbel distribution that depends only on the arguments. The index of the largest sum of log weight
+/// and sample is a random choice in proportion to the weights.
 fn gumbel(seed: u64, numbers: [u64; 2]) -> f64 {
     let bits = xxh3_64_with_seed(numbers.map(u64::to_le_bytes).as_flattened(), seed) >> 11;
     let uniform = (bits as f64 + 0.5) / (1u64 << 53) as f64;

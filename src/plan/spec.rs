@@ -1,6 +1,4 @@
-//! Builds the specification that a plan's schedules are verified against.
-//!
-//! It depends only on the plan's values, not on any schedule.
+//! Builds the specification that schedules are verified against, which depends only on the plan's values.
 
 use super::slice_groups;
 use super::structure::{Plan, Source};
@@ -20,7 +18,7 @@ pub fn spec(plan: &Plan) -> Spec {
     Spec { values, output, accumulate }
 }
 
-/// Like [`spec`], but without the order of sums, which takes all ranks to compute.
+/// Like [`spec`], without the order of sums, which takes all ranks to compute.
 pub fn without_order(plan: &Plan) -> Spec {
     if slice_groups::has_groups(plan) {
         return over_groups(plan);
@@ -42,8 +40,8 @@ pub fn without_order(plan: &Plan) -> Spec {
     Spec { values: values.collect(), output: plan.values.len() - 1, accumulate: plan.accumulate }
 }
 
-/// Returns the specification of the slices of a plan with groups, before they are combined, with the nodes of the whole
-/// plan and without the order of sums, which [`Plan::verify`] proves for one group.
+/// The specification of the slices of a plan with groups, before they are combined, with the nodes of the whole plan
+/// and without the order of sums, which [`Plan::verify`] proves for one group.
 fn over_groups(plan: &Plan) -> Spec {
     let first = plan.operands;
     let Spec { values, output, accumulate } = without_order(&slice_groups::of_group(plan));
@@ -68,8 +66,8 @@ fn over_groups(plan: &Plan) -> Spec {
     Spec { values: user.chain(shifted).collect(), output: output + first, accumulate }
 }
 
-/// Returns the order in which the step that produces value `id` adds summands. In a pipeline, those of each batch
-/// precede those of the next.
+/// The order in which the step of value `id` adds summands. In a pipeline, those of each batch precede those of the
+/// next.
 fn order(plan: &Plan, id: usize) -> Order {
     let Source::Contract { left, right, algorithm, group, .. } = &plan.values[id].source else {
         return Order::Ascending;
@@ -93,7 +91,6 @@ fn order(plan: &Plan, id: usize) -> Order {
     Order::Listed(listed)
 }
 
-/// Shifts the indices of one dimension of a region by `by`.
 fn later(region: &Region, dim: usize, by: usize) -> Region {
     let mut dims = region.dims().to_vec();
     dims[dim] = Intervals::ascending(dims[dim].ranges().iter().map(|range| range.start + by..range.end + by));

@@ -1,6 +1,4 @@
 //! Defines a plan as a value that lists tensors and the steps that produce them.
-//!
-//! Methods that need a schedule are in [`queries`](super::queries).
 
 use std::ops::Range;
 
@@ -16,49 +14,48 @@ use crate::machine::Machine;
 use crate::schedule::ReuseScope;
 use crate::tree::{self, UnaryOp};
 
-/// The step that produces a value of a plan; inputs are indices into [`Plan::values`].
+/// The step that produces a value; inputs are indices into [`Plan::values`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "fields are named for what they are")]
 pub enum Source {
     /// The operand with this index.
     Operand(usize),
-    /// A contraction of two values. `group` is the range of ranks that contract, numbered from 0 by the algorithm;
-    /// `None` means all ranks.
+    /// A contraction. `group` is the range of ranks that contract, numbered from 0 by the algorithm; `None` means all.
     Contract { left: usize, right: usize, kinds: Kinds, algorithm: Algorithm, group: Option<Range<usize>> },
     /// A step with one input.
     Unary { input: usize, op: UnaryOp },
-    /// The same tensor as the input, in a different distribution.
+    /// The same tensor in a different distribution.
     Redistribute { input: usize },
 }
 
-/// A tensor in a plan: an operand or the result of one step.
+/// An operand or the result of one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Value {
-    /// The tensor's dimensions, slowest first.
+    /// The dimensions, slowest first.
     pub labels: Vec<Label>,
-    /// The tensor's extents in one slice; [`Plan::whole_shape`] returns the extents over all slices.
+    /// The extents in one slice; [`Plan::whole_shape`] has those over all slices.
     pub shape: Vec<usize>,
-    /// The tensor's distribution over the ranks.
+    /// The distribution over the ranks.
     pub distribution: Distribution,
     /// The step that produces the tensor.
     pub source: Source,
-    /// Predicted seconds for that step in one slice.
+    /// Predicted seconds of the step in one slice.
     pub seconds: f64,
     /// How long the value stays valid, so that later slices and runs skip its step.
     pub lasts: ReuseScope,
-    /// The cheapest candidates for a contraction, cheapest first. They are for display only, so the fingerprint and the
-    /// serialised plan lack them.
+    /// The cheapest candidates for a contraction, cheapest first; for display, so not in the fingerprint and the
+    /// serialised plan.
     #[serde(skip)]
     pub considered: Vec<Candidate>,
 }
 
-/// An algorithm that was considered for a contraction.
+/// A considered algorithm for a contraction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// The algorithm with the dimensions that it cuts, such as `ring-mn(m, n)`.
+    /// The algorithm with its cut dimensions, such as `ring-mn(m, n)`.
     pub how: String,
-    /// Predicted seconds for the contraction alone.
+    /// Predicted seconds of the contraction alone.
     pub contraction: f64,
     /// Predicted seconds for the contraction, all steps below it, and the redistributions of their inputs.
     pub whole: f64,
@@ -66,7 +63,7 @@ pub struct Candidate {
     pub chosen: bool,
 }
 
-/// The work of every rank as a plain value, which can be printed, compared and verified without data.
+/// The work of every rank as a value, which can be printed, compared and verified without data.
 ///
 /// ```
 /// use einsum_dist::{Machine, PlanOptions, Problem};
@@ -91,21 +88,20 @@ pub struct Candidate {
 pub struct Plan {
     /// The expression in canonical form.
     pub expression: String,
-    /// The element type of all tensors.
+    /// The element type.
     pub dtype: Dtype,
-    /// The machine that the plan is made for.
+    /// The machine planned for.
     pub machine: Machine,
-    /// The name of each dimension, indexed by label.
+    /// The name of each dimension, by label.
     pub names: Vec<String>,
-    /// The extent of each dimension in one slice, indexed by label.
+    /// The extent of each dimension in one slice, by label.
     pub extents: Vec<usize>,
-    /// Sliced dimensions, usually none; the loop over the pieces of the first is outermost.
+    /// Sliced dimensions; the loop over the pieces of the first is outermost.
     pub slices: Vec<Slice>,
-    /// The number of groups of ranks that take disjoint sets of slices; 1 if all ranks work on every slice (see
-    /// `plan/slice_groups.rs`).
+    /// The number of groups of ranks that take disjoint sets of slices; 1 if all ranks work on every slice.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub slice_groups: usize,
-    /// Whether the whole result is in memory, or one part at a time.
+    /// Whether the result is whole in memory, or one part at a time.
     pub result: ResultResidency,
     /// The number of operands.
     pub operands: usize,
@@ -113,33 +109,32 @@ pub struct Plan {
     /// dimension.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operands_in_parts: Vec<usize>,
-    /// For each operand, the index of its value in `values`.
+    /// The value of each operand, as an index into `values`.
     pub leaves: Vec<usize>,
-    /// The indices of the operands that the user declares constant between runs.
+    /// The operands, by index, that are constant between runs.
     pub constant: Vec<usize>,
-    /// The operands, by index, whose complex conjugates are contracted, ascending.
+    /// The operands, by index, that are conjugated, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conjugate: Vec<usize>,
-    /// Operands and the results of steps, in order of production; the last is the result.
+    /// Operands and results of steps, in order of production; the last is the result.
     pub values: Vec<Value>,
-    /// The values of each branch that runs concurrently on one rank: consecutive ranges from the first value on; empty
-    /// without branches.
+    /// The values of each branch that runs concurrently on one rank: consecutive ranges from the first value on.
     #[serde(rename = "lanes")]
     pub branches: Vec<Range<usize>>,
-    /// The pipeline, if batches pass one after another through groups of ranks.
+    /// The pipeline, if there is one.
     pub pipeline: Option<Pipeline>,
-    /// With a pipeline or groups, the predicted seconds for the plan in which all ranks work on every step.
+    /// With a pipeline or groups, the predicted seconds of the plan in which all ranks work on every step.
     pub ungrouped: Option<f64>,
-    /// Whether the result is added onto an output that already has values.
+    /// Whether the result is added onto an existing output.
     pub accumulate: bool,
     /// The contraction order in opt_einsum's format: positions in a list, from which each step removes its operands and
     /// to which it appends its result. Branches run in a different order.
     pub path: Vec<[usize; 2]>,
     /// Maximum bytes on each rank.
     pub memory_limit: Option<u64>,
-    /// The contraction kernel on each rank.
+    /// The contraction kernel.
     pub kernel: KernelChoice,
-    /// The instructions, caches and threads of a rank; `None` if unspecified.
+    /// The instructions, caches and threads of a rank.
     pub target: Option<Target>,
 }
 
@@ -152,14 +147,14 @@ fn is_one(number: &usize) -> bool {
     *number == 1
 }
 
-/// A sliced dimension, cut into pieces (ranges of indices) of equal extent, one per slice.
+/// A sliced dimension, cut into pieces of equal extent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
     /// The dimension.
     pub label: Label,
-    /// Extent of the dimension over all slices, a multiple of `piece`.
+    /// Extent over all slices, a multiple of `piece`.
     pub extent: usize,
-    /// Extent of the dimension in one slice.
+    /// Extent in one slice.
     pub piece: usize,
 }
 
@@ -170,17 +165,17 @@ impl Slice {
     }
 }
 
-/// Whether a rank keeps its whole block of the result in memory.
+/// Whether a rank keeps its whole block of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultResidency {
-    /// The whole block, throughout all slices.
+    /// Throughout all slices.
     Whole,
     /// Only the part that the current slice writes.
     InParts,
 }
 
-/// The index at which a slice of these starts in each given dimension; the loop over the last is innermost.
+/// See [`Plan::slice_starts`]; the loop over the last of `slices` is innermost.
 fn starts(slices: &[Slice], slice: usize, labels: &[Label]) -> Vec<usize> {
     let mut starts = vec![0; labels.len()];
     let mut rest = slice;
@@ -193,12 +188,12 @@ fn starts(slices: &[Slice], slice: usize, labels: &[Label]) -> Vec<usize> {
     starts
 }
 
-/// A pipeline: the batches of one dimension pass one after another through groups of ranks.
+/// Batches of one dimension that pass one after another through groups of ranks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pipeline {
     /// The batch dimension, which no step sums.
     pub label: Label,
-    /// Number of batches: tiles of the batch dimension whose extents differ by at most 1.
+    /// Number of batches, whose extents differ by at most 1.
     pub pieces: usize,
     /// Number of groups of ranks.
     pub groups: usize,
@@ -207,7 +202,7 @@ pub struct Pipeline {
 }
 
 impl Plan {
-    /// Returns the plan that moves one tensor from one distribution to another.
+    /// The plan that moves a tensor from one distribution to another.
     pub fn redistribution(shape: &[usize], dtype: Dtype, from: &Distribution, to: &Distribution, ranks: usize) -> Plan {
         let labels: Vec<Label> = (0..shape.len() as u32).map(Label).collect();
         let value = |distribution: &Distribution, source| Value {
@@ -250,7 +245,7 @@ impl Plan {
         self.machine.ranks
     }
 
-    /// The last value, which is the result of the plan.
+    /// The result of the plan.
     pub fn output(&self) -> &Value {
         &self.values[self.values.len() - 1]
     }
@@ -258,7 +253,7 @@ impl Plan {
     /// The value of an operand.
     ///
     /// # Panics
-    /// If there is no operand with this index.
+    /// If there is no such operand.
     pub fn operand(&self, index: usize) -> &Value {
         &self.values[self.leaves[index]]
     }
@@ -279,7 +274,7 @@ impl Plan {
         value.distribution.describe(&names)
     }
 
-    /// Formats the step that produces a value as an expression, such as `mk,kn->mn`.
+    /// Formats a value's step as an expression, such as `mk,kn->mn`.
     pub fn step_text(&self, value: &Value) -> String {
         let term = |id: usize| self.term(&self.values[id].labels);
         let out = self.term(&value.labels);
@@ -290,12 +285,12 @@ impl Plan {
         }
     }
 
-    /// How often a rank computes a value in the first run of a program.
+    /// How often a rank computes a value in a program's first run.
     pub fn times(&self, value: &Value) -> usize {
         if value.lasts == ReuseScope::Slice { self.slice_rounds() } else { 1 }
     }
 
-    /// The number of slices that run one after another; groups of ranks run several at a time.
+    /// Slices that run one after another; groups of ranks run several at a time.
     pub fn slice_rounds(&self) -> usize {
         self.slice_count().div_ceil(self.slice_groups)
     }
@@ -319,7 +314,7 @@ impl Plan {
         let mut done = vec![0.0f64; self.ranks()];
         for value in self.values.iter().filter(|value| !matches!(value.source, Source::Operand(_))) {
             let ranks = group(value).unwrap_or_else(|| {
-                // The smallest range that contains all ranks with a block of the value or of its input.
+                // The smallest range of all ranks with a block of the value or of its input.
                 let input = match value.source {
                     Source::Unary { input, .. } | Source::Redistribute { input } => &self.values[input],
                     _ => value,
@@ -333,8 +328,8 @@ impl Plan {
         done.into_iter().fold(0.0, f64::max)
     }
 
-    /// Number of operations in a value's step over all slices and ranks, in 10^9. A multiply-add counts as 2 operations
-    /// (8 for complex numbers).
+    /// Operations in a value's step over all slices and ranks, in 10^9. A multiply-add counts as 2 operations (8 for
+    /// complex numbers).
     pub fn gflop(&self, value: &Value) -> f64 {
         match &value.source {
             Source::Contract { kinds, .. } => {
@@ -346,18 +341,18 @@ impl Plan {
         }
     }
 
-    /// Number of operations in the whole plan, in 10^9.
+    /// Operations in the whole plan, in 10^9.
     pub fn total_gflop(&self) -> f64 {
         self.values.iter().map(|value| self.gflop(value)).sum()
     }
 
-    /// The ranks that represent all ranks in reports: all up to 256, and 8 otherwise.
+    /// The ranks that reports sample: all up to 256, and 8 otherwise.
     pub fn sampled_ranks(&self) -> Vec<usize> {
         let (ranks, few) = (self.ranks(), 8);
         if ranks <= 256 { (0..ranks).collect() } else { (0..few).map(|i| i * (ranks - 1) / (few - 1)).collect() }
     }
 
-    /// The number of slices; the schedule runs once per slice.
+    /// The number of slices.
     pub fn slice_count(&self) -> usize {
         self.slices.iter().map(Slice::pieces).fold(1, usize::saturating_mul)
     }
@@ -368,7 +363,7 @@ impl Plan {
         sliced.map_or(self.extents[label.0 as usize], |slice| slice.extent)
     }
 
-    /// The extent of each dimension over all slices, in order of labels.
+    /// The extent of each dimension over all slices, by label.
     pub fn whole_extents(&self) -> impl Iterator<Item = usize> {
         (0..self.extents.len() as u32).map(|label| self.whole_extent(Label(label)))
     }
@@ -378,7 +373,7 @@ impl Plan {
         self.whole_dims(value).collect()
     }
 
-    /// Like [`Plan::whole_shape`], without allocating a list.
+    /// Like [`Plan::whole_shape`], without a list.
     pub fn whole_dims<'a>(&'a self, value: &'a Value) -> impl Iterator<Item = usize> + Clone + 'a {
         value.labels.iter().map(|&label| self.whole_extent(label))
     }
@@ -386,15 +381,15 @@ impl Plan {
     /// The shape of an operand.
     ///
     /// # Panics
-    /// If there is no operand with this index.
+    /// If there is no such operand.
     pub fn operand_shape(&self, index: usize) -> Vec<usize> {
         self.whole_shape(self.operand(index))
     }
 
-    /// The shape of what a rank keeps of an operand in memory: of its part, or of the whole operand.
+    /// The shape of what a rank keeps of an operand: of its part, or of the whole.
     ///
     /// # Panics
-    /// If there is no operand with this index.
+    /// If there is no such operand.
     pub fn operand_part_shape(&self, index: usize) -> Vec<usize> {
         if self.operands_in_parts.contains(&index) {
             self.operand(index).shape.clone()
@@ -406,7 +401,7 @@ impl Plan {
     /// The index at which each part of an operand begins.
     ///
     /// # Panics
-    /// If there is no operand with this index.
+    /// If there is no such operand.
     pub(crate) fn operand_corners(&self, index: usize) -> impl Iterator<Item = Vec<usize>> {
         let labels = &self.operand(index).labels;
         let own: Vec<Slice> = self.slices.iter().filter(|slice| labels.contains(&slice.label)).copied().collect();
@@ -417,7 +412,7 @@ impl Plan {
     /// How often a run reads every element of an operand. Consecutive slices share a part that is the same in both.
     ///
     /// # Panics
-    /// If there is no operand with this index.
+    /// If there is no such operand.
     pub fn operand_reads(&self, index: usize) -> usize {
         let labels = &self.operand(index).labels;
         let has = |slice: &Slice| labels.contains(&slice.label) && self.operands_in_parts.contains(&index);
@@ -431,12 +426,12 @@ impl Plan {
         self.whole_shape(self.output())
     }
 
-    /// The index at which a slice starts in each given dimension; 0 for dimensions that are not sliced.
+    /// The index at which a slice starts in each given dimension; 0 for dimensions without slices.
     pub fn slice_starts(&self, slice: usize, labels: &[Label]) -> Vec<usize> {
         starts(&self.slices, slice, labels)
     }
 
-    /// Number of parts in which the result is delivered; 1 if the whole result is kept in memory.
+    /// Number of parts in which the result is delivered; 1 if it is kept whole.
     pub fn part_count(&self) -> usize {
         match self.result {
             ResultResidency::Whole => 1,
@@ -450,7 +445,7 @@ impl Plan {
         part * each..(part + 1) * each
     }
 
-    /// The index ranges of the result that a part covers.
+    /// The index ranges of the result in a part.
     pub fn part_bounds(&self, part: usize) -> Bounds {
         let starts = self.slice_starts(self.slices_of_part(part).start, &self.output().labels);
         starts.into_iter().zip(self.part_shape()).map(|(start, extent)| start..start + extent).collect()
@@ -469,7 +464,7 @@ impl Plan {
         slice.is_multiple_of(self.slices_of_one_element())
     }
 
-    /// Number of consecutive slices that add to one element of the result.
+    /// Consecutive slices that add to one element of the result.
     fn slices_of_one_element(&self) -> usize {
         let output = &self.output().labels;
         let summed = self.slices.iter().filter(|slice| !output.contains(&slice.label));
@@ -485,7 +480,7 @@ impl Plan {
         all.max_by_key(|&(rank, bytes)| (bytes, std::cmp::Reverse(rank))).unwrap_or_default()
     }
 
-    /// The operands, and the result unless in parts, that have a block on this rank. With `reads`, without operands in
+    /// The operands, and the result unless in parts, with a block on this rank. With `reads`, without operands in
     /// parts.
     pub(super) fn users(&self, rank: usize, output: ResultResidency, reads: bool) -> impl Iterator<Item = &Value> {
         let output = (output == ResultResidency::Whole).then(|| self.output());
@@ -498,13 +493,13 @@ impl Plan {
         value.distribution.block_or_empty(shape, rank).volume().saturating_mul(self.dtype.size()) as u64
     }
 
-    /// The number of batches of a value; 1 if the value lacks the batch dimension.
+    /// The number of batches of a value; 1 without the batch dimension.
     pub(super) fn pieces_of(&self, id: usize) -> usize {
         let has = |label| self.values[id].labels.contains(&label);
         self.pipeline.as_ref().filter(|pipeline| has(pipeline.label)).map_or(1, |pipeline| pipeline.pieces)
     }
 
-    /// The dimension of a value that is split into batches, and the range of one batch; `None` without batches.
+    /// The dimension of a value that is split into batches, and the range of one batch.
     pub(super) fn pieces(&self, id: usize, piece: usize) -> Option<(usize, Range<usize>)> {
         let Value { labels, shape, .. } = &self.values[id];
         let pipeline = self.pipeline.as_ref()?;
@@ -512,7 +507,7 @@ impl Plan {
         Some((dim, tile_bounds(shape[dim], pipeline.pieces, piece)))
     }
 
-    /// Describes one batch of a value, or the whole value without batches; no buffer yet.
+    /// One batch of a value, or the whole value without batches; no buffer yet.
     pub(super) fn tensor(&self, id: usize, piece: usize) -> Tensor {
         let Value { labels, shape, distribution, .. } = &self.values[id];
         let (labels, mut shape, distribution) = (labels.clone(), shape.clone(), distribution.clone());

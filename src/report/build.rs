@@ -1,4 +1,4 @@
-//! Builds the report for a plan. If the caller passes measurements of a run, the report includes them.
+//! Builds a plan's report, with measurements of a run if given.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,7 +8,6 @@ use crate::dims::Kind;
 use crate::plan::{Plan, Source, Value};
 use crate::tree::UnaryOp;
 
-/// Maximum number of ranks in `Report::per_rank`.
 const MAX_LISTED_RANKS: usize = 64;
 
 /// See [`Plan::report`].
@@ -76,7 +75,6 @@ pub fn of_plan(plan: &Plan, measured: Option<&[Measured]>) -> Report {
     }
 }
 
-/// Builds the report for one step of the plan.
 fn node(plan: &Plan, value: &Value, bytes_received: Bytes, seconds: Option<f64>) -> NodeReport {
     let (op, algorithm) = match &value.source {
         Source::Contract { algorithm, .. } => ("contract", Some(algorithm.name())),

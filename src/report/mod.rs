@@ -1,12 +1,11 @@
-//! Reports a plan and the measurements of its run. The command line prints the report as a JSON object.
+//! Reports a plan and its run's measurements; the command line prints JSON.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `types` | the values of a report, and the measurements of a rank |
 //! | `build` | the report of a plan |
 //!
-//! Invariant: [`Plan`] computes the planned values; measured values are `None` before a run. [`crate::exec`] measures.
-//! This module does not format plans as text.
+//! Invariant: [`Plan`] computes the planned values; measured values are `None` before a run.
 
 #![warn(missing_docs)]
 
@@ -21,9 +20,9 @@ pub use types::{
 use crate::plan::Plan;
 
 impl Plan {
-    /// Returns the plan as a report. `measured` contains the measurements of each rank, in rank order, as
-    /// [`Program::measured`](crate::Program::measured) returns them. If `measured` is `Some`, the report is computed
-    /// from the schedules of all ranks; otherwise, from the schedules of a few sampled ranks.
+    /// The plan's report. `measured` has each rank's measurements, in order, as
+    /// [`Program::measured`](crate::Program::measured) returns them; the report then has all ranks' schedules, and
+    /// otherwise those of a few sampled ranks.
     pub fn report(&self, measured: Option<&[Measured]>) -> Report {
         build::of_plan(self, measured)
     }

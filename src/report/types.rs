@@ -1,4 +1,4 @@
-//! Defines the types of a report. Fields are in the order in which JSON prints them.
+//! Defines the types of a report, with fields in the order of its JSON.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,21 @@ use serde::Serialize;
 
 use crate::plan::{PathMethod, Plan, SearchedTree, Source};
 
-/// Planned and measured numbers of bytes. `measured` is `None` before a run.
+/// Planned and, after a run, measured bytes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bytes {
-    /// Computed from the schedules.
+    /// From the schedules.
     pub planned: MaxMean,
-    /// Counted by the transports during the run.
+    /// Counted by the transports.
     pub measured: Option<MaxMean>,
 }
 
-/// Maximum and mean number of bytes across ranks.
+/// Maximum and mean bytes across ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MaxMean {
-    /// Number of bytes on the busiest rank.
+    /// On the busiest rank.
     pub max: u64,
-    /// Mean number of bytes across all ranks.
+    /// Of all ranks.
     pub mean: f64,
 }
 
@@ -31,186 +31,181 @@ impl MaxMean {
     }
 }
 
-/// Planned and measured number of bytes, either on one rank or on the rank with the most bytes.
+/// Planned and measured bytes, on one rank or the rank with the most.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Peak {
-    /// Computed from the schedules.
+    /// From the schedules.
     pub planned: u64,
     /// Counted during the run.
     pub measured: Option<u64>,
 }
 
-/// Numbers of bytes received from ranks on the same host and from ranks on other hosts.
+/// Bytes received from the same host and from others.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, serde::Deserialize)]
 pub struct ByLink {
-    /// Number of bytes from ranks on the same host.
+    /// From the same host.
     pub same_node: u64,
-    /// Number of bytes from ranks on other hosts.
+    /// From other hosts.
     pub other_nodes: u64,
 }
 
 /// One step of the plan. Operations, seconds and bytes are summed over all slices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeReport {
-    /// The step as an expression, such as `mk,kn->mn`.
+    /// Such as `mk,kn->mn`.
     pub expression: String,
     /// `contract`, `permute`, `sum`, `diagonal` or `redistribute`.
     pub op: &'static str,
-    /// For a contraction, the kind of each dimension (`c`, `m`, `n` or `k`), keyed by the dimension's name.
+    /// A contraction's dimensions: their names and kinds (`c`, `m`, `n` or `k`).
     pub kinds: BTreeMap<String, &'static str>,
-    /// For a contraction, the command-line name of its algorithm.
+    /// The command-line name of a contraction's algorithm.
     pub algorithm: Option<&'static str>,
-    /// For a contraction, the number of ranks along each cut dimension. Empty on one rank.
+    /// A contraction's number of ranks along each cut dimension. Empty on one rank.
     pub grid: BTreeMap<String, usize>,
-    /// Number of operations in units of 10^9. A multiply-add counts as 2 (8 for complex numbers).
+    /// Operations in units of 10^9. A multiply-add counts as 2 (8 for complex numbers).
     pub gflop: f64,
-    /// Measured seconds of the step on the slowest rank, summed over slices. The time starts with the first work task
-    /// of the step or at the end of its first transfer, whichever is earlier. The time of a step without work starts
-    /// when its first transfer is posted. The time ends with the last task of the step, and includes waiting for other
-    /// ranks.
+    /// Measured seconds on the slowest rank. The time starts with the step's first work task or at the end of its first
+    /// transfer, whichever is earlier; without work, when the first transfer is posted. It ends with the step's last
+    /// task, and includes waiting for other ranks.
     pub seconds: Option<f64>,
-    /// Maximum and mean number of bytes that a rank receives for this step.
+    /// Maximum and mean bytes that a rank receives for this step.
     pub bytes_received: Bytes,
-    /// Minimum number of bytes that the busiest rank must receive with any algorithm that divides the work and the
-    /// tensors evenly among the ranks ([`Plan::lower_bound_bytes`](crate::Plan::lower_bound_bytes)).
+    /// Minimum bytes that the busiest rank must receive with any algorithm that divides the work and the tensors evenly
+    /// among the ranks ([`Plan::lower_bound_bytes`](crate::Plan::lower_bound_bytes)).
     pub lower_bound_bytes: Option<f64>,
-    /// Seconds that the cost model predicts for this step.
+    /// Seconds in the cost model.
     pub predicted_seconds: f64,
 }
 
-/// The plan and the measurements of one rank.
+/// One rank's plan and measurements.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RankReport {
-    /// Name of the host.
+    /// The host's name.
     pub node_name: Option<String>,
-    /// Hardware threads on which the rank's threads may run, as numbered by the operating system.
+    /// The rank's hardware threads, by the operating system's numbers.
     pub cpus: Option<Vec<usize>>,
-    /// The NUMA domain that contains `cpus`; `None` if they are in several domains, or if the domain is unknown.
+    /// The NUMA domain of `cpus`; `None` if unknown or several.
     pub numa: Option<usize>,
-    /// Number of bytes that the rank receives in all steps and slices.
+    /// Bytes that the rank receives in all steps and slices.
     pub bytes_received: Peak,
-    /// The measured numbers of bytes received from the same host and from other hosts.
+    /// Measured bytes received from the same host and from others.
     pub bytes_by_link: Option<ByLink>,
-    /// Peak number of bytes in the blocks of operands and output, in intermediates, and in packing workspace.
+    /// Peak bytes of blocks of operands and output, intermediates, and packing workspace.
     pub peak_bytes: Peak,
-    /// Seconds of the run during which no work task ran.
+    /// Seconds without a work task.
     pub idle_seconds: Option<f64>,
-    /// The fraction (0 to 1) of the rank's receiving time during which its workers computed. `None` if the rank
-    /// received nothing. A receive starts when its dependencies are complete, so the receiving time includes waiting
-    /// for the sender.
+    /// The fraction (0 to 1) of the receiving time during which workers computed. `None` if the rank received nothing.
+    /// A receive starts when its dependencies are complete, so the time includes waiting for the sender.
     pub hidden_share: Option<f64>,
 }
 
-/// Minimum, median and maximum time of the timed runs.
+/// Times of the timed runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Seconds {
-    /// Seconds of the fastest run.
+    /// Of the fastest run.
     pub min: f64,
-    /// Median time of a run in seconds. For an even number of runs, this is the mean of the middle two.
+    /// In seconds; of an even number of runs, the mean of the middle two.
     pub median: f64,
-    /// Seconds of the slowest run.
+    /// Of the slowest run.
     pub max: f64,
-    /// Number of timed runs.
+    /// The number of timed runs.
     pub runs: usize,
 }
 
-/// The result of comparing output elements with reference values computed in double precision. The error of an element
-/// is its difference from the reference value, divided by the sum of the absolute values of its products.
+/// Compares output elements with reference values in double precision. An element's error is its difference from the
+/// reference value, divided by the sum of the absolute values of its products.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CheckReport {
-    /// Number of elements that were compared.
+    /// The elements compared.
     pub checked: u64,
-    /// Maximum error among these elements.
+    /// Their maximum error.
     pub max_error: f64,
-    /// Bound for the error that rounding can cause ([`Plan::roundings`](crate::Plan::roundings)).
+    /// The error that rounding can cause ([`Plan::roundings`](crate::Plan::roundings)).
     pub bound: f64,
-    /// Whether `max_error` is within `bound`.
+    /// Whether the error is within `bound`.
     pub ok: bool,
 }
 
-/// The result of the run.
+/// A run's result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OutputReport {
-    /// Shape of the complete result, over all slices and ranks.
+    /// Of the complete result.
     pub shape: Vec<usize>,
-    /// Number of parts in which a run delivers the result, or 1 if it delivers the complete result in memory.
+    /// The parts in which a run delivers the result; 1 if it is complete in memory.
     pub parts: usize,
-    /// The Frobenius norm of the result; `None` if double precision cannot represent it.
+    /// The Frobenius norm; `None` beyond double precision.
     pub norm: Option<f64>,
-    /// The decimal logarithm of the norm, if the norm is positive and finite.
+    /// The norm's decimal logarithm, if positive and finite.
     pub log10_norm: Option<f64>,
-    /// If a scale was kept apart, its exponent: the result is 2 to this power times the elements.
+    /// The result is 2 to this power times the elements, if kept apart.
     pub exponent: Option<i64>,
-    /// `overflow` or `underflow` if the result left the range of its type.
+    /// `overflow` or `underflow` if the result left its type's range.
     pub out_of_range: Option<&'static str>,
 }
 
-/// The JSON object that `--json` prints.
+/// What `--json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// The version of the format of this object, which is 1.
+    /// The format's version, 1.
     pub schema: u32,
-    /// The expression in canonical form.
+    /// In canonical form.
     pub expression: String,
     /// NumPy's name for the element type.
     pub dtype: String,
-    /// Number of ranks.
+    /// Ranks.
     pub ranks: usize,
-    /// Number of compute threads on each rank.
+    /// Compute threads per rank.
     pub workers: usize,
-    /// The transport that moves data between ranks.
+    /// The transport between ranks.
     pub transport: Option<String>,
-    /// The kernel family for local contractions. If the plan was not resolved on a machine, this is the requested
-    /// family.
+    /// The kernel family for local contractions, or the requested one if the plan was not resolved on a machine.
     pub kernel: String,
-    /// The [`Plan::fingerprint`](crate::Plan::fingerprint) in hexadecimal digits.
+    /// In hexadecimal digits ([`Plan::fingerprint`](crate::Plan::fingerprint)).
     pub plan_fingerprint: String,
-    /// Number of slices, which is how often the schedule runs to compute one result.
+    /// How often the schedule runs for one result.
     pub slices: usize,
-    /// Number of groups of ranks that take disjoint sets of slices; 1 if all ranks work on every slice.
+    /// Groups of ranks that take disjoint sets of slices; 1 if all ranks work on every slice.
     pub slice_groups: usize,
-    /// The contraction order, as [`Plan::path`](crate::Plan::path) defines it.
+    /// The contraction order ([`Plan::path`](crate::Plan::path)).
     pub path: Vec<[usize; 2]>,
-    /// What the path search did; `None` if the report was made from a plan alone.
+    /// What the path search did; `None` for a plan alone.
     pub path_search: Option<PathSearchReport>,
-    /// The extent of each dimension, keyed by its name. Extents of sliced dimensions are those of the complete tensors.
+    /// Each dimension's extent, by name, before slicing.
     pub dims: BTreeMap<String, usize>,
-    /// The steps, in the order in which they run.
+    /// The steps, in order.
     pub nodes: Vec<NodeReport>,
-    /// Reports of single ranks, at most 64. If there are measurements, these are the first ranks. Otherwise, they are a
-    /// few sampled ranks.
+    /// Single ranks, at most 64: the first if measured, otherwise a few sampled ranks.
     pub per_rank: Vec<RankReport>,
-    /// Seconds spent on planning.
+    /// Seconds of planning.
     pub plan_seconds: Option<f64>,
-    /// Seconds spent on compiling the plan.
+    /// Seconds of compiling.
     pub compile_seconds: Option<f64>,
-    /// Seconds per run on the slowest rank. A run starts when all operands are distributed, and ends when the output is
-    /// complete.
+    /// Seconds per run on the slowest rank, from distributed operands to the complete output.
     pub seconds: Option<Seconds>,
-    /// Number of operations divided by the median time of a run, in units of 10^9 per second.
+    /// Operations divided by the median time, in units of 10^9 per second.
     pub gflops: Option<f64>,
-    /// Peak number of bytes in use, on the rank that needs the most memory.
+    /// On the rank that needs the most memory.
     pub peak_bytes: Peak,
-    /// The comparison with double precision, if it was requested.
+    /// The comparison with double precision, if requested.
     pub check: Option<CheckReport>,
-    /// The result of the run.
+    /// The run's result.
     pub output: OutputReport,
 }
 
 /// What the search for the contraction order did.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PathSearchReport {
-    /// The method that found the order. For nested expressions, this is the method of the longest search.
+    /// The method that found the order; for nested expressions, of the longest search.
     pub method: PathMethod,
-    /// Seconds that the search took.
+    /// The search's seconds.
     pub seconds: f64,
-    /// Number of operations of the plan over all slices, in units of 10^9.
+    /// The plan's operations over all slices, in units of 10^9.
     pub gflop: f64,
-    /// Number of elements of the largest intermediate or result in one slice.
+    /// Elements of the largest intermediate or result in one slice.
     pub largest_elements: f64,
-    /// Seconds after which the order was found.
+    /// Seconds until the order was found.
     pub found_at_seconds: f64,
-    /// Whether an earlier search found the order, which was kept in a cache.
+    /// Whether the order is an earlier search's, from a cache.
     pub cached: bool,
 }
 
@@ -234,29 +229,29 @@ impl PathSearchReport {
     }
 }
 
-/// Measurements of one rank in a run.
+/// One rank's measurements of a run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, serde::Deserialize)]
 pub struct Measured {
-    /// Name of the host.
+    /// The host's name.
     pub node_name: String,
-    /// Hardware threads on which the rank's threads may run.
+    /// The rank's hardware threads.
     pub cpus: Vec<usize>,
-    /// The NUMA domain that contains all of `cpus`, if there is one.
+    /// The NUMA domain with all `cpus`, if any.
     pub numa: Option<usize>,
-    /// Number of bytes that the rank received for each value of the plan (the tensor of an operand or step).
+    /// Bytes received for each value of the plan (an operand's or step's tensor).
     pub received: Vec<u64>,
-    /// The total numbers of bytes received from the same host and from other hosts.
+    /// Total bytes received from the same host and from others.
     pub by_link: ByLink,
-    /// Seconds for each value of the plan, summed over slices. The time for a value starts with its first work task or
-    /// at the end of its first transfer, whichever is earlier. It ends with the last task for the value.
+    /// Seconds for each value, summed over slices, from its first work task or the end of its first transfer, whichever
+    /// is earlier, to its last task.
     pub seconds: Vec<f64>,
-    /// Peak number of bytes in the blocks of operands and output, in intermediates, and in packing workspace.
+    /// Peak bytes of blocks of operands and output, intermediates, and packing workspace.
     pub peak_bytes: u64,
-    /// Seconds of the run during which no work task ran.
+    /// Seconds without a work task.
     pub idle_seconds: f64,
-    /// Seconds during which at least one receive was in flight. A receive starts when its dependencies are complete, so
-    /// this time includes waiting for the sender.
+    /// Seconds with a receive in flight. A receive starts when its dependencies are complete, so this includes waiting
+    /// for the sender.
     pub receiving_seconds: f64,
-    /// The fraction of `receiving_seconds` during which workers computed, or `None` if there were no receives.
+    /// The fraction of `receiving_seconds` during which workers computed, if there were receives.
     pub hidden_share: Option<f64>,
 }

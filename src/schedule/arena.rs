@@ -1,6 +1,5 @@
 //! Places a rank's own buffers in one block of memory, the arena. Buffers may share bytes if the last use of one
-//! precedes the first use of the other, counted in turns: consecutive tasks of one node, usually all, or one per batch
-//! in a pipeline.
+//! precedes the first use of the other, counted in turns: consecutive tasks of one node.
 //!
 //! ```text
 //! three nodes: t = ab, u = t c, v = u d        bytes 0 .. 100 .. 150
@@ -29,12 +28,12 @@ const MAX_BUFFERS_BY_SIZE: usize = 2_000;
 /// The offsets of all buffers, and the size of the arena that contains them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arrangement {
-    /// The offset of each buffer in the arena, in bytes; 0 for the user's buffers, which are not in it.
+    /// The offset of each buffer in bytes; 0 for the user's, which are not in it.
     pub offsets: Vec<usize>,
     pub bytes: usize,
 }
 
-/// Returns the first and the last task that use each buffer, if any.
+/// The first and the last task that use each buffer, if any.
 pub fn lifetimes(schedule: &Schedule) -> Vec<Option<(TaskId, TaskId)>> {
     let mut lifetimes = vec![None; schedule.buffers.len()];
     for (id, task) in schedule.tasks.iter().enumerate() {
@@ -50,7 +49,6 @@ fn used(task: &Task) -> impl Iterator<Item = BufferId> + '_ {
     task.action.reads().into_iter().chain(task.action.writes()).map(|view| view.buffer)
 }
 
-/// Returns the number of each task's turn.
 fn turns(schedule: &Schedule) -> Vec<usize> {
     let mut turn = 0;
     let before = schedule.tasks.iter().zip(schedule.tasks.iter().skip(1));
@@ -61,7 +59,7 @@ fn turns(schedule: &Schedule) -> Vec<usize> {
     std::iter::once(0).chain(next).take(schedule.tasks.len()).collect()
 }
 
-/// A buffer to place: `bytes` is rounded up to cache lines, and `lifetime` is the first and last turn.
+/// A buffer to place: `bytes` is a multiple of cache lines, and `lifetime` the first and last turn.
 struct Allocation {
     buffer: BufferId,
     bytes: usize,
@@ -89,8 +87,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
     if schedule.sections.is_empty() {
         return grouped(allocations, &schedule.sharing());
     }
-    // Branches of a section may run at the same time: buffers of a single branch are placed relative to each other,
-    // then as one block.
+    // Branches of a section may run at the same time: buffers of a single branch are placed together, as one block.
     let mut nested: Vec<(usize, Arrangement, Vec<BufferId>)> = Vec::new();
     let mut outer: Vec<Allocation> = Vec::new();
     let mut inner: BTreeMap<(usize, usize), Vec<Allocation>> = BTreeMap::new();
@@ -130,7 +127,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
     whole
 }
 
-/// Places the groups of buffers one after the other; only a group may share memory.
+/// Places the groups one after the other; only a group may share memory.
 fn grouped(allocations: Vec<Allocation>, groups: &[ReuseScope]) -> Arrangement {
     let mut whole = Arrangement { offsets: vec![0; groups.len()], bytes: 0 };
     let mut by_group: BTreeMap<ReuseScope, Vec<Allocation>> = BTreeMap::new();
@@ -146,8 +143,8 @@ fn grouped(allocations: Vec<Allocation>, groups: &[ReuseScope]) -> Arrangement {
     whole
 }
 
-/// Returns the smaller of the arrangements in order of first use and of size; above `MAX_BUFFERS_BY_SIZE` buffers, only
-/// the quicker first.
+/// Returns the smaller of the arrangements in order of first use and of size; only the first, which is quicker, above
+/// `MAX_BUFFERS_BY_SIZE` buffers.
 fn place(allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     let in_order = in_order(&allocations, buffers);
     if allocations.len() > MAX_BUFFERS_BY_SIZE {
@@ -182,8 +179,8 @@ fn by_size(mut allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     arrangement
 }
 
-/// A set of lifetimes, grouped by the binary logarithm of their length and sorted by start, so that a query for
-/// overlaps skips most that end earlier.
+/// Lifetimes, grouped by the binary logarithm of their length and sorted by start, so that a query skips most that end
+/// earlier.
 #[derive(Default)]
 struct Lifetimes(Vec<BTreeMap<usize, Vec<Lifetime>>>);
 
@@ -199,7 +196,7 @@ impl Lifetimes {
         self.0[class].entry(start).or_default().push((end, buffer, bytes));
     }
 
-    /// Returns the buffers whose lifetimes overlap `lifetime`, with their sizes in bytes.
+    /// The buffers, with sizes in bytes, whose lifetimes overlap `lifetime`.
     fn overlapping(&self, lifetime: (usize, usize)) -> impl Iterator<Item = (BufferId, usize)> + '_ {
         let lifetimes = self.candidates(lifetime).filter(move |&&(end, ..)| end >= lifetime.0);
         lifetimes.map(|&(_, buffer, bytes)| (buffer, bytes))
@@ -215,7 +212,7 @@ impl Lifetimes {
     }
 }
 
-/// Places buffers in order of first use, each in the smallest free gap that suffices.
+/// Places buffers in order of first use, each in the smallest sufficient gap.
 fn in_order(allocations: &[Allocation], buffers: usize) -> Arrangement {
     let mut arrivals: Vec<&Allocation> = allocations.iter().collect();
     arrivals.sort_by_key(|allocation| (allocation.lifetime.0, allocation.buffer));
@@ -238,13 +235,12 @@ fn in_order(allocations: &[Allocation], buffers: usize) -> Arrangement {
     arrangement
 }
 
-/// The free gaps between buffers in the arena. Invariant: no gaps are adjacent, and `starts` and `sizes` have the same
-/// gaps.
+/// The free gaps in the arena. Invariant: no gaps are adjacent, and `starts` and `sizes` have the same gaps.
 #[derive(Default)]
 struct Gaps {
-    /// The size of each gap in bytes, keyed by its start.
+    /// The size of each gap, keyed by its start.
     starts: BTreeMap<usize, usize>,
-    /// The size in bytes and the start of each gap.
+    /// The size and the start of each gap.
     sizes: BTreeSet<(usize, usize)>,
 }
 
@@ -260,7 +256,7 @@ impl Gaps {
         Some(bytes)
     }
 
-    /// Removes `bytes` bytes from the first of the smallest sufficient gaps, and returns their start.
+    /// Removes `bytes` bytes from the first of the smallest sufficient gaps.
     fn take(&mut self, bytes: usize) -> Option<usize> {
         let &(found, start) = self.sizes.range((bytes, 0)..).next()?;
         self.remove(start);
@@ -270,7 +266,7 @@ impl Gaps {
         Some(start)
     }
 
-    /// Removes the gap at the end of the arena for a larger buffer, and returns its start.
+    /// Removes the gap at the end of the arena for a larger buffer.
     fn take_last(&mut self, end: usize) -> Option<usize> {
         let (&start, _) = self.starts.last_key_value().filter(|&(start, bytes)| start + bytes == end)?;
         self.remove(start);
@@ -294,12 +290,12 @@ impl Gaps {
     }
 }
 
-/// Stores which buffer occupied each byte of the arena last.
+/// Which buffer occupied each byte of the arena last.
 #[derive(Debug, Default)]
 pub struct Occupants(BTreeMap<usize, (usize, BufferId)>);
 
 impl Occupants {
-    /// Records that `buffer` occupies these bytes, and returns their previous buffers, once per separate range.
+    /// Records that `buffer` occupies these bytes, and returns their previous buffers, once per range.
     pub fn replace(&mut self, buffer: BufferId, start: usize, bytes: usize) -> Vec<BufferId> {
         let end = start + bytes;
         if bytes == 0 {
@@ -326,7 +322,7 @@ impl Occupants {
 }
 
 /// Adds edges, so that no task uses a buffer before the previous ones in its bytes are done. `fresh` lists, in order,
-/// the tasks that first use some element of a buffer; each waits for the last uses of its bytes as another buffer.
+/// the tasks that first use some element of a buffer.
 pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskId, BufferId)]) {
     let lifetimes = lifetimes(schedule);
     let mut last: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
@@ -345,7 +341,7 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
             let bytes = schedule.buffers[buffer].elements() * schedule.element;
             for before in occupants.replace(buffer, arrangement.offsets[buffer], bytes) {
                 for lane in 0..3 {
-                    // `fresh` lists a task once per box of the buffer that it is first to use.
+                    // `fresh` lists a task once per box that it is first to use.
                     waits[buffer][lane] = waits[buffer][lane].max(last[before][lane].filter(|_| before != buffer));
                 }
             }

@@ -12,9 +12,9 @@ pub type BufferId = usize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Home {
-    /// This rank's block of the operand with this index, borrowed from the user and never written.
+    /// This rank's block of the operand with this index, borrowed and never written.
     Operand(usize),
-    /// This rank's block of the result, borrowed from the user or in the arena.
+    /// This rank's block of the result, the user's or in the arena.
     Output,
     /// Memory in the arena that no transfer reads or writes.
     Arena,
@@ -22,23 +22,23 @@ pub enum Home {
     Exchange,
 }
 
-/// The contents of an operand's buffer at the start of a run, or of the output's at the end.
+/// An operand's contents at the start of a run, or the output's at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BufferPlacement {
-    /// The region of the tensor that the buffer stores as a dense array.
+    /// The region that the buffer stores as a dense array.
     pub region: Region,
-    /// The stored summand and the number of summands; `(0, 1)` unless the tensor is distributed as partial sums.
+    /// The stored summand and the number of summands; `(0, 1)` without partial sums.
     pub summand: (usize, usize),
 }
 
-/// A buffer, which is a row-major array with the given extents.
+/// A row-major array with the given extents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffer {
-    /// The tree node whose tensor the buffer stores, at least in part.
+    /// The tree node whose tensor the buffer stores.
     pub node: usize,
     pub labels: Vec<Label>,
     pub extents: Vec<usize>,
-    /// The extents of the dense array around the buffer: the user's block for a slice of it, otherwise the buffer.
+    /// The extents of the dense array around the buffer: the user's block for a slice of it.
     pub within: Vec<usize>,
     pub home: Home,
     /// `Some` for operands and the output.

@@ -1,7 +1,7 @@
 //! Builds the schedule for one rank, with the edges (dependencies) between tasks.
 //!
-//! An algorithm declares buffers and appends tasks in program order with the boxes that they read and write, from which
-//! the builder derives all edges. The verifier derives them independently.
+//! An algorithm declares buffers and appends tasks in program order with the boxes that they access, from which the
+//! builder derives all edges.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub struct Builder {
     /// The tasks that first use some box of a buffer, with the buffer.
     fresh: Vec<(TaskId, BufferId)>,
     node: usize,
-    /// The ranks of the tasks being appended, numbered from 0 within the group.
+    /// The ranks of new tasks, numbered from 0 in the group.
     group: Range<usize>,
 }
 
@@ -38,29 +38,29 @@ impl Builder {
         Builder { schedule, live: Vec::new(), fresh: Vec::new(), node: 0, group: 0..ranks }
     }
 
-    /// Sets how long the tensor of each node stays valid (for a slice, a run or the program).
+    /// Sets how long the tensor of each node stays valid.
     pub fn lasting(mut self, lasting: Vec<ReuseScope>) -> Builder {
         self.schedule.lasting = lasting;
         self
     }
 
-    /// Sets the nodes whose tensor is conjugated in use, ascending.
+    /// Sets the conjugated nodes, ascending.
     pub fn conjugated(mut self, conjugated: Vec<usize>) -> Builder {
         self.schedule.conjugated = conjugated;
         self
     }
 
-    /// Returns the number of this rank within the group.
+    /// This rank's number in the group.
     pub fn rank(&self) -> usize {
         self.schedule.rank - self.group.start
     }
 
-    /// Returns the number of ranks in the group.
+    /// The number of ranks in the group.
     pub fn ranks(&self) -> usize {
         self.group.len()
     }
 
-    /// Calls `tasks`, which appends tasks for the ranks in `group`, which includes this rank.
+    /// Calls `tasks`, which appends tasks for `group`, which includes this rank.
     pub fn within(&mut self, group: Range<usize>, tasks: impl FnOnce(&mut Builder)) {
         debug_assert!(group.contains(&self.schedule.rank), "only those who are in it have tasks of a group");
         let all = std::mem::replace(&mut self.group, group);
@@ -73,17 +73,17 @@ impl Builder {
         self.node = node;
     }
 
-    /// Returns the node to which new tasks are assigned.
+    /// The node of new tasks.
     pub fn node(&self) -> usize {
         self.node
     }
 
-    /// Returns the number of tasks appended so far.
+    /// The number of tasks so far.
     pub fn tasks(&self) -> usize {
         self.schedule.tasks.len()
     }
 
-    /// Declares these ranges of tasks as the branches of a section, which may run at the same time.
+    /// Declares the branches of a section, which may run at the same time.
     pub fn side_by_side(&mut self, branches: Vec<Range<TaskId>>) {
         self.schedule.sections.push(Section { branches });
     }
@@ -102,13 +102,13 @@ impl Builder {
         self.push(Action::Work(Box::new(work)));
     }
 
-    /// Appends a task that sends the boxes to `peer`, unless they are empty.
+    /// Sends the boxes to `peer`, unless they are empty.
     pub fn send(&mut self, peer: usize, from: Vec<View>) {
         let peer = self.group.start + peer;
         self.transfer(from, |from| Action::Send { peer, from });
     }
 
-    /// Appends a task that receives the boxes from `peer`, unless they are empty.
+    /// Receives the boxes from `peer`, unless they are empty.
     pub fn recv(&mut self, peer: usize, into: Vec<View>) {
         let peer = self.group.start + peer;
         self.transfer(into, |into| Action::Recv { peer, into });
@@ -120,13 +120,13 @@ impl Builder {
         arena::order(&mut self.schedule, &arrangement, &self.fresh);
         let Arrangement { offsets, bytes } = arrangement;
         (self.schedule.offsets, self.schedule.arena_bytes) = (offsets, bytes);
-        // A program keeps its schedule in memory, and lists may have grown to twice their length.
+        // A program keeps its schedule.
         self.schedule.tasks.shrink_to_fit();
         self.schedule.buffers.shrink_to_fit();
         self.schedule
     }
 
-    /// Returns the schedule without placing its buffers, for computing costs only.
+    /// Returns the schedule without placing its buffers, for costs only.
     pub fn unplaced(self) -> Schedule {
         self.schedule
     }

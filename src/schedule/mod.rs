@@ -1,10 +1,10 @@
 //! Represents one rank's schedule: buffers, tasks, and edges (dependencies) between tasks.
 //!
-//! A [`Schedule`] is a plain value: [`crate::algorithm`] generates it, [`verify`] proves it, the executor runs it, and
-//! the cost model prices it. A rank has three lanes (queues) for work, sends and receives. The work lane can contain
-//! sections, whose branches run at the same time ([`Section`]). **Each lane starts its tasks in order, and completes
-//! them in order**. A task starts when all tasks in its `after` list are complete. Several transfers may be in flight
-//! on one lane, and wait for each other only along edges.
+//! A [`Schedule`] is a plain value: [`crate::algorithm`] generates it, [`verify`] proves it, and the executor runs it.
+//! A rank has three lanes (queues) for work, sends and receives. The work lane can contain sections, whose branches
+//! run at the same time ([`Section`]). **Each lane starts its tasks in order, and completes them in order**. A task
+//! starts when all tasks in its `after` list are complete. Several transfers may be in flight on one lane, and wait
+//! for each other only along edges.
 //!
 //! ```text
 //! rank 0 of ring-mn on 2 ranks         lane     after
@@ -14,9 +14,9 @@
 //!   3  contract left, [k, n1] -> out1  work     1
 //! ```
 //!
-//! Invariants: the `after` list of a task contains only tasks that precede the task. Every rank orders tasks by tree
-//! node, then step of the algorithm, so its transfers are a subsequence of one total order. A schedule has no tensor
-//! data, pointers, Rust element types or MPI objects, so any machine can build it.
+//! Invariants: the `after` list of a task contains only tasks that precede the task. Every rank orders tasks by node,
+//! then step of the algorithm, so its transfers are a subsequence of one total order. A schedule has no tensor data,
+//! pointers or MPI objects.
 
 pub mod arena;
 mod buffer;
@@ -38,7 +38,7 @@ pub use view_layout::ViewLayout;
 
 use serde::{Deserialize, Serialize};
 
-/// All tasks of one rank for one slice of a plan, and their buffers.
+/// One rank's tasks for one slice of a plan, and their buffers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// The rank that runs the tasks.
@@ -47,31 +47,31 @@ pub struct Schedule {
     pub ranks: usize,
     /// Size of one element in bytes.
     pub element: usize,
-    /// The buffers that tasks read and write, indexed by [`BufferId`].
+    /// The buffers, indexed by [`BufferId`].
     pub buffers: Vec<Buffer>,
     /// The tasks, each after those that it waits for.
     pub tasks: Vec<Task>,
-    /// The offset of each buffer in the arena, in bytes; 0 for the user's buffers, which are not in it.
+    /// The offset of each buffer in the arena, in bytes; 0 for the user's buffers.
     pub offsets: Vec<usize>,
     /// Size of the arena in bytes.
     pub arena_bytes: usize,
-    /// The sections, in order of their tasks; other work tasks run one after another.
+    /// The sections, in order of their tasks.
     pub sections: Vec<Section>,
-    /// How long the tensor of each node stays valid; one slice if not listed.
+    /// How long each node's tensor stays valid; one slice if not listed.
     pub lasting: Vec<ReuseScope>,
-    /// Nodes whose tensor is stored without the conjugation that the expression applies, ascending. Contractions
-    /// conjugate when they read it, and the task that scales by `alpha` conjugates the result.
+    /// Nodes whose tensor is stored without the expression's conjugation, ascending. Contractions conjugate when they
+    /// read it, and the task that scales by `alpha` conjugates the result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conjugated: Vec<usize>,
 }
 
 impl Schedule {
-    /// Whether the elements in a box of a buffer must be conjugated when they are used.
+    /// Whether the elements in a box must be conjugated when used.
     pub fn is_conjugated(&self, view: &View) -> bool {
         !self.conjugated.is_empty() && self.conjugated.binary_search(&self.buffers[view.buffer].node).is_ok()
     }
 
-    /// Returns the total number of elements in the views of a transfer.
+    /// The number of elements in the views.
     pub fn elements(views: &[View]) -> u64 {
         views.iter().map(|view| view.elements() as u64).sum()
     }
@@ -86,12 +86,12 @@ impl Schedule {
         }
     }
 
-    /// Returns the number of bytes that this rank receives.
+    /// The bytes that this rank receives.
     pub fn bytes_received(&self) -> u64 {
         self.tasks.iter().map(|task| self.received(task)).sum()
     }
 
-    /// Returns the number of bytes that this rank receives for each of `nodes` nodes.
+    /// The bytes that this rank receives for each of `nodes` nodes.
     pub fn bytes_received_by_node(&self, nodes: usize) -> Vec<u64> {
         let mut received = vec![0; nodes];
         self.tasks.iter().for_each(|task| received[task.node] += self.received(task));
@@ -105,7 +105,7 @@ impl Schedule {
         }
     }
 
-    /// Returns the number of bytes that this rank sends.
+    /// The bytes that this rank sends.
     pub fn bytes_sent(&self) -> u64 {
         let sent = self.tasks.iter().map(|task| match &task.action {
             Action::Send { .. } => self.bytes(&task.action),
@@ -114,7 +114,7 @@ impl Schedule {
         sent.sum()
     }
 
-    /// Returns the bytes in the user's blocks and in the arena, without packing buffers.
+    /// The bytes in the user's blocks and in the arena.
     pub fn peak_bytes(&self) -> u64 {
         let users = self.buffers.iter().filter(|buffer| matches!(buffer.home, Home::Operand(_) | Home::Output));
         let bytes = users.map(|buffer| buffer.elements().saturating_mul(self.element) as u64);

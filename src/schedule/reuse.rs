@@ -1,5 +1,4 @@
-//! Determines how long each node's tensor stays valid, so that later slices and runs skip its tasks, and which buffers
-//! must therefore not be overwritten.
+//! Determines how long each node's tensor stays valid, so that later slices and runs skip its tasks.
 //!
 //! ```text
 //! ab,bc,cd->ad as (ab bc) cd           first run      later runs with the same ab and bc
@@ -34,12 +33,12 @@ pub enum ReuseScope {
 }
 
 impl Schedule {
-    /// Returns how long the tensor of a node stays valid.
+    /// How long the tensor of a node stays valid.
     pub fn lasts(&self, node: usize) -> ReuseScope {
         self.lasting.get(node).copied().unwrap_or_default()
     }
 
-    /// Returns the scope of each buffer's writers; `None` if they differ.
+    /// The scope of each buffer's writers; `None` if they differ.
     pub(super) fn written(&self) -> Vec<Option<ReuseScope>> {
         let mut written: Vec<Result<Option<ReuseScope>, ()>> = vec![Ok(None); self.buffers.len()];
         for task in &self.tasks {
@@ -55,7 +54,7 @@ impl Schedule {
         written.into_iter().map(|lasts| lasts.ok().map(Option::unwrap_or_default)).collect()
     }
 
-    /// Returns the sharing group of each buffer; only a group may share memory.
+    /// The sharing group of each buffer; only a group may share memory.
     pub(super) fn sharing(&self) -> Vec<ReuseScope> {
         let transfers = self.tasks.iter().any(|task| task.action.work().is_none());
         if !transfers || self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
@@ -64,8 +63,7 @@ impl Schedule {
         self.written().into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// Returns whether each buffer is kept between runs or slices, because tasks that run again read it after skipped
-    /// writers.
+    /// Whether each buffer is kept, because tasks that run again read it after skipped writers.
     pub fn kept(&self) -> Vec<bool> {
         let mut kept = vec![false; self.buffers.len()];
         // Most plans skip no tasks.
@@ -82,8 +80,7 @@ impl Schedule {
         kept
     }
 
-    /// Returns the first task, if any, that uses a buffer of a shorter scope than its own, or with writers of different
-    /// scopes.
+    /// The first task that uses a buffer of a shorter scope than its own, or with writers of different scopes.
     pub fn outlasts(&self) -> Option<usize> {
         if self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
             return None;

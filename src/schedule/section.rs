@@ -1,5 +1,4 @@
-//! Defines the sections of a schedule. Workers compute the branches (lists of independent subtrees) at the same time,
-//! because each subtree is too small for all of them.
+//! Defines the sections of a schedule. Workers compute the branches (lists of independent subtrees) at the same time.
 //!
 //! ```text
 //! ((a b) (c d)) e       tasks                  2 workers
@@ -9,9 +8,8 @@
 //!   out = v e           3   alone              both               out
 //! ```
 //!
-//! Invariants: branches are consecutive ranges of tasks without transfers, so they may also run one after another. They
-//! share memory only for reading, which the verifier checks, so there are no edges between them. Later tasks wait for
-//! all tasks of the section.
+//! Invariants: branches are consecutive ranges of tasks without transfers, so they may also run one after another.
+//! They share memory only for reading, so there are no edges between them. Later tasks wait for the section.
 
 use std::ops::Range;
 
@@ -19,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Schedule, TaskId};
 
-/// A group of branches (ranges of tasks) that different workers compute at the same time.
+/// A group of branches (ranges of tasks) that run at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     #[serde(rename = "lanes")]
@@ -27,31 +25,31 @@ pub struct Section {
 }
 
 impl Section {
-    /// Returns the range of tasks in all branches.
+    /// The range of tasks in all branches.
     pub fn tasks(&self) -> Range<TaskId> {
         let first = self.branches.first().map_or(0, |branch| branch.start);
         first..self.branches.last().map_or(first, |branch| branch.end)
     }
 
-    /// Returns the index of the branch that contains a task of the section.
+    /// The branch that contains a task of the section.
     pub fn branch(&self, task: TaskId) -> usize {
         self.branches.partition_point(|branch| branch.end <= task)
     }
 }
 
 impl Schedule {
-    /// Returns the index of the section that contains a task, if any.
+    /// The section that contains a task, if any.
     pub fn section(&self, task: TaskId) -> Option<usize> {
         let at = self.sections.partition_point(|section| section.tasks().end <= task);
         self.sections.get(at).filter(|section| section.tasks().contains(&task)).map(|_| at)
     }
 
-    /// Returns the index of a task's branch within its section; 0 outside sections.
+    /// A task's branch in its section; 0 outside sections.
     pub fn branch(&self, task: TaskId) -> usize {
         self.section(task).map_or(0, |section| self.sections[section].branch(task))
     }
 
-    /// Returns the maximum number of branches in a section; 1 without sections.
+    /// The maximum number of branches in a section; 1 without sections.
     pub fn max_branches(&self) -> usize {
         self.sections.iter().map(|section| section.branches.len()).max().unwrap_or(1).max(1)
     }
@@ -62,8 +60,7 @@ impl Schedule {
         section.is_some() && section == self.section(other) && self.branch(one) != self.branch(other)
     }
 
-    /// Whether the sections are in order, the branches of each section are consecutive, and all of their tasks are work
-    /// tasks.
+    /// Whether sections are in order, with consecutive branches of work tasks only.
     pub(super) fn sections_are_valid(&self) -> bool {
         let mut next = 0;
         self.sections.iter().all(|section| {

@@ -8,7 +8,7 @@ use smallvec::{SmallVec, smallvec};
 use super::BufferId;
 use crate::distribution::{Bounds, tile_bounds, volume};
 
-/// A task of one rank, as an index into the schedule's list of tasks.
+/// A task, as an index into the schedule's list.
 pub type TaskId = usize;
 
 /// A box of a buffer, in the buffer's own coordinates.
@@ -23,8 +23,8 @@ impl View {
         volume(&self.bounds)
     }
 
-    /// Returns tile `index` of `parts` even tiles along the longest dimension; `None` if it is empty. Without
-    /// dimensions, the only element is in tile 0. Boxes with equal extents have equal tiles.
+    /// Returns tile `index` of `parts` even tiles along the longest dimension; `None` if it is empty. Boxes with equal
+    /// extents have equal tiles.
     pub fn tile(&self, parts: usize, index: usize) -> Option<View> {
         let mut bounds = self.bounds.clone();
         match bounds.iter_mut().min_by_key(|range| std::cmp::Reverse(range.len())) {
@@ -38,7 +38,7 @@ impl View {
         Some(View { buffer: self.buffer, bounds }).filter(|view| view.elements() > 0)
     }
 
-    /// Whether the two views have an element in common.
+    /// Whether the views share an element.
     pub fn overlaps(&self, other: &View) -> bool {
         let meet = |(a, b): (&Range<usize>, &Range<usize>)| a.start.max(b.start) < a.end.min(b.end);
         self.buffer == other.buffer && self.bounds.iter().zip(&other.bounds).all(meet)
@@ -59,19 +59,17 @@ pub enum Accumulate {
     Overwrite,
     /// `out = out + left right`.
     Add,
-    /// `out = beta out + left right`, with previous values of the user.
+    /// `out = beta out + left right`.
     Beta,
 }
 
-/// A task for the workers, whose views have the labels of their buffers; products at the root are scaled by the run's
-/// `alpha`.
+/// A task for the workers, whose views have the labels of their buffers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
     /// Contracts the boxes `left` and `right` into `out`.
     Contract { left: View, right: View, out: View, accumulate: Accumulate },
-    /// Permutes dimensions, takes diagonals (labels that `input` repeats) and sums over labels that `out` lacks, or
-    /// just copies.
+    /// Permutes dimensions, takes diagonals (labels that `input` repeats) and sums over labels that `out` lacks.
     Unary { input: View, out: View },
     /// `out = out + input`.
     Add { input: View, out: View },
@@ -79,7 +77,7 @@ pub enum Work {
     Fill { out: View },
     /// `out = input + beta out`, at the root of the tree.
     Update { input: View, out: View },
-    /// `out = factor out`, at the root of the tree; with `alpha`, `out` is conjugated first if its node is in
+    /// `out = factor out`, at the root of the tree; `alpha` first conjugates an `out` whose node is in
     /// [`Schedule::conjugated`](super::Schedule::conjugated).
     Scale { out: View, factor: Factor },
 }
@@ -88,28 +86,28 @@ pub enum Work {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Factor {
-    /// The factor by which the products at the root are multiplied.
+    /// The factor of the products at the root.
     Alpha,
-    /// The factor by which the previous values of `out` are multiplied.
+    /// The factor of the previous values of `out`.
     Beta,
 }
 
-/// The boxes that a task reads or writes, up to three without a heap allocation.
+/// The boxes that a task accesses, up to three without a heap allocation.
 pub type Views<'a> = SmallVec<[&'a View; 3]>;
 
 /// The action of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// A work task, boxed because most tasks are transfers, of less than half the size of `Work`.
+    /// A work task, boxed because most tasks are transfers, which are smaller.
     Work(Box<Work>),
-    /// Sends the boxes to `peer` one after another, each in row-major order.
+    /// Sends the boxes to `peer`, each in row-major order.
     Send { peer: usize, from: Vec<View> },
-    /// Receives into the boxes from `peer` one after another, each in row-major order.
+    /// Receives into the boxes from `peer`, each in row-major order.
     Recv { peer: usize, into: Vec<View> },
 }
 
-/// The lanes of a rank, which are queues for its work, its sends and its receives.
+/// The lanes (queues) of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Lane {
@@ -118,13 +116,13 @@ pub enum Lane {
     Recv = 2,
 }
 
-/// A task, the node that it belongs to, and its edges from earlier tasks.
+/// A task, its node, and its edges from earlier tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     pub action: Action,
-    /// The tree node that the task belongs to.
+    /// The tree node of the task.
     pub node: usize,
-    /// The earlier tasks that must be complete before this one starts.
+    /// The earlier tasks that must be complete first.
     pub after: Vec<TaskId>,
 }
 
@@ -137,7 +135,7 @@ impl Action {
         }
     }
 
-    /// Returns the other rank of a transfer; `None` for work.
+    /// The other rank of a transfer.
     pub fn peer(&self) -> Option<usize> {
         match *self {
             Action::Work(_) => None,
@@ -145,7 +143,7 @@ impl Action {
         }
     }
 
-    /// Returns the work of a work task.
+    /// The work of a work task.
     pub fn work(&self) -> Option<&Work> {
         match self {
             Action::Work(work) => Some(work),
@@ -153,7 +151,7 @@ impl Action {
         }
     }
 
-    /// Returns the boxes that the action reads.
+    /// The boxes that the action reads.
     pub fn reads(&self) -> Views<'_> {
         match self {
             Action::Work(work) => match work.as_ref() {
@@ -169,7 +167,7 @@ impl Action {
         }
     }
 
-    /// Returns the boxes that the action writes.
+    /// The boxes that the action writes.
     pub fn writes(&self) -> Views<'_> {
         match self {
             Action::Work(work) => match work.as_ref() {

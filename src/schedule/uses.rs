@@ -1,16 +1,14 @@
 //! Finds the tasks that use (read or write) overlapping boxes of one buffer.
 //!
 //! The list stays short: a write removes all uses that it covers, because waiting for the write includes them, and of
-//! reads of the same box on one lane only the last is stored, because a lane completes its tasks in order.
+//! reads of the same box on one lane only the last is stored, because lanes complete in order.
 //!
-//! A ring of thousands of ranks fills a buffer with as many boxes, so they are sorted along a dimension in which the
-//! first two are disjoint, and a query visits only possible overlaps.
+//! Boxes are sorted along a dimension in which the first two are disjoint, so a query visits only possible overlaps.
 
 use std::collections::BTreeMap;
 
 use super::{Lane, TaskId, View};
 
-/// A read or a write of a box by a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Use {
     pub task: TaskId,
@@ -18,25 +16,22 @@ pub struct Use {
     pub write: bool,
 }
 
-/// The uses of one buffer that a later task may have to wait for.
 #[derive(Debug, Default)]
 pub struct Uses {
-    /// The dimension along which entries are sorted by the start of their boxes.
+    /// The dimension along which entries are sorted by start.
     dim: usize,
-    /// The largest extent of any box along `dim`.
     longest: usize,
     entries: BTreeMap<usize, Vec<(View, Use)>>,
 }
 
 impl Uses {
-    /// Iterates over the uses that share an element with `view`.
     pub fn overlapping<'a>(&'a self, view: &'a View) -> impl Iterator<Item = Use> + 'a {
         let reach = self.reach(view);
         self.entries.range(reach).flat_map(|(_, uses)| uses).filter(|(v, _)| v.overlaps(view)).map(|(_, u)| *u)
     }
 
-    /// Records a use of a box. A write first removes all uses that it covers; a read replaces the previous read of the
-    /// same box and lane, unless both may run at the same time (`may_overlap`).
+    /// Records a use of a box. A write removes all uses that it covers; a read replaces the previous read of the same
+    /// box and lane, unless both may run at the same time (`may_overlap`).
     pub fn insert(&mut self, view: &View, new: Use, may_overlap: impl Fn(TaskId) -> bool) {
         if view.elements() == 0 {
             return;
@@ -57,13 +52,13 @@ impl Uses {
         view.bounds.get(self.dim).map_or(0, |range| range.start)
     }
 
-    /// Returns the range of starts (along `dim`) of boxes that overlap `view`.
+    /// The range of starts (along `dim`) of boxes that overlap `view`.
     fn reach(&self, view: &View) -> std::ops::Range<usize> {
         let (start, end) = view.bounds.get(self.dim).map_or((0, 1), |range| (range.start, range.end));
         start.saturating_sub(self.longest)..end.max(start + 1)
     }
 
-    /// With the second box, chooses a dimension in which both are disjoint, if any.
+    /// With the second box, chooses a dimension in which both are disjoint.
     fn choose_dimension(&mut self, view: &View) {
         let mut all = self.entries.values().flatten();
         let (Some((first, _)), None) = (all.next(), all.next()) else { return };

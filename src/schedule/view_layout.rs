@@ -1,5 +1,5 @@
-//! Computes the layout (extents and strides) of a box of a buffer for plans of local contractions. Buffers are dense
-//! row-major arrays, and so are a user's blocks unless the caller passes different strides.
+//! Computes the layout of a box of a buffer for plans of local contractions. Buffers are dense row-major arrays, and
+//! so are a user's blocks unless the caller passes different strides.
 
 use super::{Schedule, View, Work};
 use crate::dims::Label;
@@ -20,7 +20,7 @@ impl ViewLayout<'_> {
 }
 
 impl Schedule {
-    /// Returns the layout of the elements that a task reads or writes in a buffer.
+    /// The layout of the elements that a task accesses in a buffer.
     pub fn view_layout(&self, view: &View) -> ViewLayout<'_> {
         self.box_of(view, &self.buffers[view.buffer].within)
     }
@@ -31,7 +31,7 @@ impl Schedule {
         ViewLayout { labels: &self.buffers[view.buffer].labels, extents, strides: row_major(array) }
     }
 
-    /// Returns the layouts of `left`, `right` and `out` of a contraction; `None` for other work.
+    /// The layouts of `left`, `right` and `out` of a contraction.
     pub fn contraction(&self, work: &Work) -> Option<[ViewLayout<'_>; 3]> {
         match work {
             Work::Contract { left, right, out, .. } => Some([left, right, out].map(|view| self.view_layout(view))),

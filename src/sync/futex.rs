@@ -1,9 +1,8 @@
-//! Provides futexes. A thread sleeps until a different thread or process wakes it, through a word of memory that both
-//! share.
+//! Provides futexes: a thread sleeps until another thread or process wakes it through a shared word of memory.
 //!
-//! Guarantee: a thread falls asleep only if the word still has the expected value, and a wake-up between this check and
-//! the sleep is not lost. A sleep can end without a wake-up, so callers check their condition again after every sleep.
-//! On systems without futexes, `wait` sleeps for at most 50 microseconds instead.
+//! Guarantee: a thread falls asleep only if the word still has the expected value, and a wake-up between this check
+//! and the sleep is not lost. A sleep can end without a wake-up, so callers check their condition again. On systems
+//! without futexes, `wait` sleeps for at most 50 microseconds.
 
 use std::time::Duration;
 
@@ -46,7 +45,7 @@ mod shuttle_runtime {
     use crate::sync::{Condvar, Mutex, MutexGuard};
 
     shuttle::lazy_static! {
-        /// The condition variables on which threads sleep, keyed by the address of their word.
+        /// The condition variables of sleeping threads, by the address of their word.
         static ref SLEEPERS: Mutex<HashMap<usize, Arc<Condvar>>> = Mutex::new(HashMap::new());
     }
 

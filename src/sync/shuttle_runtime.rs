@@ -1,9 +1,8 @@
-//! Implements threads and thread pools with Shuttle. Covers only the parts of the interfaces of std and rayon that this
-//! crate uses. Also provides `explore`, with which tests run many interleavings.
+//! Implements, with Shuttle, the parts of std's threads and rayon's pools that this crate uses, and `explore`, with
+//! which tests run many interleavings.
 //!
-//! Invariant: a pool has one worker thread, which lives as long as a scope of the pool. As in a real pool, two tasks of
-//! a rank therefore never run at the same time. Tests do not explore the parallelism inside a task, because rayon is
-//! responsible for it.
+//! Invariant: a pool has one worker thread, which lives as long as a scope of the pool. As in a real pool, two tasks
+//! of a rank therefore never run at the same time. Tests do not explore the parallelism inside a task.
 
 use std::convert::Infallible;
 
@@ -91,15 +90,15 @@ impl<'s> Scope<'s> {
     }
 }
 
-/// Runs a test in `orders` random interleavings, and in `orders` interleavings of Shuttle's PCT scheduler, which
-/// switches threads at only a few random points. If a run fails, Shuttle prints how to reproduce it.
+/// Runs a test in `orders` random interleavings, and in `orders` of Shuttle's PCT scheduler, which switches threads at
+/// only a few random points. If a run fails, Shuttle prints how to reproduce it.
 pub fn explore(orders: usize, test: impl Fn() + Send + Sync + 'static) {
     let test = std::sync::Arc::new(test);
     let schedulers: [Box<dyn Scheduler + Send>; 2] =
         [Box::new(RandomScheduler::new(orders)), Box::new(PctScheduler::new(3, orders))];
     for scheduler in schedulers {
         let mut config = Config::new();
-        // Increase the stack size, because kernels need more stack than Shuttle's default.
+        // Kernels need more stack than Shuttle's default.
         config.stack_size = 1 << 20;
         config.silence_warnings = true;
         config.max_steps = MaxSteps::FailAfter(100_000);

@@ -1,25 +1,23 @@
-//! Computes the time during which a rank works, the time during which it transfers, and the overlap of the two.
-//!
-//! Invariant: time during which several tasks run is counted only once.
+//! Computes the time during which a rank works, that during which it transfers, and their overlap. Time during which
+//! several tasks run counts only once.
 
 /// Busy seconds of one rank during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Busy {
-    /// Seconds during which at least one task on the work lane runs.
+    /// Seconds during which at least one work task runs.
     pub working: f64,
-    /// Seconds during which at least one transfer is in flight. A transfer starts when its dependencies are complete,
-    /// so time spent waiting for the other rank is included.
+    /// Seconds during which at least one transfer is in flight, including the time from the end of its dependencies
+    /// during which it waits for the other rank.
     pub transferring: f64,
-    /// Seconds during which at least one work task runs and at least one transfer is in flight.
+    /// Seconds during which both happen.
     pub hidden: f64,
 }
 
 impl Busy {
-    /// Computes busy times from the (start, end) pairs of n work tasks and transfers, which may be in any order. Cost:
-    /// O(n log n).
+    /// Computes busy times from the (start, end) pairs of n work tasks and transfers, in any order. Cost: O(n log n).
     pub fn of(work: Vec<(f64, f64)>, transfers: Vec<(f64, f64)>) -> Busy {
         let [work, transfers] = [work, transfers].map(merged);
-        // Sums start at 0.0, because the `sum` of an empty iterator is -0.0, and its sign would be displayed.
+        // The `sum` of an empty iterator is -0.0, whose sign would be displayed.
         let added = |sum: f64, more: f64| sum + more;
         let seconds = |spans: &[(f64, f64)]| spans.iter().map(|(start, end)| end - start).fold(0.0, added);
         let hidden = transfers.iter().map(|&(start, end)| {
@@ -30,15 +28,14 @@ impl Busy {
         Busy { working: seconds(&work), transferring: seconds(&transfers), hidden: hidden.fold(0.0, added) }
     }
 
-    /// Adds the busy times of a different run or a different rank.
+    /// Adds the busy times of another run or rank.
     pub fn add(&mut self, more: Busy) {
         self.working += more.working;
         self.transferring += more.transferring;
         self.hidden += more.hidden;
     }
 
-    /// Returns the fraction (0 to 1) of the transfer time during which workers computed, or `None` if there are no
-    /// transfers.
+    /// Returns the fraction (0 to 1) of the transfer time during which workers computed, if there are transfers.
     pub fn hidden_share(&self) -> Option<f64> {
         (self.transferring > 0.0).then(|| self.hidden / self.transferring)
     }

@@ -1,12 +1,9 @@
-//! Represents timelines. A timeline contains the start and end of every task on every rank. It is measured in a run
-//! ([`Program::timeline`](crate::Program::timeline)) or predicted by a simulation without tensor data
+//! Represents timelines, with the start and end of every task on every rank, measured in a run
+//! ([`Program::timeline`](crate::Program::timeline)) or predicted without tensor data
 //! ([`Plan::simulate`](crate::Plan::simulate)).
 //!
-//! | content | where |
-//! |---|---|
-//! | the picture | `svg` |
-//! | a trace file for viewers, with every task | `trace` |
-//! | the overlap of work and transfers | `busy` |
+//! Module `svg` draws the picture, `trace` writes a file for viewers, and `busy` computes the overlap of work and
+//! transfers.
 //!
 //! Invariants: the spans on each lane of a rank are in order of start time. For any two ranks, sends from one to the
 //! other are in the same order as the matching receives. Transfers on one lane may overlap in time. Work tasks overlap
@@ -29,9 +26,9 @@ pub enum Activity {
     Contract,
     /// Workers add, permute, copy, scale or zero boxes.
     Arrange,
-    /// The rank sends data to the rank with this number.
+    /// The rank sends data to this rank.
     Send(usize),
-    /// The rank receives data from the rank with this number.
+    /// The rank receives data from this rank.
     Recv(usize),
 }
 
@@ -64,21 +61,20 @@ pub struct Span {
     /// The kind of the task.
     #[serde(rename = "doing")]
     pub activity: Activity,
-    /// Index of the value (tensor) in the plan to whose computation the task belongs.
+    /// Index of the value (tensor) in the plan to which the task belongs.
     pub node: usize,
     /// Index of the task in the rank's schedule.
     pub task: TaskId,
-    /// The worker that runs the task. `Some` only for tasks in a branch, each of which has a single worker. `None` for
-    /// transfers, and for work that all workers share.
+    /// The worker that runs the task, if it is in a branch; `None` for transfers, and for work that all workers share.
     pub worker: Option<usize>,
     /// Start in seconds since the beginning of the run. A transfer starts when its dependencies are complete, and may
     /// then wait for the other rank.
     pub start: f64,
     /// End in seconds since the beginning of the run.
     pub end: f64,
-    /// Number of bytes in a transfer, or 0 for work.
+    /// Bytes in a transfer, or 0 for work.
     pub bytes: u64,
-    /// Seconds that the cost model predicts for the task, without waiting.
+    /// Seconds that the cost model predicts, without waiting.
     pub predicted: f64,
 }
 
@@ -104,18 +100,18 @@ pub struct Timeline {
     pub seconds: f64,
     /// Number of ranks.
     pub ranks: usize,
-    /// Number of compute threads on each rank.
+    /// Compute threads on each rank.
     pub workers: usize,
     /// The host of each rank; empty for a simulation.
     pub hosts: Vec<String>,
-    /// Number of slices of the plan whose tasks are in the timeline. These are the first slices.
+    /// The number of the plan's slices, from the first, in the timeline.
     pub slices: usize,
-    /// Maximum error, in seconds, of times on one host relative to times on a different host. The clocks of the hosts
-    /// differ, and their difference can only be measured approximately.
+    /// Maximum error, in seconds, of times on one host relative to another, because the difference of their clocks can
+    /// only be measured approximately.
     pub clock_error: f64,
     /// The values of the plan as expressions, such as `mk,kn->mn`.
     pub steps: Vec<String>,
-    /// All tasks of all ranks. The tasks on one lane are in order of start time.
+    /// All tasks of all ranks, on each lane in order of start time.
     pub spans: Vec<Span>,
 }
 
@@ -132,13 +128,11 @@ impl Timeline {
     }
 
     /// Returns the fraction (0 to 1) of the receiving time, summed over ranks, during which the receiving rank also
-    /// computes. Returns `None` if there are no receives. A receive starts when its dependencies are complete, so the
-    /// receiving time includes waiting for the sender.
+    /// computes, if there are receives. Receiving time includes waiting for the sender.
     pub fn hidden_share(&self) -> Option<f64> {
         self.all_busy().hidden_share()
     }
 
-    /// Returns the busy times of work and receives, summed over ranks.
     fn all_busy(&self) -> Busy {
         let mut lanes = vec![[Vec::new(), Vec::new()]; self.ranks];
         for span in self.spans.iter().filter(|span| span.activity.lane() != Lane::Send) {

@@ -8,9 +8,8 @@
 //! rank 1   ...
 //! ```
 //!
-//! The height of a row decreases with the number of ranks. Only the first 64 ranks are drawn; if there are more, the
-//! caption states the total number of ranks. Bars less than a quarter of a pixel apart are merged. Invariant: the size
-//! of the file is therefore bounded, whatever the number of tasks.
+//! The height of a row decreases with the number of ranks, of which the first 64 are drawn. Bars less than a quarter of
+//! a pixel apart are merged. Invariant: the size of the file is therefore bounded, whatever the number of tasks.
 
 use std::fmt::Write;
 
@@ -19,7 +18,7 @@ use svg::node::element::{Group, Line, Path, Rectangle, Text, Title};
 
 use super::{Activity, Span, Timeline};
 
-/// The width of the picture. All sizes are in pixels.
+/// All sizes are in pixels.
 const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = 24.0;
@@ -28,11 +27,9 @@ const BOTTOM: f64 = 28.0;
 /// Maximum total height of all rows.
 const ROWS: f64 = 1536.0;
 const MAX_ROW_HEIGHT: f64 = 48.0;
-/// Maximum number of ranks that are drawn.
 const MAX_RANKS: usize = 64;
-/// If the gap between two bars of one kind is smaller than this, the bars are merged.
+/// Bars of one kind with a smaller gap are merged.
 const MIN_GAP: f64 = 0.25;
-/// Minimum width of a visible bar.
 const MIN_BAR_WIDTH: f64 = 0.6;
 /// Minimum distance between two numbers on the axis.
 const BETWEEN_TICKS: f64 = 90.0;
@@ -56,7 +53,7 @@ fn kind(activity: Activity) -> usize {
 }
 
 impl Timeline {
-    /// Returns the picture with this title. Cost: O(spans).
+    /// Returns the picture. Cost: O(spans).
     pub fn svg(&self, title: &str) -> String {
         let ranks = self.ranks.min(MAX_RANKS);
         let row = (ROWS / ranks as f64).min(MAX_ROW_HEIGHT);
@@ -89,8 +86,8 @@ impl Timeline {
         document.to_string()
     }
 
-    /// Returns the text at the top right. It states the percentage of the time during which workers are busy, and the
-    /// percentage of receiving time that is hidden. If not all ranks are drawn, it also states the number of ranks.
+    /// Returns the text at the top right: the percentages of the time during which workers are busy, and of receiving
+    /// time that is hidden, and the number of ranks if not all are drawn.
     fn caption(&self) -> String {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let some =
@@ -117,7 +114,7 @@ fn legend() -> Group {
     legend
 }
 
-/// Returns the ticks of the time axis, in seconds, with their labels. Ticks are at round numbers from 0 to `seconds`.
+/// Returns the ticks of the time axis, at round numbers from 0 to `seconds`, with their labels.
 fn ticks(seconds: f64) -> Vec<(f64, String)> {
     if seconds <= 0.0 {
         return vec![(0.0, "0".to_owned())];
@@ -140,7 +137,7 @@ fn round(least: f64) -> f64 {
     steps.into_iter().find(|&step| step >= least).unwrap_or(10.0 * power)
 }
 
-/// The start and end of every bar in pixels, for each rank and kind.
+/// For each rank and kind, in pixels.
 struct Bars {
     ranks: Vec<[Vec<[f64; 2]>; KINDS.len()]>,
 }

@@ -11,14 +11,13 @@
 //!   receive             |from 0   v|                   an arrow from each send to the receive of the same bytes
 //! ```
 //!
-//! In Perfetto, an arrow connects two slices (spans on tracks), and starts at the slice that begins first. A receive
-//! can begin before the matching send, and an arrow between the two would then start at the receive. Therefore the last
-//! nanosecond of each receive is also a separate slice, "arrived", and the arrow ends at that slice.
+//! In Perfetto, an arrow between two slices (spans on tracks) starts at the slice that begins first, which can be the
+//! receive. Therefore the last nanosecond of each receive is also a separate slice, "arrived", at which the arrow ends.
 //!
 //! Invariants: each rank is a process in the trace. Track numbers are unique across all ranks, and differ from all
 //! process numbers. Spans on one track do not overlap, except for "arrived" at the end of a receive. The n-th send from
-//! rank a to rank b matches the n-th receive on b from a. Times are in microseconds on the clock of rank 0. The trace
-//! does not show the time of each worker within a task, because it is not measured.
+//! rank a to rank b matches the n-th receive on b from a. Times are in microseconds on the clock of rank 0. The time of
+//! each worker within a task is not measured.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -28,12 +27,11 @@ use serde_json::{Value, json};
 use super::{Activity, Span, Timeline};
 use crate::schedule::Lane;
 
-/// Maximum total number of spans on worker tracks. If there would be more, tasks that all workers share are only on the
-/// first worker's track.
+/// Maximum spans on worker tracks. If there would be more, tasks that all workers share are only on the first worker's
+/// track.
 const MAX_WORKER_SPANS: usize = 1 << 20;
 
-/// The tracks for the transfers on one lane of a rank. The number of tracks is the maximum number of transfers that are
-/// in flight at the same time.
+/// The tracks for the transfers on one lane of a rank, as many as are in flight at the same time.
 #[derive(Default)]
 struct Tracks {
     /// For each track, the end of its last span in nanoseconds.
@@ -41,7 +39,7 @@ struct Tracks {
 }
 
 impl Tracks {
-    /// Places a span on the first free track, and returns the track. Spans must be placed in order of start time.
+    /// Returns the first free track for a span. Spans must be placed in order of start time.
     fn place(&mut self, [start, end]: [f64; 2]) -> usize {
         let at = self.free.iter().position(|&free| free <= start).unwrap_or(self.free.len());
         self.free.resize(self.free.len().max(at + 1), 0.0);
@@ -50,7 +48,6 @@ impl Tracks {
     }
 }
 
-/// One end of an arrow.
 struct End {
     rank: usize,
     track: usize,
@@ -58,15 +55,15 @@ struct End {
 }
 
 impl Timeline {
-    /// Returns the trace, which is one JSON object with one event per line. A task that all workers share has one event
-    /// per worker. Cost: O(e log e) for e events.
+    /// Returns the trace, one JSON object with one event per line. A task that all workers share has one event per
+    /// worker. Cost: O(e log e) for e events.
     pub fn trace(&self) -> String {
         let work = self.spans.iter().filter(|span| span.activity.lane() == Lane::Work).count();
         let sharing = if work * self.workers > MAX_WORKER_SPANS { 1 } else { self.workers };
         let mut events = Vec::new();
         let mut arrows: BTreeMap<[usize; 2], [Vec<End>; 2]> = BTreeMap::new();
-        // If a track has the number of its process, viewers treat the track as the main thread and show it above all
-        // other tracks. Track numbers therefore start after the process numbers, which are the numbers of the ranks.
+        // Viewers treat a track with the number of its process as the main thread, and show it above all others. Track
+        // numbers therefore start after the process numbers (ranks).
         let mut base = self.ranks;
         for (rank, spans) in self.by_rank().into_iter().enumerate() {
             let of = |lane: Lane| spans.iter().copied().filter(move |span| span.activity.lane() == lane);
@@ -114,9 +111,8 @@ impl Timeline {
                 events.push((nanoseconds, event));
             }
         }
-        // The names of processes and tracks come first, because their sort key is -infinity. The sort is stable, so
-        // events with equal times keep their order. "arrived" therefore follows its receive, and arrows follow the
-        // slices that they connect.
+        // The names of processes and tracks come first, with sort key -infinity. The sort is stable, so at equal times,
+        // "arrived" follows its receive, and arrows follow the slices that they connect.
         events.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         let mut text = String::from("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
         for (at, (_, event)) in events.iter().enumerate() {
@@ -139,8 +135,7 @@ impl Timeline {
         ranks
     }
 
-    /// Returns the event for a span on this track. The first value of the pair is the start in nanoseconds, by which
-    /// events are sorted.
+    /// Returns the event for a span on this track, after its start in nanoseconds, by which events are sorted.
     fn event(&self, span: &Span, track: usize) -> (f64, Value) {
         let step = self.steps.get(span.node).map_or("", String::as_str);
         let (name, kind) = match span.activity {
@@ -161,8 +156,7 @@ impl Timeline {
         (start, event)
     }
 
-    /// Appends events that name a rank's process and its tracks. Tracks are in display order, and `base` is the number
-    /// of the first track.
+    /// Appends events that name a rank's process and its tracks. Tracks are in display order, numbered from `base`.
     fn name(&self, rank: usize, base: usize, tracks: &[String], events: &mut Vec<(f64, Value)>) {
         let host =
             self.hosts.get(rank).filter(|host| !host.is_empty()).map_or(String::new(), |host| format!(" ({host})"));
@@ -178,7 +172,7 @@ impl Timeline {
     }
 }
 
-/// Returns the event "arrived", which covers the last nanosecond of a receive.
+/// Returns the event "arrived", the last nanosecond of a receive.
 fn arrived(rank: usize, track: usize, start: f64) -> (f64, Value) {
     let event = json!({
         "ph": "X", "pid": rank, "tid": track, "ts": start / 1e3, "dur": 1e-3, "name": "arrived", "cat": "arrived",
@@ -186,7 +180,7 @@ fn arrived(rank: usize, track: usize, start: f64) -> (f64, Value) {
     (start, event)
 }
 
-/// Returns the start and end of a span, rounded to nanoseconds. Without rounding, the start plus the duration could
+/// Returns the start and end of a span, rounded to nanoseconds, because the start plus the duration could otherwise
 /// exceed the start of the next span on the track. A transfer lasts at least one nanosecond, because arrows cannot be
 /// attached to empty slices.
 fn rounded(span: &Span) -> [f64; 2] {

@@ -1,5 +1,5 @@
-//! Builds the tree. For each einsum, calls `order` to choose the contraction order, and adds the unary steps and
-//! contractions that compute the einsum.
+//! Builds the tree: for each einsum, gets the contraction order from `order`, and adds the unary steps and
+//! contractions.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ pub fn build<E>(einsums: &Einsums, mut order: impl FnMut(&Network) -> Result<Ord
         });
     }
     let mut tree = builder.tree;
-    // The result must be a new tensor, so an expression that does not change its operand (`ab->ab`) becomes a copy.
+    // The result must be a new tensor, so `ab->ab` becomes a copy.
     if let Step::Leaf { .. } = tree.nodes[tree.root()].step {
         let node = &tree.nodes[tree.root()];
         let copy = Node { step: Step::Unary { input: tree.root(), op: UnaryOp::Permute }, ..node.clone() };
@@ -42,7 +42,7 @@ struct TreeBuilder {
     span: Span,
 }
 
-/// The number of occurrences of each label in the einsum's output and in the tensors that are not contracted yet.
+/// Each label's occurrences in the einsum's output and in tensors not contracted yet.
 struct LabelUses(HashMap<Label, usize>);
 
 impl LabelUses {
@@ -73,8 +73,7 @@ impl TreeBuilder {
         &self.tree.nodes[node].labels
     }
 
-    /// Adds the steps of one einsum in the given order, and returns the node of its result. The tensors in each group
-    /// are contracted from left to right.
+    /// Adds an einsum's steps, and returns its result's node. Each group is contracted from left to right.
     fn einsum(&mut self, inputs: Vec<NodeId>, output: &[Label], order: &Order) -> NodeId {
         let mut result = inputs[inputs.len() - 1];
         let mut uses = LabelUses(HashMap::new());
@@ -104,8 +103,7 @@ impl TreeBuilder {
         self.unary(result, output.to_vec())
     }
 
-    /// Returns the distinct labels of `node` that also occur in `other`, in the output, or in a tensor that is not
-    /// contracted yet.
+    /// The distinct labels of `node` that also occur in `other`, the output, or a tensor not contracted yet.
     fn kept(&self, node: NodeId, other: NodeId, uses: &LabelUses) -> Vec<Label> {
         let mut kept: Vec<Label> = Vec::new();
         for &label in self.labels(node) {
@@ -116,8 +114,8 @@ impl TreeBuilder {
         kept
     }
 
-    /// Adds a unary step that reduces a tensor to the labels `kept`, unless the tensor already has exactly these
-    /// labels. Returns the node with these labels.
+    /// Reduces a tensor to the labels `kept`, by a unary step unless it has exactly these. Returns the node with these
+    /// labels.
     fn reduce(&mut self, input: NodeId, kept: Vec<Label>) -> NodeId {
         if self.labels(input).len() == kept.len() { input } else { self.unary(input, kept) }
     }
@@ -139,8 +137,8 @@ impl TreeBuilder {
 
     fn contract(&mut self, left: NodeId, right: NodeId, out: Vec<Label>) -> NodeId {
         let kinds = classify(self.labels(left), self.labels(right), &out).unwrap_or_else(|error| {
-            // After `reduce`, the labels of each operand are distinct, and every label also occurs in the other operand
-            // or in `out`. Every label in `out` occurs in an operand.
+            // After `reduce`, each operand's labels are distinct, and each also occurs in the other operand or in
+            // `out`. Every label in `out` occurs in an operand.
             unreachable!("reduced operands are a contraction: {error}")
         });
         self.push(out, Step::Contract { left, right, kinds })

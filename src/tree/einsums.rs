@@ -1,10 +1,8 @@
-//! Resolves an expression and the shapes of its operands into einsums. Every label becomes a dimension with an extent.
-//! This module does not choose contraction orders.
+//! Resolves an expression and its operands' shapes into einsums. Every label becomes a dimension with an extent.
 //!
-//! Invariants: Every node is listed after its inputs, and the last node is the root. Every label in an einsum's output
-//! is also in one of its inputs. If a label has extent 1 in one operand and a different extent in others, the operand
-//! with extent 1 is broadcast along the label. In this operand, a new dimension of extent 1 replaces the label. The new
-//! dimension occurs in no other tensor and is summed away.
+//! Invariants: Every node is listed after its inputs; the last is the root. Every label in an einsum's output is also
+//! in an input. An operand in which a label has extent 1, unlike in others, is broadcast along the label: a new
+//! dimension of extent 1, which occurs in no other tensor and is summed away, replaces the label.
 
 use std::collections::HashSet;
 
@@ -15,28 +13,28 @@ use super::names::Names;
 use super::scope::{Resolved, Scopes, resolve};
 use crate::dims::Label;
 
-/// An expression, resolved for operands with known shapes.
+/// An expression for operands with known shapes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Einsums {
-    /// Distinct names of the dimensions, indexed by label. If several dimensions have the same letter, primes or
-    /// numbers are appended to the names of all but the first.
+    /// Distinct names of the dimensions, indexed by label. If several have the same letter, all but the first have
+    /// primes or numbers appended.
     pub names: Vec<String>,
-    /// Extents of the dimensions, indexed by label.
+    /// Indexed by label.
     pub extents: Vec<usize>,
-    /// The nodes, each listed after its inputs. The last node is the result.
+    /// Each after its inputs. The last is the result.
     pub nodes: Vec<Einsum>,
-    /// Number of operands of the expression.
+    /// The number of operands.
     pub operands: usize,
 }
 
-/// A tensor in the expression, which is an operand or the output of an einsum.
+/// An operand of the expression, or an einsum's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Einsum {
-    /// The dimensions of the tensor, slowest-varying first.
+    /// Slowest-varying first.
     pub labels: Vec<Label>,
-    /// The position in the text of the operand or einsum that defines the tensor.
+    /// The position in the text of the operand or einsum.
     pub span: Span,
-    /// An operand of the expression, or the inputs of an einsum.
+    /// What the tensor is.
     pub source: EinsumSource,
 }
 
@@ -45,16 +43,16 @@ pub struct Einsum {
 pub enum EinsumSource {
     /// The operand with this number.
     Operand(usize),
-    /// The einsum of these input nodes. There is at least one input.
+    /// The einsum of these input nodes, at least one.
     Of(Vec<usize>),
 }
 
 impl Einsums {
-    /// Resolves an expression for operands with these shapes.
+    /// Resolves an expression for these shapes.
     ///
     /// # Errors
-    /// If the number of shapes is not the number of operands, or an operand has the wrong number of dimensions. If the
-    /// extents of a label conflict. The error contains the positions of the mistake in the text.
+    /// If the number of shapes or of an operand's dimensions is wrong, or a label's extents conflict. The error has the
+    /// positions in the text.
     pub fn new(expression: &Expression, shapes: &[Vec<usize>]) -> Result<Einsums, ShapeError> {
         check_count(expression, shapes.len())?;
         let ranks: Vec<usize> = shapes.iter().map(Vec::len).collect();
@@ -69,8 +67,8 @@ impl Einsums {
                 }
                 NodeKind::Einsum { inputs, .. } => {
                     let inputs: Vec<usize> = inputs.iter().map(|input| input.0 as usize).collect();
-                    // An input that is broadcast along a label has a new dimension instead of the label. If all inputs
-                    // that had a label are broadcast along it, the output cannot have the label either.
+                    // A broadcast input has a new dimension instead of the label. If all inputs with a label are
+                    // broadcast along it, the output cannot have the label either.
                     let below: HashSet<Label> =
                         inputs.iter().flat_map(|&input| &nodes[input].labels).copied().collect();
                     let labels = term.labels.into_iter().filter(|label| below.contains(label)).collect();
@@ -82,19 +80,19 @@ impl Einsums {
         Ok(Einsums { names: names.all, extents, nodes, operands: shapes.len() })
     }
 
-    /// Returns the labels of the result.
+    /// The result's labels.
     pub fn output(&self) -> &[Label] {
         // An expression has at least one node.
         &self.nodes[self.nodes.len() - 1].labels
     }
 
-    /// The shape of a tensor with these dimensions.
+    /// The shape of a tensor with these labels.
     pub fn shape(&self, labels: &[Label]) -> Vec<usize> {
         labels.iter().map(|label| self.extents[label.0 as usize]).collect()
     }
 }
 
-/// Returns the labels of an operand. Each label along which the operand is broadcast is replaced by a new dimension.
+/// An operand's labels, with new dimensions for those along which it is broadcast.
 fn with_broadcast_dims(
     (names, extents): (&mut Names, &mut Vec<usize>),
     mut labels: Vec<Label>,
@@ -130,19 +128,18 @@ fn check_count(expression: &Expression, given: usize) -> Result<(), ShapeError> 
     let place = terms.get(given).or(terms.last()).copied().unwrap_or_default();
     let label = if given < terms.len() { "nothing is given for this one" } else { "the last operand" };
     let text = expression.text().to_owned();
-    // If only the last operand is missing and its term is empty, the cause is probably a stray comma at the end of the
-    // text.
+    // If only the last operand is missing and its term is empty, the cause is probably a stray comma at the end.
     let comma = given + 1 == terms.len() && text.trim_end().ends_with(',');
     let help =
         comma.then(|| "the `,` at the end stands before a 0-dimensional operand; drop it if there is none".to_owned());
     Err(ShapeError { text, message, places: vec![(place, label.to_owned())], help })
 }
 
-/// An extent, the number of the operand that has it, and the position of the label in the text.
+/// An extent, its operand's number, and the label's position in the text.
 type ExtentSource = (usize, usize, Span);
 
-/// Determines the extent of every dimension from the shapes of all operands. If a label has extent 1 in some operands
-/// and a different extent in others, the dimension has the different extent.
+/// Every dimension's extent. If a label has extent 1 in some operands and another in others, the dimension has the
+/// other.
 fn extents(
     expression: &Expression,
     terms: &[Resolved],
@@ -154,8 +151,8 @@ fn extents(
         let NodeKind::Operand { index: operand, .. } = node.kind else { continue };
         let places = || term.labels.iter().zip(&term.spans).zip(&shapes[operand]);
         for (at, ((&label, &span), &extent)) in places().enumerate() {
-            // A label that occurs several times in one operand selects a diagonal. The extents of all occurrences must
-            // be equal; extent 1 is not broadcast.
+            // A label that repeats in one operand selects a diagonal. All its extents must be equal; 1 is not
+            // broadcast.
             let earlier = places().take(at).find(|((l, _), e)| **l == label && **e != extent);
             if let Some(((_, &place), &first)) = earlier {
                 return Err(conflict(expression, names, label, (first, operand, place), (extent, operand, span)));
@@ -169,7 +166,7 @@ fn extents(
             }
         }
     }
-    // The parser ensures that every label in an output is also in an input, so every dimension occurs in an operand.
+    // The parser ensures that every label in an output is also in an input, so every dimension is in an operand.
     Ok(known.into_iter().map(|known| known.map_or(1, |(extent, ..)| extent)).collect())
 }
 

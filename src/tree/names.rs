@@ -1,29 +1,26 @@
-//! Generates distinct names for dimensions. If several dimensions have the same letter, the first keeps the letter as
-//! its name. The next three have one to three primes appended to the letter. All further dimensions have a prime and a
-//! number appended.
+//! Generates distinct names for dimensions. Of several with the same letter, the first is named by the letter, the next
+//! three have one to three primes appended, and all further ones a prime and a number.
 //!
-//! The cost of generating a name does not depend on the number of dimensions with the same letter. An expression may
-//! therefore have thousands of brackets, each with its own `j`.
+//! The cost of a name does not depend on how many dimensions have its letter, so an expression may have thousands of
+//! brackets, each with its own `j`.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::dims::Label;
 
-/// Maximum number of primes in a name.
 const MAX_PRIMES: usize = 3;
 
-/// The names of all dimensions so far. `all` is indexed by label.
+/// `all` is indexed by label.
 #[derive(Default)]
 pub struct Names {
     pub all: Vec<String>,
     used: HashSet<String>,
-    /// For each name, the number of attempts so far to derive a new name from it.
+    /// Attempts so far to derive a new name from each name.
     attempts: HashMap<String, usize>,
 }
 
 impl Names {
-    /// Adds a dimension, and returns its label. Its name is `name` if this name is unused, or is derived from `name`
-    /// otherwise.
+    /// Adds a dimension, named `name` or, if that is used, by a name derived from it. Returns its label.
     pub fn fresh(&mut self, name: &str) -> Label {
         let mut unused = name.to_owned();
         while self.used.contains(&unused) {

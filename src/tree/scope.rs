@@ -1,8 +1,7 @@
 //! Maps each label in each bracket of an expression to a dimension.
 //!
-//! The labels in a bracket's output are dimensions of the enclosing einsum. All other labels in a bracket are local to
-//! that bracket. The mapping starts at the root, so the labels of an einsum are mapped before those of the brackets
-//! inside it.
+//! The labels in a bracket's output are dimensions of the enclosing einsum; all others are local to the bracket. The
+//! mapping starts at the root, so an einsum's labels are mapped before those of the brackets inside it.
 
 use std::collections::HashMap;
 
@@ -12,28 +11,26 @@ use super::error::{ShapeError, counted};
 use super::names::Names;
 use crate::dims::Label;
 
-/// The dimensions of a term, including those of its ellipsis, and the position of each dimension in the text.
+/// A term's dimensions, including its ellipsis's, and their positions in the text.
 pub struct Resolved {
     pub labels: Vec<Label>,
     pub spans: Vec<Span>,
 }
 
-/// The dimensions of all terms of an expression, and the names of these dimensions.
 pub struct Scopes {
     pub names: Names,
-    /// For each node of the expression, the dimensions of its term, which is an operand or the output of an einsum.
+    /// The terms of all nodes.
     pub terms: Vec<Resolved>,
 }
 
 #[derive(Clone, Default)]
 struct Scope {
     labels: HashMap<einsum_parser::Label, Label>,
-    /// The dimensions of `...`, in order. In an input where `...` stands for fewer dimensions, it stands for the last
-    /// ones of this list.
+    /// The dimensions of `...`, in order. Where it stands for fewer, these are the last ones.
     ellipsis: Vec<Label>,
 }
 
-/// Resolves every term. `ranks` contains the number of dimensions of each operand in the expression.
+/// Resolves every term; `ranks` has each operand's number of dimensions.
 pub fn resolve(expression: &Expression, ranks: &[usize]) -> Result<Scopes, ShapeError> {
     let nodes = expression.nodes();
     let dots = ellipsis_dims(expression, ranks)?;
@@ -41,8 +38,7 @@ pub fn resolve(expression: &Expression, ranks: &[usize]) -> Result<Scopes, Shape
     let mut scopes: Vec<Scope> = vec![Scope::default(); nodes.len()];
     let mut terms: Vec<Resolved> = Vec::with_capacity(nodes.len());
     for (id, node) in nodes.iter().enumerate().rev() {
-        // The enclosing bracket has already inserted the labels of this node's output into the scope. At the root, the
-        // scope is empty.
+        // The enclosing bracket has inserted the labels of this node's output. At the root, the scope is empty.
         let mut scope = std::mem::take(&mut scopes[id]);
         match &node.kind {
             NodeKind::Operand { term, .. } => terms.push(resolve_term(term, &scope, dots[id])),
@@ -76,8 +72,7 @@ fn indices(expression: &Expression, node: usize) -> &[Index] {
     expression.nodes()[node].term().map_or(&[], |term| &term.indices)
 }
 
-/// Returns the initial scope of an input of an einsum. It contains the dimensions of the labels and of the ellipsis
-/// that occur in the input's term.
+/// An input's initial scope: the dimensions of the labels and the ellipsis in its term.
 fn input_scope(expression: &Expression, node: usize, scope: &Scope, dots: &[usize]) -> Scope {
     let labels = indices(expression, node).iter().filter_map(|index| match index.kind {
         IndexKind::Label(label) => Some((label, scope.labels[&label])),
@@ -86,7 +81,7 @@ fn input_scope(expression: &Expression, node: usize, scope: &Scope, dots: &[usiz
     Scope { labels: labels.collect(), ellipsis: scope.ellipsis[scope.ellipsis.len() - dots[node]..].to_vec() }
 }
 
-/// Returns the number of dimensions that `...` stands for in the term of each node.
+/// How many dimensions `...` stands for in each node's term.
 fn ellipsis_dims(expression: &Expression, ranks: &[usize]) -> Result<Vec<usize>, ShapeError> {
     let mut dots: Vec<usize> = Vec::with_capacity(expression.nodes().len());
     for node in expression.nodes() {
@@ -130,8 +125,8 @@ fn resolve_term(term: &Term, scope: &Scope, dots: usize) -> Resolved {
     resolved
 }
 
-/// Returns the implicit output. It consists of the dimensions of `...`, followed by the labels that occur only once in
-/// all inputs. These labels are sorted by the code points of their names.
+/// The implicit output: the dimensions of `...`, then the labels that occur only once in all inputs, sorted by the code
+/// points of their names.
 fn implicit(expression: &Expression, below: &[&[Index]], scope: &Scope, span: Span) -> Resolved {
     let mut count: HashMap<einsum_parser::Label, usize> = HashMap::new();
     for index in below.iter().copied().flatten() {

@@ -1,8 +1,8 @@
 //! Computes elements of the result from the operands in double precision, each as a single sum or along the contraction
 //! tree.
 //!
-//! `cost` estimates the peak memory of this module. The last labels in every tensor's layout are those that its reader
-//! sums, so that the innermost loop runs over adjacent elements.
+//! The last labels in every tensor's layout are those that its reader sums, so that the innermost loop runs over
+//! adjacent elements.
 
 use einsum_dist::dims::Label;
 use einsum_dist::tree::{Step, Tree};
@@ -16,21 +16,19 @@ use super::nest::Nest;
 use super::select::Selection;
 use super::sum::{Rounding, Term, Tracked};
 
-/// Computes elements of the result.
 pub struct Evaluator<'a> {
     tree: &'a Tree,
     /// Labels of each node, in storage order.
     layouts: Vec<Vec<Label>>,
     evaluation: Evaluation,
     complex: bool,
-    /// The rounding errors that the checked run may make in each step, all in the last step of a direct evaluation.
+    /// The rounding errors of the checked run in each step, all in the last step of a direct evaluation.
     roundings: Vec<Rounding>,
     /// Operand `i` is divided by 2^`exponents[i]`, so that products stay in the range of double precision.
     exponents: Vec<i32>,
 }
 
 impl<'a> Evaluator<'a> {
-    /// Operand `i` is divided by 2^`exponents[i]`.
     pub fn new(tree: &'a Tree, limits: &Limits, evaluation: Evaluation, exponents: Vec<i32>) -> Evaluator<'a> {
         let root = tree.root();
         let mut kept: Vec<&[Label]> = vec![&tree.nodes[root].labels; tree.nodes.len()];
@@ -51,13 +49,13 @@ impl<'a> Evaluator<'a> {
         Evaluator { tree, layouts, evaluation, complex: limits.complex, roundings, exponents }
     }
 
-    /// Returns the sum of all operands' exponents; computed elements are divided by 2 to this power.
+    /// Returns the sum of all exponents; computed elements are divided by 2 to this power.
     pub fn exponent(&self) -> i32 {
         self.exponents.iter().fold(0, |sum, exponent| sum.saturating_add(*exponent))
     }
 
-    /// Returns the selected elements of the result, in row-major order. If `single_threaded`, other threads can compute
-    /// other elements at the same time. `sources` has one entry per operand.
+    /// Returns the selected elements of the result, in row-major order; `single_threaded` if other threads compute
+    /// others. `sources` has one entry per operand.
     ///
     /// # Errors
     /// If there is too little memory, or a file cannot be read.
@@ -91,8 +89,7 @@ impl<'a> Evaluator<'a> {
         Ok(terms.pop().flatten().unwrap_or_default().values)
     }
 
-    /// Returns node `id` as an input: an operand from its source, or an intermediate moved out of `terms`, because only
-    /// one step reads it.
+    /// Returns node `id` as an input: an operand from its source, or an intermediate moved out of `terms`.
     fn term(
         &self,
         id: usize,

@@ -15,18 +15,18 @@ use super::cost::{Cost, Evaluation};
 use super::limits::Limits;
 use super::strategy::Choice;
 
-/// Maximum number of bytes that a check may use, with or without a memory limit.
+/// Maximum bytes of a check, with or without a memory limit.
 const MAX_BYTES: u64 = 1 << 29;
 
-/// The limit divided by one of these is reserved for the check: `LIMIT_DIVISOR` first, then `SLOW_LIMIT_DIVISORS` until
-/// the check is quick.
+/// The limit divided by one of these is reserved: `LIMIT_DIVISOR` first, then `SLOW_LIMIT_DIVISORS` until the check is
+/// quick.
 const LIMIT_DIVISOR: u64 = 16;
 const SLOW_LIMIT_DIVISORS: [u64; 3] = [8, 4, 2];
 
 /// Maximum operations of a quick check, which takes seconds.
 const MAX_QUICK_OPERATIONS: f64 = 1e10;
 
-/// Maximum bytes that a limit reserves for a check that does not need more.
+/// Maximum reserved bytes for a check that does not need more.
 const SUFFICIENT_BYTES: u64 = 1 << 26;
 
 /// Returns the minimum bytes of a check, for one product at a time.
@@ -36,7 +36,7 @@ pub fn least(tree: &Tree) -> u64 {
     bytes(Evaluation::Directly).min(bytes(Evaluation::AlongTree)).ceil() as u64
 }
 
-/// Returns the plan for the run, by `plan` for a memory limit, and the bytes for its check, together within any limit.
+/// Returns the plan for the run, by `plan` for a memory limit, and the bytes for its check.
 ///
 /// # Errors
 /// If there is no plan within the limit, or none that leaves enough memory for a check.
@@ -93,8 +93,8 @@ pub fn plan_beside(
     Ok((chosen, bytes))
 }
 
-/// Returns the bytes for the check in this world: at most `bytes` and half of what the run leaves free in processes and
-/// on hosts, but at least [`least`]. Collective. Must precede the run's allocations.
+/// Returns the bytes for the check in this world: at most `bytes` and half of what the run leaves free, but at least
+/// [`least`]. Collective. Must precede the run's allocations.
 ///
 /// # Errors
 /// If there is too little memory for the run and the smallest check.

@@ -1,7 +1,6 @@
-//! Compares the elements of blocks, or a sample of these elements, with reference values.
+//! Compares the elements of blocks, or a sample of them, with reference values.
 //!
-//! Apart from the block, only pieces of the reference are stored, each for some elements and as many at a time as the
-//! [`Strategy`] allows.
+//! Only pieces of the reference are stored, as many at a time as the [`Strategy`] allows.
 
 use einsum_dist::dims::Label;
 use einsum_dist::distribution::{Bounds, Intervals};
@@ -24,46 +23,39 @@ use super::strategy::{Choice, ComparedElements, Strategy};
 use super::sum::{Total, Tracked};
 use super::verdict::{Tally, judge};
 
-/// Number of operations above which a check takes minutes.
+/// Operations above which a check takes minutes.
 const MAX_OPERATIONS: f64 = 1e11;
 
-/// A check that takes minutes is refused if more memory makes it faster by more than this; the error suggests a higher
-/// `--memory-limit`.
+/// A check that takes minutes is refused if more memory makes it faster by more than this.
 const MIN_SPEEDUP: f64 = 10.0;
 
-/// Compares elements of the result with reference values.
 pub struct Comparison<'a> {
     tree: &'a Tree,
     limits: Limits,
     out: &'a [Label],
-    /// Labels over which the products of an element are summed.
     summed: Vec<Label>,
     sources: Vec<Source<'a>>,
-    /// The array of `--accumulate`, to which the run added the result.
+    /// The array of `--accumulate`.
     prior: Option<Source<'a>>,
     choice: Choice<'a>,
 }
 
-/// One pass over the elements, with its limits, evaluator and strategy.
 pub struct Pass<'a> {
     pub limits: Limits,
     evaluator: Evaluator<'a>,
     strategy: Strategy,
 }
 
-/// Computes, for every element in a piece of the reference, the sum of some of its products.
+/// The sums of some products for every element in a piece of the reference.
 struct Job {
     /// The indices of the piece, and the indices of summed labels that this job covers.
     selection: Selection,
-    /// Number of jobs into which the sums of the piece are split.
     summands: usize,
-    /// Whether the sums of its piece are complete after this job.
+    /// Whether the sums are complete after this job.
     last: bool,
 }
 
 impl<'a> Comparison<'a> {
-    /// Prepares a comparison, and reads the headers of files for it.
-    ///
     /// # Errors
     /// If a file cannot be read.
     pub fn new(config: &'a RunConfig, limits: Limits) -> Result<Comparison<'a>> {
@@ -86,11 +78,8 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Prepares the first pass over the elements.
-    ///
     /// # Errors
-    /// If there is too little memory for a product, or if the check takes minutes and more memory would make it much
-    /// faster.
+    /// If there is too little memory for a product, or a check that takes minutes would be much faster with more.
     pub fn first_pass(&self) -> Result<Pass<'a>> {
         let strategy = self.choice.strategy().ok_or_else(|| {
             let (least, most) = (budget::least(self.tree), self.choice.most);
@@ -104,7 +93,6 @@ impl<'a> Comparison<'a> {
         Ok(Pass { limits: Limits { unordered, ..self.limits }, evaluator, strategy })
     }
 
-    /// Refuses a check that takes minutes if more memory would make it much faster.
     fn in_time(&self, strategy: &Strategy) -> Result<()> {
         if strategy.operations <= MAX_OPERATIONS {
             return Ok(());
@@ -122,8 +110,8 @@ impl<'a> Comparison<'a> {
     }
 
     /// Prepares a second pass along the tree, if underflow or the range of double precision may explain errors of the
-    /// first. Finite operands are scaled to largest absolute values of about 1. `None` if it would take too much time
-    /// or memory, or compute the same values.
+    /// first. Finite operands are scaled to at most about 1. `None` if it would take too much time or memory, or change
+    /// nothing.
     pub fn second_pass(&self, first: &Pass<'_>, largest: &[f64], operand_limits: &OperandLimits) -> Option<Pass<'a>> {
         if !operand_limits.finite && first.strategy.evaluation == Evaluation::AlongTree {
             return None;
@@ -138,7 +126,7 @@ impl<'a> Comparison<'a> {
         Some(Pass { limits, evaluator, strategy })
     }
 
-    /// Compares this rank's blocks of the part at `corner` with reference values, and returns the findings.
+    /// Compares this rank's blocks of the part at `corner` with reference values.
     ///
     /// # Errors
     /// If reading a file fails, or memory runs out.
@@ -166,7 +154,7 @@ impl<'a> Comparison<'a> {
         Ok(tally)
     }
 
-    /// Reads all operands, and returns the largest absolute value of each.
+    /// Returns the largest absolute value of each operand.
     ///
     /// # Errors
     /// If memory runs out, or reading a file fails.
@@ -174,7 +162,6 @@ impl<'a> Comparison<'a> {
         self.sources.iter().map(Source::largest).collect()
     }
 
-    /// Compares the selected elements of a block.
     fn compare(
         &self,
         pass: &Pass<'_>,
@@ -272,8 +259,7 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// Writes to `at` the index of the element at row-major position `place`. `dims` contains the list of indices of each
-/// dimension.
+/// Writes to `at` the index of the element at row-major position `place`; `dims` lists the indices of each dimension.
 fn index(mut place: usize, dims: &[Vec<usize>], at: &mut Vec<usize>) {
     at.clear();
     at.resize(dims.len(), 0);

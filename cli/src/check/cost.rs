@@ -1,8 +1,7 @@
 //! Estimates the operations and memory of a comparison, and finds sizes of pieces (maximum indices of every label) that
 //! fit.
 //!
-//! Memory is the read buffers and all elements at a time, in double precision with their absolute products and
-//! estimated errors, but not lists of constant length.
+//! Memory is the read buffers and all elements at a time, in double precision with their absolute products and errors.
 
 use einsum_dist::dims::Label;
 use einsum_dist::tree::{NodeId, Step, Tree};
@@ -17,31 +16,26 @@ const OPERATIONS_PER_FETCH: f64 = 8.0;
 const OPERATIONS_PER_STEP: f64 = 500.0;
 const OPERATIONS_PER_OPERAND: f64 = 2_000.0;
 
-/// Size in bytes of the largest element type in a file.
 const MAX_ELEMENT_BYTES: f64 = 16.0;
 
 /// Maximum vectors of result elements beside a step's inputs: a sum (counted twice for its larger elements), a summand,
 /// and the array of `--accumulate`.
 const RESULT_VECTORS: f64 = 4.0;
 
-/// How elements of the result are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evaluation {
-    /// A single sum over all labels, which takes only labels and extents from the plan, so other mistakes in it have no
-    /// effect.
+    /// A single sum over all labels, independent of mistakes in the plan other than in labels and extents.
     Directly,
-    /// Elements are computed from intermediates, along the tree.
+    /// From intermediates along the tree.
     AlongTree,
 }
 
-/// The cost of one evaluation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// Number of multiply-adds.
     pub products: f64,
-    /// Number of operand elements that are generated or read.
+    /// Operand elements that are generated or read.
     pub fetched: f64,
-    /// Fixed cost of steps and operands, in multiply-adds.
+    /// Of steps and operands, in multiply-adds.
     overhead: f64,
     pub bytes: f64,
     /// The step that needs the most memory.
@@ -98,12 +92,11 @@ impl Cost {
         }
     }
 
-    /// Returns the total cost, in multiply-adds.
+    /// In multiply-adds.
     pub fn operations(&self) -> f64 {
         self.products + OPERATIONS_PER_FETCH * self.fetched + self.overhead
     }
 
-    /// Returns the cost of `count` repetitions.
     pub fn times(self, count: f64) -> Cost {
         let [products, fetched, overhead] = [self.products, self.fetched, self.overhead].map(|each| each * count);
         Cost { products, fetched, overhead, ..self }
@@ -118,7 +111,6 @@ pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
     }
 }
 
-/// Returns the labels without repetitions.
 pub fn distinct(labels: &[Label]) -> Vec<Label> {
     let mut distinct: Vec<Label> = Vec::with_capacity(labels.len());
     labels.iter().for_each(|label| {

@@ -17,17 +17,15 @@ use super::super::failure::memory;
 use super::select::{Indices, Selection};
 use super::sum::{Term, Tracked};
 
-/// Maximum number of elements that are read at a time.
+/// Maximum elements that are read at a time.
 pub const CHUNK_ELEMENTS: usize = 1 << 12;
 
-/// The source of an operand.
 pub enum Source<'a> {
     Random { dtype: Dtype, seed: u64, operand: u32, shape: Vec<usize> },
     File { path: &'a Path, header: NpyHeader },
 }
 
 impl<'a> Source<'a> {
-    /// Returns the source of an operand, with the header of its file, if any.
     pub fn new(config: &'a RunConfig, operand: usize) -> Result<Source<'a>> {
         match config.operands.get(operand) {
             Some(path) => Source::file(path),
@@ -40,7 +38,6 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Returns the source for a file, after reading its header.
     pub fn file(path: &'a Path) -> Result<Source<'a>> {
         Ok(Source::File { path, header: read_header(path)? })
     }
@@ -76,7 +73,7 @@ impl<'a> Source<'a> {
     }
 
     /// Splits the selected indices into boxes of at most [`CHUNK_ELEMENTS`] elements, and calls `each` with each and
-    /// its position in the selection.
+    /// its position.
     fn each_box(&self, indices: &[&Indices], each: &mut impl FnMut(&Bounds, &[usize]) -> Result<()>) -> Result<()> {
         let runs: Vec<Vec<(usize, Range<usize>)>> = indices.iter().map(|indices| indices.runs().collect()).collect();
         let count: usize = runs.iter().map(Vec::len).product();
@@ -96,7 +93,7 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    /// Returns the largest absolute value of all elements, or NaN if any element is NaN.
+    /// Returns the largest absolute value, or NaN if any element is NaN.
     ///
     /// # Errors
     /// If there is too little memory for [`CHUNK_ELEMENTS`] elements, or if reading a file fails.
@@ -146,7 +143,6 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Resizes a vector. Returns an error if memory runs out.
 fn grow<V: Clone + Default>(vector: &mut Vec<V>, length: usize) -> std::result::Result<(), OutOfMemory> {
     if vector.len() < length {
         *vector = room_for(length)?;
@@ -155,7 +151,7 @@ fn grow<V: Clone + Default>(vector: &mut Vec<V>, length: usize) -> std::result::
     Ok(())
 }
 
-/// Converts the elements of a box to double precision and stores them in `into`, with the strides `steps`.
+/// Converts a box to double precision, and stores it in `into` with the strides `steps`.
 fn scatter(dtype: Dtype, bytes: &[u8], bounds: &Bounds, steps: &[usize], into: &mut [Tracked]) {
     let single = |bytes: &[u8; 4]| f64::from(f32::from_le_bytes(*bytes));
     let double = |bytes: &[u8; 8]| f64::from_le_bytes(*bytes);

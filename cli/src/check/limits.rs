@@ -2,48 +2,46 @@
 //!
 //! # Rounding
 //!
-//! Let u be the unit roundoff (2^-24 in single, 2^-53 in double precision) and gamma_n = n u / (1 - n u). Consider a
-//! sum of products of p factors in which no term passes through more than c additions. Such a sum has an error of at
-//! most gamma_(c+p) times the sum of the absolute products (N. J. Higham, Accuracy and Stability of Numerical
-//! Algorithms, 2nd edition, 2002, section 3.1 and lemma 3.1). This program sums k terms in blocks of at most b terms,
-//! then adds the blocks pairwise. So c is b + log2(k / b) instead of k (section 4.2).
-//! [`einsum_dist::local_plan::longest_chain`] bounds c for every kind of sum. [`einsum_dist::Plan::roundings`] also
-//! counts the additions over threads, ranks and slices. Its sums over the tree account for the adding up of relative
-//! errors of consecutive steps. The parts of a complex sum are sums of real products, with one more addition per step.
-//! The bound applies to each part because |a b| + |c d| <= |a + c i| |b + d i|. So sqrt(2) times the bound applies to
-//! the complex number.
+//! Let u be the unit roundoff (2^-24 in single, 2^-53 in double precision) and gamma_n = n u / (1 - n u). A sum of
+//! products of p factors in which no term passes through more than c additions has an error of at most gamma_(c+p)
+//! times the sum of the absolute products (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition,
+//! 2002, section 3.1 and lemma 3.1). This program sums k terms in blocks of at most b terms, then adds the blocks
+//! pairwise, so c is b + log2(k / b) instead of k (section 4.2). [`einsum_dist::local_plan::longest_chain`] bounds c
+//! for every kind of sum, and [`einsum_dist::Plan::roundings`] adds the additions over threads, ranks and slices. Its
+//! sums over the tree account for the relative errors of consecutive steps. The parts of a complex sum are sums of real
+//! products, with one more addition per step. The bound applies to each part because
+//! |a b| + |c d| <= |a + c i| |b + d i|, so sqrt(2) times the bound applies to the complex number.
 //!
 //! In single precision, c is below 300 for sums with a scalar result, below 700 for matrix products over one dimension
 //! and below 1,100 for all others. So the bounds, relative to the sum of the absolute products, are below 2e-5, 5e-5
 //! and 7e-5 for every k up to 10^9. If a sum of k products with random signs is replaced by zero, its relative error is
-//! about 1.3 / sqrt(k), which is 3e-3 for k = 200,000 and 1.3e-4 for k = 10^8. For the largest of several elements,
-//! this error is even larger. So the check detects a result of zeros.
+//! about 1.3 / sqrt(k), which is 1.3e-4 for k = 10^8, and more for the largest of several elements. So the check
+//! detects a result of zeros.
 //!
 //! # Trees
 //!
-//! Along a tree of many steps, absolute products grow faster than the elements. In a chain of ten matrix products with
-//! extents of 64, an element is about 1e-8 of the sum of its absolute products. The bound for rounding is then so large
-//! that the check would accept zeros. So the allowed error is the smaller of that bound and an estimate. The estimate
-//! is [`CONFIDENCE_FACTOR`] times the combined effect of errors that have random signs and are as large as possible in
-//! each step (see [`super::sum`]). The error of a step is at most gamma of the whole tree times the absolute products
-//! of the step's two operands, as if the errors of this and all earlier steps had the same sign. By the Cauchy-Schwarz
-//! inequality, this is at most gamma sqrt(n) times the square root of the sum of the squares of the step's n products.
+//! Along a tree of many steps, absolute products grow faster than the elements: in a chain of ten matrix products with
+//! extents of 64, an element is about 1e-8 of the sum of its absolute products. The bound for rounding would then
+//! accept zeros. So the allowed error is the smaller of that bound and an estimate: [`CONFIDENCE_FACTOR`] times the
+//! combined effect of errors that have random signs and are as large as possible in each step (see [`super::sum`]). The
+//! error of a step is at most gamma of the whole tree times the absolute products of the step's two operands, as if the
+//! errors of this and all earlier steps had the same sign. By the Cauchy-Schwarz inequality, this is at most gamma
+//! sqrt(n) times the square root of the sum of the squares of the step's n products.
 //!
 //! # Underflow
 //!
 //! Let s be the smallest subnormal number. A real product that is too small to be a normal number has an error of at
-//! most s / 2 (section 2.1, equation 2.8), and a complex product has an error of at most 2 s. Sums of such numbers are
-//! exact. The bound allows 2 s for a real product and 8 s for a complex product, because the reference in double
-//! precision may lose as much as the run. The operands of later steps multiply the loss of a step. So the loss due to a
-//! step is at most this amount, times the number of products in an element, times the largest absolute values of the
-//! operands that are not part of the step. The allowed error of an element is the sum over all steps.
+//! most s / 2 (section 2.1, equation 2.8), and a complex product of at most 2 s. Sums of such numbers are exact. The
+//! bound allows 2 s and 8 s, because the reference in double precision may lose as much as the run. Operands of later
+//! steps multiply the loss, so the loss due to a step is at most this amount, times the number of products in an
+//! element, times the largest absolute values of the operands that are not part of the step. The allowed error of an
+//! element is the sum over all steps.
 //!
 //! # Overflow
 //!
 //! If the reference is beyond the largest number of the type, the element must be infinite, with the same sign. If the
-//! reference is finite and the element is not, there are two cases. The element is reported as an overflow if the sum
-//! of its absolute products, or such a sum in an earlier step, may exceed the range of the type. Otherwise the element
-//! is wrong.
+//! reference is finite and the element is not, it is reported as an overflow if the sum of its absolute products, or
+//! such a sum in an earlier step, may exceed the range of the type; otherwise the element is wrong.
 //!
 //! Invariant: limits depend only on the plan, the operands and the element, and are the same on every rank.
 
@@ -61,15 +59,14 @@ const CONFIDENCE_FACTOR: f64 = 4.0;
 /// Upper limit for the estimated underflow loss in one step, with a finite square.
 const MAX_LOSS: f64 = 1e140;
 
-/// The allowed errors, and the range of the element type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// The allowed error relative to the sum of absolute products.
     pub relative: f64,
-    /// The allowed error due to underflow in all steps, or only the last before the operands have been examined.
+    /// Due to underflow in all steps, or only the last before the operands have been examined.
     pub absolute: f64,
     pub largest: f64,
-    /// The allowed error of a single product due to underflow.
+    /// The same of a single product.
     pub smallest: f64,
     pub complex: bool,
     /// Whether infinite or NaN parts depend on the order of the factors, which may differ between run and reference.
@@ -100,15 +97,13 @@ impl Limits {
         Limits { relative, absolute: last, largest, smallest, complex, unordered }
     }
 
-    /// Returns the largest allowed error of an element.
     pub fn tolerance(&self, want: &Reference) -> f64 {
         let worst_case = self.relative * want.magnitude.min(f64::MAX) + self.absolute;
         // Without a finite spread, only the worst case limits the error.
         if want.spread.is_finite() { worst_case.min(CONFIDENCE_FACTOR * want.spread) } else { worst_case }
     }
 
-    /// Returns the rounding errors that a run makes in each step. The operands are divided by powers of two with the
-    /// given exponents.
+    /// Returns the rounding errors of a run in each step, with operands divided by 2 to these exponents.
     pub fn roundings(&self, tree: &Tree, evaluation: Evaluation, exponents: &[i32]) -> Vec<Rounding> {
         let rounding = |id: usize, terms: f64, exponent: i32| {
             let absolute = (terms * scaled(self.smallest, -exponent)).min(MAX_LOSS);
@@ -133,7 +128,6 @@ impl Limits {
     }
 }
 
-/// Returns the number of contractions and sums in a tree.
 pub fn steps(tree: &Tree) -> usize {
     (0..tree.nodes.len())
         .filter(|&id| match tree.nodes[id].step {
@@ -144,12 +138,12 @@ pub fn steps(tree: &Tree) -> usize {
         .count()
 }
 
-/// Returns the number of products of operands that are summed for one element of the result.
+/// Returns the number of operand products in an element of the result.
 pub fn products(tree: &Tree) -> f64 {
     (0..tree.nodes.len()).map(|id| terms(tree, id)).product()
 }
 
-/// Returns the number of terms that a step sums for one element.
+/// Returns the number of terms in a step's element.
 fn terms(tree: &Tree, node: usize) -> f64 {
     let out = &tree.nodes[node].labels;
     let extents = |labels: &mut dyn Iterator<Item = Label>| -> f64 {
@@ -162,14 +156,13 @@ fn terms(tree: &Tree, node: usize) -> f64 {
     }
 }
 
-/// Limits that depend on the operands, computed only if an element may be wrong, because this reads all operands.
+/// Limits that depend on the operands, computed only if an element may be wrong.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OperandLimits {
     /// The largest error of an element due to underflow, summed over all steps.
     pub absolute: f64,
     /// An upper bound on the sums of absolute products in all steps.
     pub largest: f64,
-    /// Whether all operands are finite.
     pub finite: bool,
 }
 

@@ -2,9 +2,8 @@
 //!
 //! All elements are checked if that is cheap, otherwise a sample. The reference is one sum over all dimensions, which
 //! uses only the plan's labels and extents, so mistakes in the plan do not affect it. If that costs much more than the
-//! contraction tree, intermediates along the tree are used. Samples that would take too long one by one are computed in
-//! batches that share intermediates. Every rank checks its own blocks, part by part, with only the slices of operands
-//! that they need.
+//! contraction tree, intermediates along the tree are used. Slow samples are computed in batches that share
+//! intermediates. Every rank checks its own blocks, part by part.
 //!
 //! | file | content |
 //! |---|---|
@@ -41,7 +40,6 @@ use limits::{Limits, OperandLimits};
 pub use overflow::{Overflow, remedy};
 use verdict::Tally;
 
-/// Compares a result with its reference, part by part.
 pub struct Check<'a> {
     world: &'a World,
     config: &'a RunConfig,
@@ -55,7 +53,7 @@ pub struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    /// Prepares the check, and reads the headers of files for it. Collective.
+    /// Reads the headers of files. Collective.
     ///
     /// # Errors
     /// If a file cannot be read, or there is too little memory.
@@ -67,8 +65,7 @@ impl<'a> Check<'a> {
         Ok(Check { world, config, comparison, limits, first, operands: None, tally })
     }
 
-    /// Compares the part of the result that begins at `corner`. Returns whether all parts compared so far are correct.
-    /// Collective.
+    /// Compares the part of the result at `corner`. Returns whether all parts so far are correct. Collective.
     ///
     /// # Errors
     /// If reading a file fails, or memory runs out.
@@ -94,15 +91,15 @@ impl<'a> Check<'a> {
         Ok(self.tally.is_right())
     }
 
-    /// Compares the part in one pass, and returns the combined findings of all ranks. Collective.
+    /// Compares the part in one pass; returns the combined findings of all ranks. Collective.
     fn run_pass<T: Element>(&self, pass: &Pass<'_>, part: &DistTensor<T>, corner: &[usize]) -> Result<Tally> {
         let tally = agree(self.world, self.comparison.part(pass, part, corner))?;
         let all = gather(self.world, &tally.numbers(corner.len()))?;
         Ok(all.iter().map(|numbers| Tally::of_numbers(numbers)).fold(Tally::default(), Tally::merge))
     }
 
-    /// Moves the operand limits, equal on every rank, and the second pass out of `self`, into which the caller must put
-    /// them back; computed on first use. Collective.
+    /// Moves the operand limits, equal on every rank, and the second pass, computed on first use, out of `self`, into
+    /// which the caller must put them back. Collective.
     fn operands(&mut self) -> Result<(OperandLimits, Option<Pass<'a>>)> {
         if let Some(known) = self.operands.take() {
             return Ok(known);
@@ -116,7 +113,6 @@ impl<'a> Check<'a> {
         Ok((operand_limits, second))
     }
 
-    /// Returns a report of the findings in all parts compared so far.
     pub fn report(&self) -> CheckReport {
         let Tally { checked, error, bound, .. } = self.tally;
         // Both count infinite or NaN elements that differ from their reference.
@@ -124,7 +120,6 @@ impl<'a> Check<'a> {
         CheckReport { checked, max_error, bound, ok: self.tally.is_right() }
     }
 
-    /// Returns a description of the overflow, if values overflowed.
     pub fn overflow(&self) -> Option<Overflow> {
         Overflow::new(self.config, &self.tally, &self.limits)
     }

@@ -1,5 +1,4 @@
-//! Computes sums of products in double precision by a loop nest over strided factors. This module shares no code with
-//! the kernels whose results it checks.
+//! Computes sums of products in double precision, without code of the kernels whose results it checks.
 //!
 //! ```text
 //! for each element of out:  for the outer summed labels:  fixed factors * sum over the inner label of the varying ones
@@ -17,25 +16,23 @@ use super::sum::{Rounding, Summand, Term, Total, Tracked};
 /// Number of products in a block, summed plainly.
 const BLOCK_LEN: usize = 32;
 
-/// Minimum number of products for which more than one thread is used.
+/// Minimum products for more than one thread.
 const MIN_PARALLEL_PRODUCTS: usize = 1 << 14;
 
-/// A loop over one label, with the number of its selected indices and its stride in each factor.
 #[derive(Debug, Clone)]
 struct Loop {
     extent: usize,
     steps: Vec<usize>,
 }
 
-/// The product of terms, summed over all labels except those of the output.
 pub struct Nest<'a> {
     values: Vec<&'a [Tracked]>,
-    /// The labels of the output, slowest varying first.
+    /// Slowest varying first.
     out: Vec<Loop>,
-    /// The outer summed labels, fastest varying first.
+    /// Fastest varying first.
     outer: Vec<Loop>,
     inner: Loop,
-    /// The factors that vary along the inner loop, and the factors that do not.
+    /// The factors that vary along the inner loop, and others.
     varying: Vec<usize>,
     fixed: Vec<usize>,
     complex: bool,
@@ -43,8 +40,8 @@ pub struct Nest<'a> {
 }
 
 impl<'a> Nest<'a> {
-    /// `len`: selected indices of a label; `complex`: not all imaginary parts are 0; `rounding`: the error of the
-    /// checked run in each element.
+    /// `len`: selected indices of a label; `complex`: not all imaginary parts are 0; `rounding`: the checked run's
+    /// error in each element.
     pub fn new(
         terms: &'a [Term],
         out: &[Label],
@@ -87,8 +84,7 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// Returns all elements in row-major order. If `single_threaded`, other threads can compute other elements at the
-    /// same time.
+    /// Returns all elements in row-major order; `single_threaded` if other threads compute others at the same time.
     ///
     /// # Errors
     /// If there is too little memory for the elements.
@@ -111,7 +107,6 @@ impl<'a> Nest<'a> {
         Ok(all)
     }
 
-    /// Computes one element.
     fn at<const COMPLEX: bool>(&self, element: usize, state: &mut State) -> Tracked {
         let mut place = element;
         if self.inner.extent == 0 || self.outer.iter().any(|label| label.extent == 0) {
@@ -150,7 +145,6 @@ impl<'a> Nest<'a> {
         false
     }
 
-    /// Computes the sum along the inner label.
     fn row<const COMPLEX: bool>(&self, starts: &[usize]) -> Summand {
         let fixed = self.fixed.iter().map(|&factor| Summand::from(self.values[factor][starts[factor]]));
         let fixed = fixed.reduce(Summand::times::<COMPLEX>);
@@ -186,7 +180,7 @@ impl<'a> Nest<'a> {
     }
 }
 
-/// Scratch memory for one element, reused for the next element.
+/// Scratch memory, reused for the next element.
 #[derive(Default)]
 struct State {
     starts: Vec<usize>,

@@ -7,18 +7,15 @@ use super::super::units::counted;
 use super::limits::Limits;
 use super::verdict::Tally;
 
-/// Describes elements whose values, or sums, exceed the largest number of the element type.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overflow {
     /// The message with the remedy, without a full stop.
     pub message: String,
-    /// Whether the result is infinite exactly where the reference exceeds the type; otherwise intermediate sums
-    /// overflowed, and it is meaningless.
+    /// Whether the result is infinite exactly where the reference exceeds the type; otherwise it is meaningless.
     pub is_right: bool,
 }
 
 impl Overflow {
-    /// Describes the overflow, if any, from the findings in all compared elements.
     pub fn new(config: &RunConfig, tally: &Tally, limits: &Limits) -> Option<Overflow> {
         let is_right = tally.overflowed_sums == 0;
         if tally.overflowed_sums + tally.overflowed == 0 || tally.unexplained > 0 {

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use einsum_dist::dims::Label;
 
-/// A set of indices of a label, stored as runs of consecutive indices.
+/// Indices of a label, stored as runs of consecutive indices.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Indices {
     runs: Vec<Range<usize>>,
@@ -20,7 +20,6 @@ impl From<Range<usize>> for Indices {
 }
 
 impl Indices {
-    /// Creates the set of the given indices, which must be ascending.
     pub fn listed(ascending: impl IntoIterator<Item = usize>) -> Indices {
         let mut runs: Vec<Range<usize>> = Vec::new();
         for index in ascending {
@@ -45,7 +44,6 @@ impl Indices {
         })
     }
 
-    /// Returns the indices within a range.
     pub fn within(&self, range: &Range<usize>) -> Indices {
         let inside = self.runs.iter().map(|run| run.start.max(range.start)..run.end.min(range.end));
         Indices { runs: inside.filter(|run| !run.is_empty()).collect() }
@@ -94,7 +92,6 @@ impl Selection {
     }
 }
 
-/// The labels along which a selection is cut, each with its number of parts.
 #[derive(Debug, Clone)]
 pub struct Cuts(Vec<(Cut, usize)>);
 

@@ -7,9 +7,7 @@
 //! | [`SAMPLE_ELEMENTS`], in batches that share work | otherwise |
 //!
 //! Larger batches share more work, so their size is increased to at most [`MIN_SHARED_PRODUCTS`] operations in total,
-//! or else to the fewest.
-//!
-//! A batch is a grid of elements. It costs as much as a contraction whose result has the extents of the grid. If it
+//! or else to the fewest. A batch is a grid of elements, which costs as much as a contraction with such a result. If it
 //! does not fit into memory, it is computed in pieces.
 //!
 //! The same plan, seed, memory and number of threads give the same strategy. No element is in two batches.
@@ -23,38 +21,36 @@ use super::cost::{Cost, Evaluation, fit};
 use super::limits::{self, Limits};
 use super::select::Indices;
 
-/// Maximum number of operations for checking all elements.
+/// Maximum operations for checking all elements.
 const MAX_COMPLETE_OPERATIONS: f64 = 1e9;
 
-/// Number of elements in a sample.
 pub const SAMPLE_ELEMENTS: usize = 1024;
 
-/// Number of operations above which samples are computed in batches that share work.
+/// Operations above which samples are computed in batches.
 const MIN_SHARED_PRODUCTS: f64 = 1e9;
 
-/// Maximum number of operations in a second pass, as a multiple of [`MIN_SHARED_PRODUCTS`].
+/// Maximum operations in a second pass, as a multiple of [`MIN_SHARED_PRODUCTS`].
 const MAX_SECOND_LOOK_FACTOR: f64 = 10.0;
 
-/// Maximum cost of a direct sum, which is independent of the plan, relative to that along the tree.
+/// Maximum cost of a direct sum relative to that along the tree.
 const INDEPENDENCE_FACTOR: f64 = 2.0;
 
 /// Up to this number of operations, a direct sum is always preferred.
 const MAX_DIRECT_OPERATIONS: f64 = 1e6;
 
-/// Maximum bytes of a piece that stays in the caches for the next to reuse.
+/// Maximum bytes of a piece that stays in the caches.
 const CACHED_PIECE_BYTES: f64 = (1u64 << 24) as f64;
 
 /// Maximum error bound of a direct sum, relative to a typical sum of random signs, which might otherwise not be
 /// distinguished from 0.
 const MAX_RELATIVE_BOUND: f64 = 0.01;
 
-/// Pieces per thread in a wave (pieces before threads wait for each other), if their results are small.
+/// Pieces per thread in a wave (pieces before threads wait for each other), if results are small.
 const PIECES_PER_THREAD: usize = 16;
 
 /// Maximum result elements in a wave of more than one piece per thread.
 const MAX_WAVE_ELEMENTS: usize = 1 << 10;
 
-/// The elements of the result that are compared with a reference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ComparedElements {
     All,
@@ -62,51 +58,46 @@ pub enum ComparedElements {
     Batches(Vec<Vec<Indices>>),
 }
 
-/// The elements to compare, and how their references are computed.
 #[derive(Debug, Clone)]
 pub struct Strategy {
     pub elements: ComparedElements,
     pub evaluation: Evaluation,
-    /// Maximum number of indices of each label in a piece, by label number.
+    /// Maximum indices of each label in a piece, by label number.
     pub sizes: Vec<usize>,
-    /// Number of pieces that are computed at the same time.
     pub concurrent_pieces: usize,
-    /// Number of pieces whose results are in memory at the same time.
+    /// Pieces whose results are in memory at the same time.
     pub pieces_per_wave: usize,
-    /// The total cost, in multiply-adds.
+    /// In multiply-adds.
     pub operations: f64,
-    /// Number of bytes that a piece needs while it is computed.
+    /// Of a piece while it is computed.
     pub bytes: f64,
 }
 
-/// The inputs from which a strategy is chosen.
 #[derive(Clone, Copy)]
 pub struct Choice<'a> {
     pub tree: &'a Tree,
     /// Floating-point operations per multiply-add.
     pub flops: f64,
-    /// Number of bytes available to the check.
+    /// Bytes available to the check.
     pub most: f64,
     pub threads: usize,
     pub seed: u64,
-    /// Whether the error bound is tight enough to use a direct sum.
+    /// Whether the error bound is tight enough for a direct sum.
     pub directly: bool,
 }
 
-/// A strategy that fits into memory, with its total cost.
 struct Candidate {
     evaluation: Evaluation,
     sizes: Vec<usize>,
     concurrent_pieces: usize,
-    /// The cost of all batches.
+    /// For all batches.
     cost: Cost,
-    /// Number of indices of each label of the result in a batch.
+    /// Indices of each label of the result in a batch.
     grid: Vec<usize>,
     batches: usize,
 }
 
 impl<'a> Choice<'a> {
-    /// Prepares the choice of a strategy that checks `plan` with at most `bytes` bytes of memory.
     pub fn new(plan: &Plan, tree: &'a Tree, limits: &Limits, bytes: u64, threads: usize, seed: u64) -> Choice<'a> {
         // Sums of random signs are about this fraction of their absolute values.
         let cancelled = limits::products(tree).sqrt().recip();
@@ -115,7 +106,7 @@ impl<'a> Choice<'a> {
         Choice { tree, flops, most: bytes as f64, threads, seed, directly }
     }
 
-    /// Returns the cheapest strategy, or `None` if not even a single product fits into memory.
+    /// Returns the cheapest strategy; `None` if no product fits into memory.
     pub fn strategy(&self) -> Option<Strategy> {
         let out = &self.tree.nodes[self.tree.root()].labels;
         let extents = self.tree.shape(out);
@@ -135,7 +126,6 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Returns the cheapest candidate for checking a sample.
     fn sample(&self, out: &[Label], extents: &[usize]) -> Option<Candidate> {
         let volume = extents.iter().fold(1usize, |volume, &extent| volume.saturating_mul(extent));
         let count = volume.min(SAMPLE_ELEMENTS);
@@ -206,8 +196,7 @@ impl<'a> Choice<'a> {
         sizes
     }
 
-    /// Returns a strategy that computes the same elements along the tree, or `None` if it would need too much time or
-    /// memory.
+    /// Returns a strategy for the same elements along the tree; `None` if it needs too much time or memory.
     pub fn along_tree(&self, strategy: &Strategy) -> Option<Strategy> {
         let out = &self.tree.nodes[self.tree.root()].labels;
         let (grid, batches) = match &strategy.elements {
@@ -219,8 +208,7 @@ impl<'a> Choice<'a> {
         is_quick.then(|| self.chosen(candidate, strategy.elements.clone()))
     }
 
-    /// Returns the candidate with the preferred evaluation (directly or along the tree), for `batches` batches of the
-    /// size of `grid`.
+    /// Returns the candidate with the preferred evaluation for `batches` batches of the size of `grid`.
     fn cheapest(&self, grid: &[usize], batches: usize) -> Option<Candidate> {
         let along_tree = self.evaluated(Evaluation::AlongTree, grid, batches, f64::INFINITY);
         let most = match &along_tree {
@@ -231,8 +219,7 @@ impl<'a> Choice<'a> {
         self.evaluated(Evaluation::Directly, grid, batches, most).or(along_tree)
     }
 
-    /// Returns the candidate for one evaluation, or `None` if it does not fit into memory or needs more than `most`
-    /// operations.
+    /// Returns the candidate for one evaluation; `None` if it does not fit into memory or exceeds `most` operations.
     fn evaluated(&self, evaluation: Evaluation, grid: &[usize], batches: usize, most: f64) -> Option<Candidate> {
         let whole = self.with(grid);
         let each = most / batches as f64;
@@ -298,7 +285,6 @@ fn bound(volume: usize, count: usize, piece: usize) -> usize {
     (volume as u128 * piece as u128 / count as u128) as usize
 }
 
-/// Returns the index of the element at a row-major position.
 fn index(mut place: usize, shape: &[usize]) -> Vec<usize> {
     let mut index = vec![0; shape.len()];
     for (at, &extent) in index.iter_mut().zip(shape).rev() {

@@ -3,11 +3,11 @@
 //! # Errors of a run
 //!
 //! Each step adds an error of random sign to its numbers, except that the last step's error has no sign. This error is
-//! at least as large as the worst combined effect of all roundings up to and including this step. That effect is gamma
-//! for all steps of the tree (see `limits`) times the sum of the absolute products of the step's two operands. Later
-//! steps propagate this error like an actual error, so errors cancel where the numbers cancel. This is Monte Carlo
-//! arithmetic (D. S. Parker, Monte Carlo Arithmetic, UCLA CSD-970002, 1997), to first order. Each number has two error
-//! samples, which are stored as the real and the imaginary part of one complex number.
+//! at least the worst combined effect of all roundings up to and including this step: gamma for all steps of the tree
+//! (see `limits`) times the sum of the absolute products of the step's two operands. Later steps propagate it like an
+//! actual error, so errors cancel where the numbers cancel. This is Monte Carlo arithmetic (D. S. Parker, Monte Carlo
+//! Arithmetic, UCLA CSD-970002, 1997), to first order. Each number has two error samples, the parts of one complex
+//! number.
 //!
 //! Whatever the signs, the error of a result element is at least the error of the last step alone.
 
@@ -17,10 +17,9 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::super::compensated::ComplexSum;
 
-/// Added to a step's squared error, for parts that underflow, unless the sum of the absolute products is 0.
+/// Added to a step's squared error, for parts that underflow, unless all products are 0.
 const MIN_SQUARE: f64 = 1e-290;
 
-/// A number, the sum of its absolute operand products, and two samples of a run's error.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Tracked {
     pub value: Complex<f64>,
@@ -49,7 +48,6 @@ impl Tracked {
     }
 }
 
-/// The reference for an element.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reference {
     pub value: Complex<f64>,
@@ -60,7 +58,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Adds the value to which the run added the element, with the relative rounding error `relative`.
+    /// Adds the value to which the run added the element, with a relative rounding error.
     pub fn with_prior(self, prior: Complex<f64>, relative: f64) -> Reference {
         let size = prior.norm();
         Reference {
@@ -83,16 +81,15 @@ pub fn scaled(mut number: f64, exponent: i32) -> f64 {
     number
 }
 
-/// The rounding errors of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Rounding {
     /// The squared error, divided by the sum of the squared products.
     pub relative: f64,
     /// The squared error due to underflow.
     pub absolute: f64,
-    /// Whether this is the last step, whose error must not cancel the errors of earlier steps.
+    /// Whether this is the last step, whose error must not cancel earlier ones.
     pub is_last: bool,
-    /// The number of the step, which seeds its independent random signs.
+    /// Seeds the step's independent random signs.
     pub step: u64,
 }
 
@@ -141,7 +138,7 @@ impl Summand {
     }
 }
 
-/// A compensated sum of products, which also sums the rounding errors of its additions.
+/// A compensated sum of products.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Total {
     value: ComplexSum,
@@ -158,7 +155,7 @@ impl Total {
         self.error += term.error;
     }
 
-    /// Returns the sum with a step's rounding error, whose signs depend on the element's position `place`.
+    /// Returns the sum with a step's rounding error, whose signs depend on `place`.
     pub fn rounded(&self, rounding: Rounding, place: usize) -> Tracked {
         let mut number = self.number();
         if self.magnitude != 0.0 {
@@ -176,7 +173,7 @@ impl Total {
         Tracked { value: self.value.total(), magnitude: self.magnitude, error: self.error }
     }
 
-    /// Returns the sum without the rounding error of a step, as a summand of a longer sum.
+    /// Returns the sum as a summand of a longer sum.
     pub fn summand(&self) -> Summand {
         let &Total { magnitude, squares, error, .. } = self;
         Summand { value: self.value.total(), magnitude, squares, error }
@@ -191,7 +188,7 @@ impl From<Tracked> for Total {
     }
 }
 
-/// Returns two random numbers of random signs and varying absolute values of about 1, of which few sums are 0.
+/// Returns two random numbers of random signs and absolute values of about 1, of which few sums are 0.
 fn signs(step: u64, place: usize) -> Complex<f64> {
     let bits = xxh3_64_with_seed(&place.to_le_bytes(), step);
     let sample = |bits: u64| {
@@ -201,8 +198,7 @@ fn signs(step: u64, place: usize) -> Complex<f64> {
     Complex::new(sample(bits), sample(bits >> 32))
 }
 
-/// A factor: its values and stride along each label, which is the sum over the dimensions of a repeated label (the
-/// diagonal).
+/// A factor, with its stride along each label: the sum over the dimensions of a repeated label (the diagonal).
 #[derive(Debug, Clone, Default)]
 pub struct Term {
     pub values: Vec<Tracked>,
@@ -224,7 +220,6 @@ impl Term {
         Term { values, strides }
     }
 
-    /// Returns the labels without repetitions.
     pub fn labels(&self) -> impl Iterator<Item = Label> {
         self.strides.iter().map(|&(label, _)| label)
     }

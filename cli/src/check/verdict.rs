@@ -11,34 +11,33 @@ use num_complex::Complex;
 use super::limits::{Limits, OperandLimits};
 use super::sum::Reference;
 
-/// If the sum of absolute products is below this number, some products may be too small for double precision.
+/// Below this sum of absolute products, some may be too small for double precision.
 const MIN_MAGNITUDE: f64 = 1e-290;
 
-/// The combined findings about a set of elements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tally {
     pub checked: u64,
-    /// The largest ratio of `error` to `bound`, which are those of this element.
+    /// The largest ratio of `error` to `bound`, both of this element.
     pub worst: f64,
     pub error: f64,
     pub bound: f64,
     /// The sum of absolute products to which `error` and `bound` are relative.
     pub magnitude: f64,
-    /// The largest amount by which the error of an element exceeds its limit.
+    /// The largest amount by which an error exceeds its limit.
     pub excess: f64,
-    /// Number of infinite or NaN elements with a finite reference, whose own products may exceed the type.
+    /// Infinite or NaN elements with a finite reference, whose own products may exceed the type.
     pub overflowed_sums: u64,
-    /// Number of infinite or NaN elements that differ from their reference, which only an earlier overflow can explain.
+    /// Infinite or NaN elements that differ from their reference, which only an earlier overflow can explain.
     pub unexplained: u64,
-    /// Number of infinite elements with a finite reference beyond the type.
+    /// Infinite elements with a finite reference beyond the type.
     pub overflowed: u64,
-    /// Number of elements that are infinite in both the result and the reference.
+    /// Elements that are infinite in both the result and the reference.
     pub infinite: u64,
-    /// Number of elements that need a second pass. The element but not the reference is finite, or its products may be
-    /// too small for double precision, or infinite or NaN parts depend on the order of the factors.
+    /// Elements that need a second pass: the element but not the reference is finite, or its products may be too small
+    /// for double precision, or infinite or NaN parts depend on the order of the factors.
     pub unclear: u64,
-    /// The largest value or sum of absolute products of elements in `overflowed`, `overflowed_sums` and `unexplained`,
-    /// and its index.
+    /// The largest value or sum of absolute products in `overflowed`, `overflowed_sums` and `unexplained`, and its
+    /// index.
     pub largest: f64,
     pub place: Vec<usize>,
 }
@@ -64,7 +63,6 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Merges the findings about two disjoint sets of elements.
     pub fn merge(mut self, other: Tally) -> Tally {
         if other.worst > self.worst || self.checked == 0 {
             (self.worst, self.magnitude) = (other.worst, other.magnitude);
@@ -93,7 +91,6 @@ impl Tally {
         numbers
     }
 
-    /// Restores a tally from [`Tally::numbers`].
     pub fn of_numbers(numbers: &[f64]) -> Tally {
         let at = |index: usize| numbers.get(index).copied().unwrap_or(0.0);
         Tally {
@@ -118,8 +115,7 @@ impl Tally {
         self.unexplained + self.infinite + self.unclear > 0 || (self.excess > 0.0 && self.excess.is_finite())
     }
 
-    /// Whether the range of double precision, or underflow in an earlier step, may explain the excess, so that elements
-    /// must be compared again along the tree, with scaled operands.
+    /// Whether the range of double precision, or underflow in an earlier step, may explain the excess.
     pub fn is_unclear(&self, limits: &Limits, operand_limits: &OperandLimits) -> bool {
         let explained = self.excess > 0.0 && self.excess <= operand_limits.absolute - limits.absolute;
         self.unexplained + self.overflowed_sums + self.infinite + self.unclear > 0 || explained
@@ -154,7 +150,7 @@ impl Tally {
     }
 }
 
-/// Compares `got`, the element of the result at index `place`, with its reference `want`.
+/// Compares `got`, the element at index `place`, with its reference `want`.
 pub fn judge(limits: &Limits, got: Complex<f64>, want: Reference, place: &[usize]) -> Tally {
     let mut tally = Tally { checked: 1, bound: limits.relative, ..Tally::default() };
     let (magnitude, bounded) = (want.magnitude.min(f64::MAX), want.magnitude.is_finite());

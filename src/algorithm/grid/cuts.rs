@@ -34,45 +34,42 @@ use crate::schedule::collective::CollectiveAlgorithm;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Grid {
-    /// The distinct cut dimensions and their numbers of tiles.
     pub cuts: Vec<(Label, usize)>,
     /// For `left`, `right` and `out`, the cuts along which ranks divide a common tile; along any other cut of a
     /// dimension that the tensor lacks, the first rank stores all of it.
     pub shared: [Vec<Sharing>; 3],
     /// The approximate number of rounds of receiving operands; if possible, rounds end where a rank's stored part does.
     pub rounds: usize,
-    /// The number of received pieces of an operand in memory: one is contracted while the others arrive.
+    /// The buffers for pieces of an operand: one is contracted while the others receive pieces.
     pub slots: usize,
     /// The number of messages with a rank's partial sums for another rank's part of `out`.
     pub pieces: usize,
     /// Whether a rank computes its own part in its block of `out`, with less memory but more contractions.
     pub in_place: bool,
-    /// The algorithm of the reduce-scatter of partial sums; the planner always chooses direct messages.
+    /// The algorithm of the reduce-scatter; the planner always chooses direct messages.
     #[serde(rename = "way")]
     pub algorithm: CollectiveAlgorithm,
 }
 
-/// Describes how the ranks along one cut, which need the same tile of a tensor without this dimension, divide it along
-/// one of the tensor's dimensions.
+/// How the ranks along one cut, which need the same tile of a tensor without this dimension, divide it along one of the
+/// tensor's dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sharing {
-    /// The cut dimension along which the ranks differ.
     pub cut: Label,
-    /// The dimension of the tensor along which the tile is divided.
+    /// The dimension along which the tile is divided.
     pub along: Label,
-    /// The number of ranks along `cut` that divide the tile along `along`; several sharings of a cut multiply to its
-    /// ranks, the last varying fastest.
+    /// The ranks along `cut` that divide the tile along `along`; several sharings of a cut multiply to its ranks, the
+    /// last varying fastest.
     pub ranks: usize,
 }
 
 impl Grid {
-    /// The number of ranks that are not idle.
     pub fn ranks(&self) -> usize {
         self.cuts.iter().map(|&(_, parts)| parts).product()
     }
 
-    /// Returns copies for every order of the cuts, which determines the neighbours. More than four cuts have too many
-    /// orders; then returns only this grid.
+    /// Returns copies for every order of the cuts, which determines the neighbours; only this grid for more than four
+    /// cuts.
     pub fn orders(&self) -> Vec<Grid> {
         let mut orders: Vec<Vec<(Label, usize)>> = vec![Vec::new()];
         if self.cuts.len() > 4 {
@@ -95,14 +92,13 @@ impl Grid {
         (0..self.cuts.len()).map(parts).collect()
     }
 
-    /// The range of indices of a dimension that a rank computes with.
+    /// The indices of a dimension that a rank computes with.
     pub fn tile(&self, rank: usize, label: Label, extent: usize) -> Range<usize> {
         let cut = self.cuts.iter().zip(self.strides()).find(|((cut, _), _)| *cut == label);
         cut.map_or(0..extent, |(&(_, parts), stride)| tile_bounds(extent, parts, rank / stride % parts))
     }
 
-    /// The ranks that need the same tile of a tensor as `rank`, ascending and including it. `labels` are the dimensions
-    /// of the tensor.
+    /// The ranks that need the same tile of a tensor with these labels as `rank`, ascending and including it.
     pub fn sharing(&self, labels: &[Label], rank: usize) -> Vec<usize> {
         let mut ranks = vec![rank];
         for (&(_, parts), stride) in self.cuts.iter().zip(self.strides()).filter(|((cut, _), _)| !labels.contains(cut))
@@ -114,14 +110,12 @@ impl Grid {
         ranks
     }
 
-    /// Whether ranks divide a common tile of a tensor along the dimension `along`. `tensor` is 0, 1 or 2 for `left`,
-    /// `right` and `out`.
+    /// Whether ranks divide a common tile along `along`. `tensor` is 0, 1 or 2 for `left`, `right` and `out`.
     pub fn shares_along(&self, tensor: usize, along: Label) -> bool {
         self.shared[tensor].iter().any(|sharing| sharing.along == along)
     }
 
-    /// The distribution of a tensor on this grid. Every element is stored once. `tensor` is 0, 1 or 2 for `left`,
-    /// `right` and `out`.
+    /// The distribution of a tensor, numbered as in [`Grid::shares_along`]. Every element is stored once.
     pub fn distribution(&self, labels: &[Label], tensor: usize) -> Distribution {
         self.distribution_with(labels, |cut, _| {
             let parts = self.shared[tensor].iter().filter(|sharing| sharing.cut == cut);
@@ -131,13 +125,13 @@ impl Grid {
         })
     }
 
-    /// The distribution of `out` before the reduce-scatter, with partial sums for each rank's tile.
+    /// The distribution of `out` before the reduce-scatter.
     pub fn summands(&self, labels: &[Label]) -> Distribution {
         self.distribution_with(labels, |_, ranks| vec![(Role::Partial, ranks)])
     }
 
-    /// Returns a distribution with one axis for each cut of the tensor's dimensions, and the axes `others` for other
-    /// cuts, slowest first.
+    /// Returns a distribution with one axis per cut of the tensor's dimensions, and the axes `others` for other cuts,
+    /// slowest first.
     fn distribution_with(&self, labels: &[Label], others: impl Fn(Label, usize) -> Vec<(Role, usize)>) -> Distribution {
         let mut axes = Vec::new();
         let cuts = || self.cuts.iter().zip(self.strides()).filter(|((_, parts), _)| *parts > 1);

@@ -1,9 +1,8 @@
 //! Implements `grid`: the ranks form a grid over all dimensions of a contraction, and each computes the products in one
-//! tile of them.
+//! tile.
 //!
 //! Source: Kwasniewski, Kabić, Besta, VandeVondele, Solcà and Hoefler, Red-Blue Pebbling Revisited: Near Optimal
-//! Parallel Matrix-Matrix Multiplication (2019), sections 6 and 7, generalised to any number of dimensions. Cutting
-//! only m and n gives a two-dimensional algorithm, and k as well a three-dimensional one.
+//! Parallel Matrix-Matrix Multiplication (2019), sections 6 and 7, generalised to any number of dimensions.
 //!
 //! ```text
 //! mk,kn->mn on 2 x 2 ranks over m and n; a row of ranks shares its left tile along k, a column its right tile.
@@ -41,11 +40,11 @@ use crate::schedule::Builder;
 use crate::schedule::collective::{self, Collective, Group, Parts, Pattern, Sum};
 use crate::schedule::verify::{Order, Summand};
 
-/// The rounds of one rank in the grid. The ranks that share operands with it have the same rounds in a different order.
+/// The rounds of one rank. Ranks that share operands with it have the same rounds in a different order.
 struct Tiles<'a> {
     grid: &'a Grid,
     contraction: &'a Contraction,
-    /// The dimension along which operands arrive in rounds.
+    /// The dimension along which operands arrive.
     along: Option<Label>,
     /// The ranges of `along` that the rounds cover, equal on ranks with the same tile of `along`.
     cells: Vec<Range<usize>>,
@@ -115,7 +114,7 @@ impl<'a> Tiles<'a> {
         self.cells.get((first + round) % self.cells.len().max(1)).filter(|_| round < self.cells.len())
     }
 
-    /// Whether the part of an operand that `source` stores overlaps the cell that `target` contracts in a round.
+    /// Whether `source` stores a part of the operand's cell that `target` contracts in a round.
     fn reaches(&self, operand: usize, source: usize, target: usize, round: usize) -> bool {
         self.cell(target, round).is_none_or(|cell| {
             let held = &self.held[&source][operand];
@@ -123,7 +122,7 @@ impl<'a> Tiles<'a> {
         })
     }
 
-    /// The indices of these dimensions that a rank contracts in one round, if any.
+    /// The indices of these dimensions that a rank contracts in a round, if any.
     fn region(&self, labels: &[Label], shape: &[usize], rank: usize, round: usize) -> Option<Region> {
         if round >= self.rounds_of(rank) {
             return None;
@@ -135,7 +134,7 @@ impl<'a> Tiles<'a> {
         Some(Region::from(dims.collect::<Vec<_>>()))
     }
 
-    /// The summands (products of one round each) that a rank computes, in order of its rounds.
+    /// The summands (products of one round each) that a rank computes, in order.
     fn computed_summands(&self, rank: usize) -> Vec<Summand> {
         let Contraction { left, out, .. } = self.contraction;
         let summed: Vec<usize> =
@@ -228,7 +227,7 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     let sums = Sums::new(builder, grid, contraction, group.len() > 1);
     let operands = [left, right]
         .map(|tensor| (grid.sharing(&tensor.labels, me), Pieces::new(builder, &tiles, tensor, grid.slots)));
-    // All ranks thus append their transfers in the same total order.
+    // All ranks thus append their transfers in the same order.
     let mut distances: Vec<usize> = Vec::new();
     for &other in operands.iter().flat_map(|(sharing, _)| sharing).filter(|&&other| other != me) {
         distances.extend([(other + ranks - me) % ranks, (me + ranks - other) % ranks]);
@@ -258,8 +257,8 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     }
 }
 
-/// Sets each block of `out` to the sum of the partial sums of `group`. If `contraction.onto`, adds `beta` times the old
-/// values.
+/// Sets each block of `out` to the sum of the partial sums of `group`, plus `beta` times the old values if
+/// `contraction.onto`.
 ///
 /// ```text
 /// a tile of 2 rows, summands a and b of it on ranks 0 and 1; out has row 0 on rank 0 and row 1 on rank 1

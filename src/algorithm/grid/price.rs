@@ -11,15 +11,15 @@ use crate::schedule::collective::{Collective, CollectiveAlgorithm, Pattern};
 /// Predicted seconds for the busiest rank. Operands arrive in rounds during computing, so only the products of one
 /// round do not overlap. Then the other ranks' partial sums arrive.
 pub fn seconds(grid: &Grid, contracted: &Contracted) -> f64 {
-    // All ranks are priced with the largest tiles and differ only in how many partners are on the same compute node, so
-    // a few suffice.
+    // All ranks are priced with the largest tiles and differ only in how many partners are on the same node, so a few
+    // suffice.
     let (ranks, per_node) = (grid.ranks(), contracted.cost.machine.ranks_per_node);
     let mut sampled_ranks = if per_node > 1 { vec![0, per_node - 1, per_node, ranks / 2, ranks - 1] } else { vec![0] };
     sampled_ranks.retain(|&rank| rank < ranks);
     sampled_ranks.into_iter().map(|rank| on_rank(grid, contracted, rank)).fold(0.0, f64::max)
 }
 
-/// Predicted seconds for a rank with the largest tiles, and with the links of `rank` to its partners.
+/// Predicted seconds with the largest tiles, and with the links of `rank`.
 fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     let cost = contracted.cost;
     let Cost { machine, dtype, extents } = *cost;
@@ -57,15 +57,13 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
         + adds
 }
 
-/// Counts the words that `rank` receives. For operands, these are the words of its tile on other ranks. For `out`,
-/// every other rank of the same tile sends its partial sums for the rank's part. Partial sums that are only forwarded,
-/// in a ring or tree, also count.
+/// Counts the words that `rank` receives: for operands, those of its tile on other ranks; for `out`, the partial sums
+/// for its part, including those that it only forwards in a ring or tree.
 pub fn words_received(grid: &Grid, contraction: &Contraction, rank: usize) -> u64 {
     if rank >= grid.ranks() {
         return 0;
     }
     let Contraction { left, right, out, .. } = contraction;
-    // The rank's coordinates, of which the last varies fastest.
     let (mut rest, mut places) = (rank, Vec::new());
     for &(label, parts) in grid.cuts.iter().rev() {
         places.push((label, parts, rest % parts));

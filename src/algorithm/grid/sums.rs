@@ -14,15 +14,13 @@ use crate::algorithm::contraction::{Contraction, Tensor, contract};
 use crate::distribution::{Bounds, Region, is_empty, without};
 use crate::schedule::{Accumulate, Builder, View};
 
-/// A box of the tile of `out`, and its memory.
 struct OutBox {
-    /// The box in coordinates of the whole tensor `out`.
+    /// In indices of the whole tensor `out`.
     bounds: Bounds,
     view: View,
     first: Accumulate,
 }
 
-/// The memory for a rank's tile of `out`.
 pub struct Sums<'a> {
     contraction: &'a Contraction,
     boxes: Vec<OutBox>,
@@ -30,7 +28,7 @@ pub struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    /// Declares the buffers. `shared` is true if other ranks compute products for this tile too.
+    /// Declares the buffers. `shared` means that other ranks compute products for this tile too.
     pub fn new(builder: &mut Builder, grid: &Grid, contraction: &'a Contraction, shared: bool) -> Sums<'a> {
         let (out, me) = (&contraction.out, builder.rank());
         let in_place = !shared || grid.in_place;
@@ -55,8 +53,7 @@ impl<'a> Sums<'a> {
         Sums { contraction, boxes, in_place }
     }
 
-    /// Appends contractions that add the products of one round. `operands` are the pieces of `left` and `right` for the
-    /// round.
+    /// Appends contractions of one round's pieces of `left` and `right`.
     pub fn add(&self, builder: &mut Builder, operands: [(&Region, &View); 2], round: usize) {
         let Contraction { left, right, out, .. } = self.contraction;
         for OutBox { bounds, view, first } in self.boxes.iter().filter(|out_box| !is_empty(&out_box.bounds)) {
@@ -79,18 +76,17 @@ impl<'a> Sums<'a> {
         })
     }
 
-    /// Whether this rank computes its own part directly in its block of `out`.
     pub fn in_place(&self) -> bool {
         self.in_place
     }
 }
 
-/// Returns the bounds of a region, which is always a single box in a grid.
+/// A region is always a single box in a grid.
 fn bounds(region: &Region) -> Bounds {
     region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
 }
 
-/// Returns a view of the elements of the piece in `view` that contribute to the box `needed` of `out`.
+/// Returns the elements of the piece in `view` that contribute to the box `needed` of `out`.
 fn restricted(tensor: &Tensor, piece: &Region, view: &View, out: &Tensor, needed: &Bounds) -> View {
     let piece = bounds(piece);
     let bounds = tensor.labels.iter().zip(piece).zip(&view.bounds).map(|((label, piece), here)| {

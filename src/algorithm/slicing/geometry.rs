@@ -1,6 +1,5 @@
-//! Determines which products each rank computes, how they are divided into chunks (sets of products that one task
-//! computes), and which ranks store the operands of each chunk. The stationary tensor is the one that is not
-//! transferred.
+//! Determines which products each rank computes, how they are divided into chunks (one task each), and which ranks
+//! store their operands. The stationary tensor is the one that is not transferred.
 //!
 //! Invariant: the chunks of all ranks cover every product exactly once. Every rank determines the blocks and chunks of
 //! all ranks, so that ranks agree on all transfers without communication.
@@ -12,18 +11,15 @@ use crate::algorithm::reorder::{Effort, Reorder};
 use crate::dims::Label;
 use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 
-/// The maximum number of cells (index sets between block boundaries), per rank, into which a dimension is divided. The
-/// limit is needed because cells end at the cuts of all three tensors, which could otherwise produce an excessive
-/// number of cells.
+/// The maximum number of cells (index sets between block boundaries) of a dimension, per rank. Cells end at the cuts of
+/// all three tensors, which could otherwise produce excessively many.
 const MAX_CELLS_PER_RANK: usize = 4;
 
-/// A set of products that a rank computes. It consists of one index set per dimension, and contains the products for
-/// all combinations of these indices.
+/// The products for all combinations of one index set per dimension, which a rank computes.
 #[derive(Debug, Clone)]
 pub struct WorkShare(Vec<(Label, Intervals)>);
 
 impl WorkShare {
-    /// The indices of one dimension.
     pub fn of(&self, label: Label) -> &Intervals {
         let mine = self.0.iter().find(|(l, _)| *l == label);
         &mine.unwrap_or_else(|| panic!("a share has all dimensions of the contraction")).1
@@ -43,14 +39,14 @@ impl WorkShare {
     }
 }
 
-/// The chunks and blocks of all ranks. Every rank determines them independently, with the same result.
+/// The chunks and blocks of all ranks.
 pub struct Geometry<'a> {
     pub contraction: &'a Contraction,
     pub stationary: Stationary,
     pub ranks: usize,
-    /// The chunks of each rank, in the order in which the rank contracts them.
+    /// The chunks of each rank, in the order in which it contracts them.
     pub chunks: Vec<Vec<WorkShare>>,
-    /// For `left`, `right` and `out`, the block of each rank.
+    /// The blocks of `left`, `right` and `out` on each rank.
     blocks: [Vec<Option<Region>>; 3],
 }
 
@@ -80,7 +76,7 @@ impl<'a> Geometry<'a> {
         }
     }
 
-    /// The operands that are not stationary, whose pieces a rank receives from other ranks.
+    /// The operands that are not stationary.
     pub fn moving(&self) -> Vec<&'a Tensor> {
         let Contraction { left, right, .. } = self.contraction;
         match self.stationary {
@@ -90,7 +86,6 @@ impl<'a> Geometry<'a> {
         }
     }
 
-    /// The maximum number of chunks on any rank.
     pub fn rounds(&self) -> usize {
         self.chunks.iter().map(Vec::len).max().unwrap_or(0)
     }
@@ -99,9 +94,8 @@ impl<'a> Geometry<'a> {
         [&self.contraction.left, &self.contraction.right, &self.contraction.out]
     }
 
-    /// Returns a rank's block of a tensor, or `None` if the rank has no block. If `out` is distributed as partial sums,
-    /// all products are added to the first summand, and the other summands stay zero. Ranks that store another summand
-    /// therefore have no block here.
+    /// Returns a rank's block of a tensor, if any. If `out` is distributed as partial sums, all products are added to
+    /// the first summand, and the others stay zero. Ranks that store another summand therefore have no block here.
     fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region> {
         let Contraction { left, right, .. } = self.contraction;
         let at = if tensor.node == left.node && tensor.labels == left.labels {
@@ -114,16 +108,14 @@ impl<'a> Geometry<'a> {
         self.blocks[at][rank].as_ref()
     }
 
-    /// Returns the longest dimension that `which` selects. If several are equally long, returns the first.
     fn longest(&self, which: impl Fn(Label) -> bool) -> Option<Label> {
         let all = self.tensors().into_iter().flat_map(|tensor| tensor.labels.iter().zip(&tensor.shape));
         let some = all.filter(|(label, _)| which(**label));
         some.min_by_key(|(_, extent)| std::cmp::Reverse(**extent)).map(|(label, _)| *label)
     }
 
-    /// Returns the products that a rank computes. Their indices are those of the rank's block of the stationary tensor,
-    /// and all indices of the dimensions that this tensor lacks. Ranks with replicas of the same block divide the
-    /// dimension `along` among them.
+    /// Returns the products that a rank computes: those of the indices in its block of the stationary tensor, and of
+    /// all indices of other dimensions. Ranks with replicas of the same block divide `along` among them.
     fn share(&self, rank: usize, along: Option<Label>) -> Option<WorkShare> {
         let stays = self.stays();
         let block =
@@ -139,14 +131,14 @@ impl<'a> Geometry<'a> {
         }
         let share = WorkShare(share);
         let (replicas, number) = (stays.distribution.replicas(), stays.distribution.replica(rank)?);
-        // If the stationary tensor has all dimensions, ranks with replicas divide the longest dimension.
+        // If the stationary tensor has all dimensions, replicas divide the longest.
         let Some(label) = along.or_else(|| self.longest(|_| true)) else { return (number == 0).then_some(share) };
         let part = tile_bounds(share.of(label).len(), replicas, number);
         Some(share.with(label, share.of(label).select(&part)))
     }
 
-    /// Divides a dimension into cells at the block boundaries of all tensors that have the dimension. The boundaries of
-    /// a tensor are ignored if they would produce too many cells.
+    /// Divides a dimension into cells at the block boundaries of the tensors, except those of a tensor with which there
+    /// would be too many cells.
     fn cells(&self, label: Label) -> Vec<Intervals> {
         let mut cells: Vec<Intervals> = Vec::new();
         for tensor in self.tensors().into_iter().filter(|tensor| tensor.labels.contains(&label)) {
@@ -200,7 +192,7 @@ impl<'a> Geometry<'a> {
         chunks
     }
 
-    /// The number of elements that the rank itself stores, out of those that a chunk reads or adds to.
+    /// The elements of a chunk's tensors that the rank itself stores.
     fn held(&self, rank: usize, chunk: &WorkShare) -> usize {
         let own_elements = |tensor: &&Tensor| {
             self.block(tensor, rank).map_or(0, |block| block.intersect(&chunk.region(tensor)).volume())
@@ -231,8 +223,8 @@ impl Rounds for Geometry<'_> {
         Some(self.chunks[rank].get(round)?.region(tensor))
     }
 
-    /// If a block has several replicas, only the rank that `Distribution::replica_for` chooses is a source. For `out`,
-    /// transfers have the opposite direction: the returned boxes are those that `target` sends to `source`.
+    /// Only the replica that `Distribution::replica_for` chooses is a source. For `out`, transfers have the opposite
+    /// direction: the returned boxes are those that `target` sends to `source`.
     fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds> {
         let distribution = &tensor.distribution;
         let Some(block) = self.block(tensor, source).filter(|block| block.meets(piece)) else { return Vec::new() };

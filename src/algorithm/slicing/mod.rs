@@ -3,9 +3,8 @@
 //!
 //! Source: Brock and Golin, Slicing Is All You Need: Towards a Universal One-Sided Algorithm for Distributed Matrix
 //! Multiplication (2025), sections 3 and 4 ("direct execution"). One tensor is stationary, and each rank computes the
-//! products of its own block of it. They are divided into chunks, each computed by one task. The rank receives pieces
-//! of operands from the ranks that store them and, if an operand is stationary, sends products to the owners of the
-//! blocks of `out`.
+//! products of its own block of it, divided into chunks of one task each. The rank receives pieces of operands from the
+//! ranks that store them and, if an operand is stationary, sends products to the owners of the blocks of `out`.
 //!
 //! ```text
 //! mk,kn->mn with extents 4 on 2 ranks. m of left and out is cut evenly, k of right is cut at 1; out is stationary.
@@ -46,9 +45,9 @@ use crate::schedule::collective::CollectiveAlgorithm;
 use crate::schedule::verify::Order;
 use crate::schedule::{Accumulate, Builder, Factor, View, Work};
 
-/// The number of received pieces of an operand in memory: one is contracted while two arrive.
+/// One received piece of an operand is contracted while two arrive.
 const SLOTS: usize = 3;
-/// The algorithm of the all-reduce that sums `out` over its replicas.
+/// The algorithm that sums `out` over its replicas.
 const REPLICAS: CollectiveAlgorithm = CollectiveAlgorithm::Direct;
 
 /// The tensor that is not transferred.
@@ -60,13 +59,10 @@ pub enum Stationary {
     Out,
 }
 
-/// The order in which a rank contracts its chunks, and its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Chunks {
-    /// The method by which the chunks are ordered.
     pub order: Reorder,
-    /// The multiply-adds that a rank computes in the time for receiving one element, for the orders `ByCost` and
-    /// `Exhaustive`.
+    /// The multiply-adds that a rank computes while it receives one element, for `ByCost` and `Exhaustive`.
     pub balance: u64,
 }
 
@@ -82,15 +78,14 @@ impl Stationary {
     }
 }
 
-/// The parameters of `slicing`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Slicing {
     pub stationary: Stationary,
     pub chunks: Chunks,
 }
 
-/// Returns one candidate for each stationary tensor, if the user prescribed an algorithm or a distribution. Otherwise
-/// there are none, because `slicing` would transfer at least as many words as the best other algorithm.
+/// Returns one candidate for each stationary tensor, if the user prescribed an algorithm or a distribution. Otherwise,
+/// `slicing` would transfer at least as many words as the best other algorithm.
 pub fn candidates(setting: &Setting) -> Vec<Slicing> {
     if !setting.forced && !setting.fixed {
         return Vec::new();
@@ -184,8 +179,8 @@ fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Station
     }
 }
 
-/// The memory for this rank's products: its block of `out`, or with replicas a scratch buffer, which an all-reduce adds
-/// up at the end.
+/// The memory for this rank's products: its block of `out`, or with replicas a buffer, which an all-reduce adds up at
+/// the end.
 struct Sums {
     tensor: Tensor,
     replicated: bool,

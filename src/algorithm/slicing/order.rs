@@ -11,8 +11,8 @@ use crate::distribution::{Intervals, Region};
 use crate::schedule::verify::Summand;
 
 /// Returns, for each rank, the summands (products of one chunk) of its block of `out` in order of addition. Its own
-/// summands precede those of the all-reduce over replicas. If an operand is stationary, summands that other ranks
-/// compute in round r - 1 follow its own summand of round r.
+/// precede those of the all-reduce over replicas. If an operand is stationary, summands that other ranks compute in
+/// round r - 1 follow its own of round r.
 pub fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, ranks: usize) -> Vec<Vec<Summand>> {
     let geometry = Geometry::new(contraction, stationary, chunks, ranks);
     let summed: Vec<Label> =

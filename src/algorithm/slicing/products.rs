@@ -10,10 +10,9 @@ use crate::algorithm::pieces::{Rounds, largest};
 use crate::distribution::{Bounds, Region};
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// The number of summands in memory: one is computed while the other is sent.
+/// One summand is computed while the other is sent.
 const SLOTS: usize = 2;
 
-/// The summands that one rank computes, receives and adds.
 pub struct Products<'a> {
     geometry: &'a Geometry<'a>,
     rank: usize,
@@ -50,7 +49,7 @@ impl<'a> Products<'a> {
         (!region.is_empty() && !self.geometry.holds(out, rank, &region)).then_some(region)
     }
 
-    /// Returns the part of `region`, computed by `maker`, that `holder` adds to its block.
+    /// Returns the part of `region`, computed by `maker`, that `holder` adds.
     fn part_of(&self, region: &Region, maker: usize, holder: usize) -> Option<Region> {
         let out = &self.geometry.contraction.out;
         if self.geometry.overlap(out, region, holder, maker).is_empty() {
@@ -59,7 +58,7 @@ impl<'a> Products<'a> {
         Some(out.distribution.block(&out.shape, holder)?.intersect(region))
     }
 
-    /// Contracts one chunk, and adds the products that belong to this rank's block of `out`.
+    /// Contracts one chunk, and adds the products for this rank's block.
     pub fn multiply(&self, builder: &mut Builder, left: View, right: View, round: usize, sums: &Tensor) {
         let out = &self.geometry.contraction.out;
         let Some(region) = self.sent(self.rank, round) else {
@@ -114,7 +113,6 @@ impl<'a> Products<'a> {
         [&contraction.left, &contraction.right].iter().all(|tensor| !share.region(tensor).is_empty())
     }
 
-    /// Appends the tasks that add these boxes of a region, stored densely in `buffer`, to this rank's block.
     fn add(&self, builder: &mut Builder, region: &Region, boxes: &[Bounds], buffer: BufferId, sums: &Tensor) {
         for bounds in boxes {
             if let (Some(stored), Some(out)) = (region.locate(bounds), sums.view(self.rank, bounds)) {

@@ -18,7 +18,7 @@ use crate::dims::{Kinds, Label};
 use crate::machine::{Link, Machine};
 use crate::schedule::collective::CollectiveAlgorithm;
 
-/// Number of candidate grid shapes for each choice of dimensions. The second fastest may match the other contractions
+/// Candidate grid shapes for each choice of dimensions, because the second fastest may match the other contractions
 /// better.
 const SHAPES: usize = 2;
 /// Maximum panels per block of k without a memory limit (`MAX_PANELS`) and with one (`MAX_LIMITED_PANELS`). More panels
@@ -36,7 +36,7 @@ pub fn candidates(setting: &Setting) -> Vec<Summa> {
     triples.flat_map(|triple| quickest(triple, &contracted, setting)).collect()
 }
 
-/// Returns the `SHAPES` fastest grid shapes for these dimensions, fastest first.
+/// Returns the `SHAPES` fastest grid shapes, fastest first.
 fn quickest(dims: [Label; 3], contracted: &Contracted, setting: &Setting) -> Vec<Summa> {
     let ranks = contracted.ranks();
     let shapes = (1..=ranks).filter(|rows| ranks.is_multiple_of(*rows)).map(|rows| [rows, ranks / rows]);
@@ -87,7 +87,7 @@ fn shares(summa: &Summa, contracted: &Contracted) -> [f64; 3] {
     [a * m, b * n, c * m * n]
 }
 
-/// The total elements in a rank's blocks and in two received panels per operand.
+/// The elements in a rank's blocks and in two received panels per operand.
 fn held(summa: &Summa, contracted: &Contracted) -> f64 {
     let &Summa { k, rows, columns, width, .. } = summa;
     let ([a, b, c], cost) = (shares(summa, contracted), contracted.cost);

@@ -1,9 +1,8 @@
 //! Implements `summa` on a grid of ranks of any shape. `out` stays in place, and panels of both operands are broadcast.
 //!
 //! Source: R. A. van de Geijn and J. Watts, SUMMA: Scalable Universal Matrix Multiplication Algorithm (1997), sections
-//! 3 and 4 (pipelined broadcasts). A panel is the part of an operand for a range of k. Of the tensors' dimensions, one
-//! of each kind m, n and k is cut; every rank has the others in full. Extents need not be divisible by the numbers of
-//! rows and columns.
+//! 3 and 4 (pipelined broadcasts). A panel is the part of an operand for a range of k. One dimension of each kind m, n
+//! and k is cut; every rank has the others in full. Extents need not be divisible.
 //!
 //! ```text
 //! mk,kn->mn on 2 x 3 ranks; left is m/2 k/3, right is k/2 n/3. Panels end where a block of left or of right ends.
@@ -23,10 +22,8 @@
 //! Ranks with an empty block of `out` (more ranks than indices) send their panels but receive none. Transfers are
 //! ordered by panel, then by operand (`left` before `right`), then by round of the broadcast.
 //!
-//! | file | topic |
-//! |---|---|
-//! | `panels` | the panels of k, and the rows and columns that own them |
-//! | `choose` | shapes of the grid, widths of panels, and broadcasts; their predicted time |
+//! Module `panels` has the panels of k and their owners; `choose` has shapes of the grid, widths of panels and
+//! broadcasts with their predicted times.
 //!
 //! Unlike [`super::grid`], `summa` leaves no ranks idle to save words, and does not divide the products for one block
 //! of `out`.
@@ -46,8 +43,8 @@ use crate::distribution::{Axis, Bounds, Cut, Distribution, Role, tile_bounds};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
-/// The parameters of `summa` on `rows` x `columns` ranks in row-major order. The rows of ranks divide `m`, and `k` of
-/// `right`; the columns divide `n`, and `k` of `left`. Panels have at most `width` indices of `k`.
+/// The parameters of `summa` on `rows` x `columns` ranks in row-major order. The rows divide `m`, and `k` of `right`;
+/// the columns divide `n`, and `k` of `left`. Panels have at most `width` indices of `k`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Summa {
     pub m: Label,
@@ -56,7 +53,6 @@ pub struct Summa {
     pub rows: usize,
     pub columns: usize,
     pub width: usize,
-    /// The broadcast algorithm.
     pub broadcast: CollectiveAlgorithm,
 }
 
@@ -118,7 +114,7 @@ impl Generator for Summa {
         choose::seconds(self, contracted)
     }
 
-    /// Counts the words of the rank's rows of `left` and columns of `right` that it does not own.
+    /// Counts the rank's rows of `left` and columns of `right`, except its own blocks.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let &Summa { m, n, k, rows, columns, .. } = self;
         let Contraction { left, right, out, .. } = contraction;
@@ -146,9 +142,9 @@ struct Passing<'a> {
     broadcast: CollectiveAlgorithm,
     /// The ranks that broadcast to each other, in order: a row of the grid for `left`, a column for `right`.
     line: Vec<usize>,
-    /// The number of ranks with a nonempty block of `out`, which are the first in `line`.
+    /// The first ranks in `line`, which have a nonempty block of `out`.
     needing: usize,
-    /// For each panel, the position of its owner in `line`.
+    /// For each panel, its owner's position in `line`.
     holders: Vec<usize>,
     panels: &'a [Panel],
     /// Up to two buffers, which alternate.
@@ -183,7 +179,7 @@ impl<'a> Passing<'a> {
         Passing { tensor, k, broadcast, line, needing, holders, panels, slots, received }
     }
 
-    /// Returns a view of a panel, which is in this rank's own block or in a slot.
+    /// Returns a panel, which is in this rank's own block or in a slot.
     fn at(&self, rank: usize, panel: usize) -> Option<View> {
         let range = self.panels[panel].range.clone();
         if self.line[self.holders[panel]] == rank {

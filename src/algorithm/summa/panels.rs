@@ -11,18 +11,18 @@ use std::ops::Range;
 
 use crate::distribution::tile_bounds;
 
-/// A range of the summed index k, and its owners.
+/// A range of the summed index k.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Panel {
     pub range: Range<usize>,
-    /// The row of ranks that owns this range of `right`.
+    /// The row of ranks that owns it in `right`.
     pub row: usize,
-    /// The column of ranks that owns this range of `left`.
+    /// The column of ranks that owns it in `left`.
     pub column: usize,
 }
 
-/// Returns the panels of a dimension k with this extent, each with at most `width` indices. `grid` is the numbers of
-/// rows and columns of ranks. Cost: O(panels + rows + columns).
+/// Returns the panels of a dimension k, each with at most `width` indices. `grid` is the numbers of rows and columns of
+/// ranks. Cost: O(panels + rows + columns).
 pub fn panels(extent: usize, grid: [usize; 2], width: usize) -> Vec<Panel> {
     let mut panels = Vec::new();
     for Panel { range: Range { start, end }, row, column } in blocks(extent, grid) {
@@ -43,7 +43,6 @@ pub fn panel_count(extent: usize, grid: [usize; 2], width: usize) -> usize {
     blocks(extent, grid).map(|block| block.range.len().div_ceil(width.max(1))).sum::<usize>().max(1)
 }
 
-/// Returns the maximal ranges of k that are inside one block of `left` and one block of `right`.
 fn blocks(extent: usize, [rows, columns]: [usize; 2]) -> impl Iterator<Item = Panel> {
     let (mut start, mut row, mut column) = (0, 0, 0);
     std::iter::from_fn(move || {
@@ -58,8 +57,7 @@ fn blocks(extent: usize, [rows, columns]: [usize; 2]) -> impl Iterator<Item = Pa
     })
 }
 
-/// Advances `at` to the block that contains index `start`, and returns the end of that block. `start` must be below the
-/// extent.
+/// Advances `at` to the block with index `start`, which must be below the extent, and returns the end of that block.
 fn block_end(extent: usize, parts: usize, at: &mut usize, start: usize) -> usize {
     while tile_bounds(extent, parts, *at).end <= start {
         *at += 1;

@@ -10,7 +10,7 @@ use hwlocality::object::types::ObjectType;
 
 use crate::machine::{Cache, Domain, Topology};
 
-/// What the system allows this process to use; `None` if hwloc fails or finds no cores.
+/// What the system allows; `None` if hwloc fails or finds no cores.
 pub fn probed() -> Option<Topology> {
     Some(topology(&Hwloc::new().ok()?)).filter(|topology| topology.cores() > 0)
 }
@@ -50,7 +50,7 @@ fn topology(hwloc: &Hwloc) -> Topology {
     Topology { domains, caches: first.filter_map(cache).collect() }
 }
 
-/// Of NUMA domains with a common core, keeps the smallest, or the first of the same size. A processor may have several
+/// Of domains with a common core, keeps the smallest, or the first of the same size. A processor may have several
 /// memories, of which the first is the main one; a memory without processors is local to several domains.
 fn disjoint(domains: Vec<Domain>) -> Vec<Domain> {
     let mut by_size: Vec<(usize, Domain)> = domains.into_iter().enumerate().collect();
@@ -65,7 +65,6 @@ fn disjoint(domains: Vec<Domain>) -> Vec<Domain> {
     kept.into_iter().map(|(_, domain)| domain).collect()
 }
 
-/// The processing units of an object, identified by the operating system's numbers.
 fn units(object: &TopologyObject) -> Vec<usize> {
     object.cpuset().map(|set| set.iter_set().map(usize::from).collect()).unwrap_or_default()
 }

@@ -1,9 +1,8 @@
-//! Detects the topology of this host once. The source is hwloc, if built in, or Linux's sysfs, or else a flat list of
-//! cores.
+//! Detects this host's topology once, from hwloc, if built in, or Linux's sysfs, or else as a flat list of cores.
 //!
-//! `EINSUM_DIST_TOPOLOGY` overrides it with a text for [`Synthetic`], for tests and systems that report no topology or
-//! a wrong one. Cores and domains have the operating system's numbers. Distances, devices, and memory without
-//! processors are left out.
+//! `EINSUM_DIST_TOPOLOGY` overrides it with a text for [`Synthetic`], for tests and systems with no topology or a wrong
+//! one. Cores and domains have the operating system's numbers. Distances, devices, and memory without processors are
+//! left out.
 
 #[cfg(feature = "hwloc")]
 mod hwloc;
@@ -16,11 +15,11 @@ use super::cores::cpus;
 use super::{Error, Result};
 use crate::machine::{Synthetic, Topology};
 
-/// The topology of this host, with all cores that the system allows, regardless of the affinity mask. Cost: tens of
+/// This host's topology, with all cores that the system allows, regardless of the affinity mask. Cost: tens of
 /// milliseconds in the first call.
 ///
 /// # Errors
-/// If `EINSUM_DIST_TOPOLOGY` is not a topology.
+/// If `EINSUM_DIST_TOPOLOGY` is no topology.
 pub fn topology() -> Result<&'static Topology> {
     static TOPOLOGY: OnceLock<std::result::Result<Topology, String>> = OnceLock::new();
     let found = TOPOLOGY.get_or_init(|| match std::env::var("EINSUM_DIST_TOPOLOGY") {
@@ -33,7 +32,7 @@ pub fn topology() -> Result<&'static Topology> {
     found.as_ref().map_err(|error| Error::Usage(error.clone()))
 }
 
-/// The topology, restricted to this process's affinity mask; not restricted if the system has no affinity masks.
+/// The topology within this process's affinity mask, if the system has masks.
 ///
 /// # Errors
 /// The same as for [`topology`].

@@ -2,12 +2,12 @@
 //!
 //! | file below `/` | content |
 //! |---|---|
-//! | `sys/devices/system/cpu/online` | the processing units, of which the control group may allow only some |
-//! | `sys/devices/system/cpu/cpuN/topology/` | the core and the socket of each unit |
-//! | `sys/devices/system/cpu/cpuN/cache/` | the caches; all units are assumed to have the caches of the first unit |
-//! | `sys/devices/system/node/nodeN/` | the units of a NUMA domain, and its memory |
+//! | `sys/devices/system/cpu/online` | the processing units; the control group may allow only some |
+//! | `sys/devices/system/cpu/cpuN/topology/` | each unit's core and socket |
+//! | `sys/devices/system/cpu/cpuN/cache/` | the caches; all units are assumed to have the first's |
+//! | `sys/devices/system/node/nodeN/` | a NUMA domain's units and memory |
 //!
-//! A missing file, as in some containers, loses only its own information.
+//! A missing file, as in some containers, loses only its information.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +15,7 @@ use std::path::Path;
 use super::super::cores::ranges;
 use crate::machine::{Cache, Domain, Topology};
 
-/// The topology of the host whose root directory is `root`, or `None` if the list of online units is missing.
+/// The topology below `root`; `None` if the list of online units is missing.
 pub fn probed(root: &Path) -> Option<Topology> {
     let read = |file: &str| Some(std::fs::read_to_string(root.join(file)).ok()?.trim().to_owned());
     let mut units = ranges(&read("sys/devices/system/cpu/online")?);
@@ -64,13 +64,13 @@ pub fn probed(root: &Path) -> Option<Topology> {
     Some(Topology { caches: caches.collect(), domains })
 }
 
-/// Number of bytes of memory in a NUMA node, from a line such as `Node 0 MemTotal:  32657784 kB`.
+/// The bytes in a line such as `Node 0 MemTotal:  32657784 kB`.
 fn total(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find(|line| line.contains("MemTotal:"))?;
     Some(line.split_whitespace().rev().nth(1)?.parse::<u64>().ok()? * 1024)
 }
 
-/// The units that this process's control group, or its nearest ancestor with a list, allows.
+/// The units that the control group, or its nearest ancestor with a list, allows.
 fn control_group(root: &Path) -> Option<Vec<usize>> {
     let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;

@@ -1,13 +1,13 @@
-//! Encodes where boxes (strided blocks of buffers) are in memory, for another rank on the node to read them in place.
+//! Encodes where boxes are in memory, for another rank on the node to read them in place.
 //!
 //! ```text
 //! words    process | per box: segment, file, its identity, bytes, offset, element, dimensions, extents .., strides ..
 //! ```
 //!
 //! Invariant: [`Mapped::read`] returns boxes inside the mapped memory or an error, for words of a rank of this run;
-//! overflow by forged words is not checked. Recently used segments (memory that other processes can map) of peers stay
-//! mapped, with limits on their number and size because of page tables. If a description does not fit into a slot of
-//! `channel`, the boxes are copied through slots instead.
+//! overflow by forged words is not checked. Recently used segments of peers stay mapped, with limits on their number
+//! and size because of page tables. If a description does not fit into a slot of `channel`, the boxes are copied
+//! through slots.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, Result};
@@ -15,14 +15,14 @@ use std::rc::Rc;
 
 use crate::memory::{ExportedView, Mapping, Remote, RemoteReader, SegmentHandle, Strided, machine_bytes};
 
-/// Maximum number of mapped segments, enough for all of a few peers; Linux allows about 65,530 mappings.
+/// Maximum number of mapped segments; Linux allows about 65,530 mappings.
 const MAX_MAPPED_SEGMENTS: usize = 1024;
-/// Limit on the bytes that a node's ranks keep mapped, as a multiple of its memory; page tables take 1/512 of them.
+/// Limit on a node's mapped bytes, as a multiple of its memory; page tables take 1/512 of them.
 const MAX_MAPPED_MULTIPLE: usize = 4;
 /// Words per box, besides extents and strides.
 const FIXED_WORDS: usize = 8;
 
-/// Encodes the locations of boxes in the memory of this process, with the id `process`.
+/// Encodes boxes in the memory of this process, with the id `process`.
 pub(super) fn write(process: u32, boxes: &[ExportedView]) -> Vec<u8> {
     let words = 1 + boxes.iter().map(|view| FIXED_WORDS + 2 * view.strided.extents.len()).sum::<usize>();
     let mut description = Vec::with_capacity(words * size_of::<u64>());
@@ -38,7 +38,7 @@ pub(super) fn write(process: u32, boxes: &[ExportedView]) -> Vec<u8> {
     description
 }
 
-/// The mapped segments of other processes, identified by process and number, most recently used first.
+/// The mapped segments of other processes, by process and number, most recently used first.
 #[derive(Debug)]
 pub(super) struct Mapped {
     mappings: VecDeque<((u32, u64), Rc<Mapping>)>,
@@ -47,7 +47,7 @@ pub(super) struct Mapped {
 }
 
 impl Mapped {
-    /// Creates an empty list; the `ranks` ranks of the node share the limit on mapped bytes equally.
+    /// The `ranks` ranks of the node share the limit on mapped bytes equally.
     pub(super) fn new(ranks: usize) -> Mapped {
         let bytes =
             machine_bytes().map_or(usize::MAX, |bytes| bytes.saturating_mul(MAX_MAPPED_MULTIPLE) / ranks.max(1));
@@ -97,7 +97,7 @@ impl Mapped {
         Ok(mapping)
     }
 
-    /// Unmaps unused segments, least recently used first, until at most `segments` with `bytes` bytes remain.
+    /// Unmaps unused segments, least recently used first, down to `segments` segments and `bytes` bytes.
     fn shrink(&mut self, segments: usize, bytes: usize) {
         let mut mapped_bytes: usize = self.mappings.iter().map(|(_, mapping)| mapping.bytes()).sum();
         for at in (0..self.mappings.len()).rev() {

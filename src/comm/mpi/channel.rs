@@ -9,41 +9,36 @@
 //! segment     counts to rank 0 | to rank 1 | ..     slots to rank 0 | to rank 1 | ..
 //! ```
 //!
-//! A rank's channels to all ranks of its node are in its own segment of the window. Only the counts must be
-//! initialised, to 0. Unused slots occupy no physical memory, because their pages are untouched.
+//! A rank's channels to all ranks of its node are in its own segment of the window. Only the counts are initialised,
+//! to 0. Unused slots occupy no physical memory.
 //!
 //! Invariants: only the sender fills slots and advances `filled`, and only the receiver empties them and advances
 //! `emptied`; filled slots belong to the receiver, others to the sender. An end hands over a slot by storing the count
 //! with release ordering, and the other loads it with acquire ordering before its first access. A slot has bytes, or a
-//! description of boxes, from which the receiver copies directly and counts copies in `copied`. An end that cannot
-//! proceed polls again later.
+//! description of boxes, from which the receiver copies directly, counting in `copied`.
 
 use std::ptr::NonNull;
 
 use crate::memory::prefetch;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
-/// Distance between counts in bytes: two cache lines, because processors fetch lines in pairs.
+/// Bytes between counts: two cache lines, because processors fetch lines in pairs.
 const COUNT_STRIDE: usize = 128;
 /// Bytes of a channel's counts (`filled`, `emptied` and `copied`).
 const COUNTS: usize = 3 * COUNT_STRIDE;
-/// Bytes of the header of a slot.
 const HEADER_BYTES: usize = 64;
 const SLOTS: usize = 8;
-/// Prefetched cache lines of the next slot: its header, and a description of a box with up to three dimensions.
+/// Prefetched lines of the next slot: its header, and a description of a box with up to three dimensions.
 const PREFETCHED_LINES: usize = 3;
 const LINE: usize = 64;
-/// Maximum and minimum payload of a slot in bytes.
 const MAX_SLOT_BYTES: usize = 256 << 10;
 const MIN_SLOT_BYTES: usize = 4 << 10;
-/// Number of pieces of a transfer, unless smaller than `MIN_PIECE_BYTES`. One piece is copied at each end at the same
-/// time.
+/// Number of pieces of a transfer, unless smaller than `MIN_PIECE_BYTES`; both ends copy at the same time.
 const PIECES: usize = 16;
 const MIN_PIECE_BYTES: usize = 32 << 10;
-/// Limit on the total bytes in all channels of a node, which slots of minimum size may exceed.
+/// Limit on a node's bytes in channels, which slots of minimum size may exceed.
 const MAX_NODE_BYTES: usize = 64 << 20;
 
-/// The layout of the channels in the segments of a node's ranks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
     ranks: usize,
@@ -104,8 +99,7 @@ impl Channel {
         unsafe { self.counts.add(2 * COUNT_STRIDE).cast().as_ref() }
     }
 
-    /// The header of a slot: the bytes in the payload and in the whole transfer, and whether the payload describes
-    /// where the transfer is in memory.
+    /// The bytes in the payload and in the whole transfer, and whether the payload is a description.
     fn header(&self, number: u64) -> NonNull<[u64; 3]> {
         let at = (number as usize % SLOTS) * (HEADER_BYTES + self.slot);
         // SAFETY: the slot is inside the channel.
@@ -133,7 +127,6 @@ pub(super) unsafe fn begin(layout: Layout, segment: NonNull<u8>) {
     }
 }
 
-/// The sender's end of a channel.
 #[derive(Debug)]
 pub(super) struct Producer {
     channel: Channel,
@@ -153,13 +146,11 @@ impl Producer {
         self.filled - self.channel.emptied().load(Ordering::Acquire) < SLOTS as u64
     }
 
-    /// Maximum payload of a slot in bytes.
     pub(super) fn slot_bytes(&self) -> usize {
         self.channel.slot
     }
 
-    /// Whether the receiver has emptied the slot with this number of [`Producer::fill`] or
-    /// [`Producer::fill_description`].
+    /// Whether the receiver has emptied the slot with this number.
     pub(super) fn is_emptied(&self, number: u64) -> bool {
         self.channel.emptied().load(Ordering::Acquire) > number
     }
@@ -176,8 +167,7 @@ impl Producer {
         self.put([bytes, total, 0], fill)
     }
 
-    /// Fills a slot with a description, which must fit, of where a transfer is in memory; returns its number, or `None`
-    /// if all are full.
+    /// Like [`Producer::fill`], with a description of where a transfer is, which must fit.
     pub(super) fn fill_description(&mut self, total: usize, what: &[u8]) -> Option<u64> {
         self.put([what.len(), total, 1], |slot| slot.copy_from_slice(what))
     }
@@ -188,8 +178,8 @@ impl Producer {
         }
         let bytes = header[0].min(self.channel.slot);
         // SAFETY: the slot is inside the channel, and belongs to the sender until `filled` is advanced. A load with
-        // acquire ordering in `has_room` has shown that the receiver has emptied the slot, and the receiver reads the
-        // slot again only after `filled` has been advanced.
+        // acquire ordering in `has_room` has shown that the receiver has emptied it, and the receiver reads it again
+        // only after `filled` has been advanced.
         unsafe {
             self.channel.header(self.filled).write(header.map(|number| number as u64));
             fill(std::slice::from_raw_parts_mut(self.channel.bytes(self.filled).as_ptr(), bytes));
@@ -200,23 +190,21 @@ impl Producer {
     }
 }
 
-/// The content of a slot.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Filled<'a> {
     pub bytes: &'a [u8],
     /// Bytes in the whole transfer.
     pub total: usize,
-    /// Whether `bytes` only describes where the transfer is in memory.
+    /// Whether `bytes` is a description.
     pub is_description: bool,
 }
 
-/// The receiver's end of a channel.
 #[derive(Debug)]
 pub(super) struct Consumer {
     channel: Channel,
     emptied: u64,
     copied: u64,
-    /// The last loaded value of `filled`, whose cache line each load takes away from the sender's core.
+    /// The last value of `filled`: loading it takes its cache line from the sender's core.
     seen: u64,
 }
 
@@ -233,8 +221,7 @@ impl Consumer {
         self.channel.filled().load(Ordering::Acquire) > self.emptied
     }
 
-    /// Passes the next filled slot, if any, to `take`, which returns whether the slot may be reused. Returns whether
-    /// there was one.
+    /// Passes the next filled slot to `take`, which returns whether it may be reused. Returns whether there was one.
     pub(super) fn empty<E>(&mut self, take: impl FnOnce(Filled) -> Result<bool, E>) -> Result<bool, E> {
         if self.seen <= self.emptied + 1 {
             self.seen = self.channel.filled().load(Ordering::Acquire);
@@ -246,9 +233,9 @@ impl Consumer {
             let next = self.channel.header(self.emptied + 1).cast::<u8>().as_ptr();
             (0..PREFETCHED_LINES).for_each(|line| prefetch(next.wrapping_add(line * LINE)));
         }
-        // SAFETY: the slot is inside the channel, and it is filled, as a load with acquire ordering has shown. The
-        // sender does not access it before `emptied` is advanced below. `put` wrote the header, so the slot contains as
-        // many bytes as the header states.
+        // SAFETY: the slot is inside the channel, and a load with acquire ordering has shown that it is filled. The
+        // sender does not access it before `emptied` is advanced below. `put` wrote the header, so the slot contains
+        // as many bytes as the header states.
         let filled = unsafe {
             let [bytes, total, is_description] = self.channel.header(self.emptied).read();
             let bytes = (bytes as usize).min(self.channel.slot);

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Invariants: Every rank makes the same calls in the same order. A waiting rank yields its core between polls, and
-//! later sleeps. Byte strings of any length are split for MPI calls. Blocks of tensors are moved by schedules instead.
+//! later sleeps. Byte strings may have any length.
 
 use std::ffi::{c_int, c_void};
 use std::fmt::Display;
@@ -25,7 +25,7 @@ use super::Communicator;
 use super::pause::Pause;
 use crate::comm::CommError;
 
-/// Maximum number of bytes in one call, because MPI counts are `int`.
+/// Maximum bytes in one call, because MPI counts are `int`.
 const MAX_CALL_BYTES: usize = 1 << 30;
 
 /// The failure of one rank.
@@ -64,8 +64,7 @@ impl Communicator {
     }
 
     /// Waits until every rank has called this function and is awake, for measurements. A rank may leave a barrier
-    /// hundreds of microseconds late, because it sleeps between polls (`pause`); the ranks then sleep only briefly in a
-    /// second barrier, and not at all in a third.
+    /// hundreds of microseconds late, because it sleeps between polls (`pause`), but not a third barrier.
     ///
     /// # Errors
     /// If MPI fails.
@@ -180,9 +179,8 @@ impl Communicator {
         })
     }
 
-    /// Starts a collective call and waits for it.
-    ///
-    /// Its memory must live until this returns, even after a failure, because MPI treats a failed request as complete.
+    /// Starts a collective call and waits for it. Its memory must live until this returns, even after a failure,
+    /// because MPI treats a failed request as complete.
     fn complete(
         &self,
         name: &'static str,
@@ -213,7 +211,6 @@ impl Communicator {
     }
 }
 
-/// The MPI datatype of a byte.
 pub(super) fn byte() -> ffi::MPI_Datatype {
     u8::equivalent_datatype().as_raw()
 }

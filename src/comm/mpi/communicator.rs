@@ -1,11 +1,11 @@
-//! Owns the communicators of this library, which are duplicates of a user's, or parts of these on one node, so that no
-//! messages of the user match ours.
+//! Owns the library's communicators: duplicates of a user's, or parts of these, so that no messages of the user match
+//! ours.
 //!
-//! Invariants: MPI errors on a duplicate are returned, and the user's communicator keeps its error handler. A duplicate
-//! is freed when its last owner drops it, unless requests are in flight or the thread is panicking, because freeing is
-//! collective. Derived communicators share its timeout, and it is bound to the thread that initialised MPI (`session`).
+//! Invariants: MPI errors on a duplicate are returned, and the user's communicator keeps its error handler. A
+//! duplicate is freed when its last owner drops it, unless requests are in flight or the thread is panicking, because
+//! freeing is collective. Each duplicate is bound to the thread that initialised MPI (`session`).
 //!
-//! A world has at most five, created at its start, because MPI implementations support few (MPICH about 2,048).
+//! A world has at most five, because MPI implementations support few (MPICH about 2,048).
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_int;
@@ -37,7 +37,7 @@ struct Duplicate {
     end: Rc<End>,
 }
 
-/// When and how a rank stops the run, shared with derived communicators.
+/// When and how a rank stops the run.
 #[derive(Debug, Default)]
 struct End {
     /// The rank printed in the error message.
@@ -96,7 +96,7 @@ impl Communicator {
         Ok(ours)
     }
 
-    /// Returns a new communicator with the same ranks, whose messages cannot match. Collective.
+    /// Returns a communicator with the same ranks, whose messages cannot match. Collective.
     pub(super) fn another(&self) -> Result<Communicator, CommError> {
         // SAFETY: our own duplicate is live until dropped.
         unsafe { duplicate(self.0.session.clone(), self.0.raw, self.0.end.clone()) }
@@ -152,18 +152,17 @@ impl Communicator {
         &self.0.session
     }
 
-    /// Returns the name of the MPI library, or the first line of its version text if unknown.
+    /// Returns the name of the MPI library, or the first line of its version text.
     pub fn library(&self) -> String {
         self.session().library()
     }
 
-    /// Prevents freeing, because no call will complete requests in flight; MPI can still be finalised.
+    /// Prevents freeing, because requests in flight will not be completed.
     pub(super) fn keep(&self) {
         self.0.kept.set(true);
     }
 
-    /// Sets how long a collective call waits for other ranks before it stops the run; `None` is forever. This applies
-    /// to all related communicators.
+    /// Sets how long a collective call of related communicators waits before it stops the run; `None` is forever.
     pub fn give_up_after(&self, timeout: Option<Duration>) {
         self.0.end.timeout.set(timeout);
     }
@@ -172,8 +171,7 @@ impl Communicator {
         self.0.end.timeout.get()
     }
 
-    /// Sets the action that [`Communicator::abort`], also after a timeout, runs first; only the first call has an
-    /// effect.
+    /// Sets the action that [`Communicator::abort`] runs first; only the first call has an effect.
     pub fn before_abort(&self, act: impl Fn() + 'static) {
         let _ = self.0.end.before_abort.set(BeforeAbort(Box::new(act)));
     }
@@ -181,8 +179,7 @@ impl Communicator {
     /// Prints the reason on standard error, and terminates every rank with exit code `code`; only for the thread that
     /// owns MPI.
     ///
-    /// It aborts the world communicator: the standard does not require that others terminate all ranks, and MPICH's
-    /// `MPI_Abort` would wait there until the other ranks call MPI.
+    /// It aborts the world communicator, because on others, MPICH's `MPI_Abort` would wait until all ranks call MPI.
     pub fn abort(&self, code: i32, message: &str) -> ! {
         if let Some(BeforeAbort(act)) = self.0.end.before_abort.get() {
             act();
@@ -192,7 +189,7 @@ impl Communicator {
         let rank = self.0.end.rank.get();
         let line = format!("einsum-dist: rank {rank} on {host}: {message}\n");
         let _ = std::io::stderr().write_all(line.as_bytes());
-        // MPICH's launcher drops output that it has not forwarded when it receives the abort.
+        // MPICH's launcher drops output that it has not forwarded.
         std::thread::sleep(FORWARDING);
         let returned = self.session().call("MPI_Abort", || {
             // SAFETY: MPI is not finalised while a communicator lives.
@@ -213,7 +210,6 @@ unsafe fn duplicate(session: Rc<Session>, from: ffi::MPI_Comm, end: Rc<End>) -> 
     adopt(session, raw, end)
 }
 
-/// Takes ownership of a new communicator.
 fn adopt(session: Rc<Session>, raw: ffi::MPI_Comm, end: Rc<End>) -> Result<Communicator, CommError> {
     // SAFETY: reads a constant of the MPI library.
     let errors_return = unsafe { ffi::RSMPI_ERRORS_RETURN };

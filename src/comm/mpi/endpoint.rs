@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Invariants: two ranks use one route for all their transfers, which keeps their order. Without MPI requests in
-//! flight, the communication thread sleeps until a peer on its node or a worker wakes it; otherwise it must poll, with
-//! short pauses (`pause`). With a core of its own, it also polls during transfers through shared memory.
+//! flight, the communication thread sleeps until a peer on its node or a worker wakes it; otherwise it polls, with
+//! short pauses (`pause`).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,7 +37,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// Creates an endpoint whose transfers cannot match those of other endpoints. Collective over `communicator`.
     ///
-    /// Packing buffers count towards `footprint`, but not windows, which have a fixed size and exist once per world.
+    /// Packing buffers count towards `footprint`, but windows, of fixed size, do not.
     ///
     /// # Errors
     /// If MPI fails, or some rank cannot share memory.
@@ -45,7 +45,7 @@ impl Endpoint {
         Self::with(communicator, routes, footprint, &EndpointOptions::default())
     }
 
-    /// Like [`Endpoint::new`], with options. Every rank must pass the same options, except for the color.
+    /// Like [`Endpoint::new`], with options, which are equal on all ranks except for the color.
     ///
     /// # Errors
     /// The same as for [`Endpoint::new`].
@@ -64,7 +64,7 @@ impl Endpoint {
         communicator.agree_on_memory(check_space(node.here, bytes))?;
         let shared = used(Route::Shared).then(|| Shared::new(&node, communicator.rank())).transpose();
         let rma = used(Route::Rma).then(|| Rma::new(communicator, max_ranks, footprint)).transpose();
-        // If a single node cannot share memory, creation fails on all ranks.
+        // If a single node cannot share memory, all ranks fail.
         let outcome = [shared.as_ref().err(), rma.as_ref().err()].into_iter().flatten().next();
         let outcome = outcome.map_or(Ok(()), |error| match error {
             CommError::NoSharedMemory(why) => Err(why.clone()),
@@ -86,8 +86,7 @@ impl Endpoint {
         Ok(Endpoint { routes, node, messages, shared, rma, waker, pause })
     }
 
-    /// Frees the memory that the ranks share, unlike dropping it. Collective; waits for all ranks. If any rank has
-    /// transfers in flight, nothing is freed.
+    /// Frees the memory that the ranks share. Collective. If any rank has transfers in flight, nothing is freed.
     ///
     /// # Errors
     /// If MPI fails.
@@ -103,12 +102,12 @@ impl Endpoint {
         self.rma.take().map_or(Ok(()), Rma::close)
     }
 
-    /// Returns the routes to peers.
+    /// The routes to peers.
     pub fn routes(&self) -> Routes {
         self.routes
     }
 
-    /// Returns the transport's name for reports, with both routes if both occur.
+    /// Returns the name for reports, with both routes if both occur.
     pub fn name(&self) -> String {
         let Routes { near, far } = self.routes;
         match (self.node.any_shared(), self.node.is_whole()) {
@@ -123,13 +122,11 @@ impl Endpoint {
         self.node.any_shared()
     }
 
-    /// Returns the mutual partners for measuring routes, one on this node and one on another.
     pub(super) fn neighbours(&self) -> [Option<usize>; 2] {
         self.node.neighbours()
     }
 
-    /// Tells the endpoint whether the thread has a core of its own, and should not sleep while any transfer is in
-    /// flight.
+    /// Sets whether the thread has a core of its own, and should not sleep during transfers.
     pub fn spin(&mut self, spin: bool) {
         self.pause = Pause::new(spin);
     }
@@ -210,12 +207,12 @@ impl Drop for Endpoint {
     }
 }
 
-/// Options that few callers need.
+/// Options of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointOptions {
     /// Maximum number of bytes in one message; at most 1 GiB.
     pub chunk: usize,
-    /// Whether the calling thread has a core of its own, and does not sleep while any transfer is in flight.
+    /// Whether the thread has a core of its own, and does not sleep during transfers.
     pub spin: bool,
     /// This rank's color; different colors on one node count as different nodes.
     pub color: Option<usize>,

@@ -1,8 +1,7 @@
 //! Moves bytes between two ranks as MPI messages.
 //!
-//! A transfer is the row-major bytes of its boxes (strided blocks of buffers), in sequence, in pieces of at most
-//! `MAX_MESSAGE_BYTES` bytes. Each end maps these independently to its memory; a single dense box is used in place,
-//! others through a buffer.
+//! A transfer is the row-major bytes of its boxes, in sequence, in pieces of at most `MAX_MESSAGE_BYTES` bytes. A
+//! single dense box is used in place, others through a buffer.
 //!
 //! ```text
 //! chunk 32     rank 0: one dense box, 80 bytes          rank 1: two strided boxes of 40 bytes
@@ -11,12 +10,11 @@
 //! ```
 //!
 //! MPI delivers the pieces between two ranks in order, and the receiver accepts any tag. A wrong size or tag is an
-//! error at the receiver, which would otherwise wait forever. Transfers of equal size in different orders are not
-//! detected.
+//! error at the receiver. Transfers of equal size in different orders are not detected.
 //!
-//! Invariants: a lease (right to access a box) lasts until its transfer is complete, or its box is packed. An endpoint
-//! dropped with transfers in flight, after a failure, leaks their leases and buffers and its communicator, because MPI
-//! may still use them and cancelling is not reliable. A transfer is packed completely before its first piece is sent.
+//! Invariants: a lease lasts until its transfer is complete, or its box is packed. An endpoint dropped with transfers
+//! in flight leaks their leases and buffers and its communicator, because MPI may still use them. A transfer is packed
+//! completely before its first piece is sent.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -29,19 +27,18 @@ use super::requests::{Finished, Outcome, Piece, Requests};
 use crate::comm::{CommError, Completion};
 use crate::memory::{Aligned, Footprint, ReadLease, WriteLease};
 
-/// Maximum number of bytes in one message, because MPI counts are `int`.
+/// Maximum bytes in one message, because MPI counts are `int`.
 pub(super) const MAX_MESSAGE_BYTES: usize = 1 << 30;
 
 /// Transfers between two ranks before tags repeat; MPI guarantees tags up to 32767.
 const TAG_PERIOD: u64 = 1 << 14;
 
-/// One rank's end of transfers that use messages, bound to the thread that owns MPI.
 #[derive(Debug)]
 pub(super) struct Messages {
     communicator: Communicator,
     chunk: usize,
     requests: Requests,
-    /// Transfers in flight by number, which each piece stores.
+    /// Transfers in flight by number.
     transfers: HashMap<u64, Transfer>,
     posted: u64,
     /// Numbers of sends posted to each rank; `received` counts receives.
@@ -74,8 +71,8 @@ enum Memory {
 }
 
 impl Messages {
-    /// Creates an endpoint whose messages cannot match those of other endpoints. A message has at most `chunk` bytes,
-    /// up to 1 GiB and the same on every rank. Collective over the communicator. Buffers count towards `footprint`.
+    /// A message has at most `chunk` bytes, up to 1 GiB and the same on every rank. Collective over the communicator.
+    /// Buffers count towards `footprint`.
     ///
     /// # Errors
     /// If MPI fails.
@@ -163,7 +160,7 @@ impl Messages {
     /// Lets MPI make progress; returns whether any message has completed.
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let finished = self.requests.take_finished(&self.communicator)?;
-        // Processes all finished pieces, even if a transfer has failed.
+        // Processes all, even if a transfer has failed.
         finished.iter().map(|end| self.finish(end, done)).fold(Ok(()), Result::and)?;
         Ok(!finished.is_empty())
     }
@@ -178,7 +175,6 @@ impl Messages {
         self.posted
     }
 
-    /// Records a completed piece, and completes the transfer if it was the last open one.
     fn finish(&mut self, end: &Finished, done: &mut Vec<Completion>) -> Result<(), CommError> {
         let Entry::Occupied(mut entry) = self.transfers.entry(end.piece.transfer) else { return Ok(()) };
         check(end, entry.get(), self.communicator.rank())?;
@@ -215,14 +211,12 @@ impl Drop for Messages {
     }
 }
 
-/// Yields the offset and size of each piece of a transfer, and whether it is the last; an empty transfer has one empty
-/// piece.
+/// Yields the offset and size of each piece, and whether it is the last; an empty transfer has one empty piece.
 fn pieces(bytes: usize, chunk: usize) -> impl Iterator<Item = (usize, usize, bool)> {
     let count = bytes.div_ceil(chunk).max(1);
     (0..count).map(move |at| (at * chunk, chunk.min(bytes - at * chunk), at + 1 == count))
 }
 
-/// Returns a new transfer's sequence number, and increments the count.
 fn next(posted: &mut u64) -> u64 {
     *posted += 1;
     *posted - 1
@@ -233,7 +227,6 @@ fn tag(sequence: u64, last: bool) -> c_int {
     ((sequence % TAG_PERIOD) * 2) as c_int + c_int::from(last)
 }
 
-/// Compares a completed message with the expected piece.
 fn check(end: &Finished, transfer: &Transfer, rank: usize) -> Result<(), CommError> {
     let Finished { piece, tag, bytes, outcome } = end;
     let (peer, expected) = (transfer.peer, transfer.bytes as u64);

@@ -9,10 +9,9 @@
 //!             either             ---> rma        Rget from a window, if it is requested or found to be faster (probe)
 //! ```
 //!
-//! All types belong to the thread that called [`Mpi::init`] and are not `Send`, except those that wake it.
+//! All types belong to the thread that called [`Mpi::init`], except those that wake it.
 //!
-//! Invariants: every return code is checked. Blocks as messages are the only point-to-point messages, so tools that
-//! count these measure blocks.
+//! Invariants: every return code is checked. The only point-to-point messages are blocks.
 
 mod box_descriptions;
 mod channel;

@@ -10,7 +10,6 @@ use super::Communicator;
 use super::collective::Reduce;
 use crate::comm::CommError;
 
-/// The ranks of this rank's node.
 #[derive(Debug)]
 pub(super) struct Node {
     pub communicator: Communicator,
@@ -18,9 +17,8 @@ pub(super) struct Node {
     pub here: usize,
     /// For each world rank, its number on this node; `None` for ranks on other nodes.
     pub members: Vec<Option<usize>>,
-    /// For each world rank, its node, numbered in the order of first ranks.
+    /// For each world rank, its node, in the order of first ranks.
     nodes: Vec<usize>,
-    /// The node of this rank.
     node: usize,
 }
 
@@ -60,19 +58,17 @@ impl Node {
         self.members.iter().all(Option::is_some)
     }
 
-    /// The maximum number of ranks on a node.
     pub(super) fn max_ranks_per_node(&self) -> usize {
         let mut counts = vec![0; self.nodes.len()];
         self.nodes.iter().for_each(|&node| counts[node] += 1);
         counts.into_iter().max().unwrap_or(1)
     }
 
-    /// Whether any two ranks share a node.
     pub(super) fn any_shared(&self) -> bool {
         self.nodes.iter().max().is_some_and(|last| last + 1 < self.nodes.len())
     }
 
-    /// Returns this rank's mutual partners for measuring routes, one on its own node and one on another.
+    /// Returns this rank's mutual partners for measuring routes, on its own node and on another.
     pub(super) fn neighbours(&self) -> [Option<usize>; 2] {
         let me = self.communicator.rank();
         let near = self.members.iter().position(|number| *number == Some(me ^ 1));
@@ -81,7 +77,7 @@ impl Node {
     }
 }
 
-/// Returns each world rank's number on `node`; `None` for ranks on other nodes.
+/// Returns each world rank's number on `node`, if any.
 fn numbered(nodes: &[usize], node: usize) -> Vec<Option<usize>> {
     let mut count = 0;
     let number = |theirs: &usize| {

@@ -1,7 +1,6 @@
 //! Keeps buffers for packing boxes that are not dense, for later transfers.
 //!
-//! Invariant: there are never more buffers than transfers that used them at the same time, so repeated runs allocate
-//! none. A buffer may be larger than its transfer.
+//! Invariant: there are never more buffers than transfers at the same time, so repeated runs allocate none.
 
 use std::sync::Arc;
 
@@ -21,18 +20,17 @@ impl Pool {
         Pool { idle: Vec::new(), footprint, live: 0, peak: 0 }
     }
 
-    /// Peak number of bytes in all buffers.
     pub(super) fn peak(&self) -> usize {
         self.peak
     }
 
-    /// Returns the smallest idle buffer with at least `bytes` bytes of any content, or a new one.
+    /// Returns the smallest sufficient idle buffer, with any content, or a new one.
     pub(super) fn take(&mut self, bytes: usize) -> Result<Aligned, OutOfMemory> {
         let by_size = |&at: &usize| self.idle[at].len();
         if let Some(at) = (0..self.idle.len()).filter(|&at| self.idle[at].len() >= bytes).min_by_key(by_size) {
             return Ok(self.idle.swap_remove(at));
         }
-        // All are too small; the largest is replaced, so that their number does not grow with every new size.
+        // All are too small; the largest is replaced, so that their number does not grow.
         if let Some(at) = (0..self.idle.len()).max_by_key(by_size) {
             self.live -= self.idle.swap_remove(at).len();
         }

@@ -1,9 +1,8 @@
 //! Decides how long to pause between two polls while messages are in flight.
 //!
-//! A waiting thread cannot simply sleep, because Open MPI and MPICH move large messages only during calls, and MPICH a
-//! bounded number of bytes each. It polls again immediately while bytes move, then yields its core between polls, or
-//! sleeps if workers compute, and after many polls sleeps in any case, briefly at first. A thread with a core of its
-//! own never sleeps.
+//! A waiting thread cannot simply sleep, because Open MPI and MPICH move large messages only during calls. It polls
+//! again immediately while bytes move, then yields its core between polls, or sleeps if workers compute, and after
+//! many polls sleeps in any case. A thread with a core of its own never sleeps.
 //!
 //! ```text
 //! polls   |||||||||| . . . . . . |   |     |       |  ...     no worker computes: 256 yields, then 20 to 200 us asleep
@@ -12,13 +11,12 @@
 //!         || |  ||    |     ||        |         ||  ...       beside workers and a slow link: up to 1 ms asleep
 //! ```
 //!
-//! While workers compute, yielding on an idle core would take memory bandwidth from them and lower their clock
-//! frequency. On a worker's core, a thread that yields loses the core for milliseconds, and the link becomes idle,
-//! whereas a thread that has slept is scheduled sooner.
+//! While workers compute, yielding on an idle core would take memory bandwidth and lower the clock frequency. On a
+//! worker's core, a thread that yields loses the core for milliseconds, whereas one that has slept is scheduled
+//! sooner.
 //!
-//! Each sleep interrupts a worker twice. Sleeps get longer if the next poll, which moves the bytes delivered meanwhile,
-//! is much shorter than the sleep, and shorter if it takes at least as long. Polls that move nothing do not shorten
-//! sleeps.
+//! Each sleep interrupts a worker twice. Sleeps get longer if the next poll, which moves the bytes delivered
+//! meanwhile, is much shorter than the sleep, and shorter if it takes at least as long.
 
 use std::time::Duration;
 
@@ -27,7 +25,7 @@ use std::time::Duration;
 const YIELDS: u32 = 256;
 const MIN_SLEEP: Duration = Duration::from_micros(20);
 const MAX_SLEEP: Duration = Duration::from_micros(200);
-/// Longest sleep while bytes move, in which a gigabit link fills the system's buffers at most.
+/// Longest sleep while bytes move: a gigabit link then fills the system's buffers at most.
 const MAX_MOVING_SLEEP: Duration = Duration::from_millis(1);
 /// A poll should take between `1 / MIN_POLL_DIVISOR` and `1 / MAX_POLL_DIVISOR` of the sleep before it.
 const MIN_POLL_DIVISOR: u32 = 4;
@@ -36,7 +34,6 @@ const MAX_POLL_DIVISOR: u32 = 1;
 /// A poll of at least this has moved bytes; an idle one takes less than a microsecond.
 const MIN_BUSY_POLL: Duration = Duration::from_micros(10);
 
-/// The state of the pauses during one wait.
 #[derive(Debug)]
 pub(super) struct Pause {
     spin: bool,
@@ -44,7 +41,7 @@ pub(super) struct Pause {
     busy: bool,
     yielded: u32,
     next: Duration,
-    /// Duration of the last sleep while workers computed, cleared by the poll that uses it.
+    /// Duration of the last sleep beside workers, cleared by the poll that uses it.
     slept: Option<Duration>,
 }
 
@@ -54,17 +51,15 @@ impl Pause {
         Pause { spin, busy: false, yielded: 0, next: MIN_SLEEP, slept: None }
     }
 
-    /// Whether the thread never sleeps.
     pub(super) fn spins(&self) -> bool {
         self.spin
     }
 
-    /// Makes the next pauses short, when a transfer starts or a poll makes progress.
+    /// Makes the next pauses short.
     pub(super) fn reset(&mut self) {
         (self.yielded, self.next, self.slept) = (0, MIN_SLEEP, None);
     }
 
-    /// Records the duration of a poll, and whether it made progress.
     pub(super) fn record_poll(&mut self, time: Duration, found: bool) {
         self.busy = found || time >= MIN_BUSY_POLL;
         if found {
@@ -82,8 +77,8 @@ impl Pause {
         }
     }
 
-    /// Pauses once. `sleep` sleeps for at most the given time, or until woken, and returns the time slept; `computing`
-    /// is true while workers are busy.
+    /// Pauses once. `sleep` sleeps for at most the given time and returns the time slept; `computing`: workers are
+    /// busy.
     pub(super) fn pause(&mut self, computing: bool, sleep: impl FnOnce(Duration) -> Duration) {
         if std::mem::take(&mut self.busy) {
             return;

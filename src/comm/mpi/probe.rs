@@ -4,9 +4,8 @@
 //! again.
 //!
 //! Cost: about 25 milliseconds for two ranks with cores of their own, or half a second with more ranks than cores.
-//! Several nodes add the time to transfer [`BLOCKS`] over a network link. It doubles unless the first measurement
-//! selects `shared` within nodes and messages between them. A few block sizes suffice, because the planner makes the
-//! decisions that depend on them.
+//! Several nodes add the time to transfer [`BLOCKS`] over a link. It doubles unless the first measurement selects
+//! `shared` within nodes and messages between them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,9 +20,8 @@ use crate::memory::{Aligned, Slot, Store};
 const BLOCKS: [(usize, usize); 3] = [(4 << 10, 8), (256 << 10, 6), (2 << 20, 4)];
 /// Routes in order of preference; a later one must be clearly faster in two measurements.
 const CANDIDATES: [Route; 3] = [Route::Shared, Route::Message, Route::Rma];
-/// Time limit for the exchange of one block.
 const BLOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// A candidate replaces the best before it only below this fraction of its time, because of other load.
+/// A candidate replaces the best before it only below this fraction of its time.
 const MAX_TIME_RATIO: f64 = 0.8;
 
 impl Routes {
@@ -37,8 +35,7 @@ impl Routes {
         if first == Routes::of(CANDIDATES[0]) {
             return Ok(first);
         }
-        // Of two selected routes, the earlier in `CANDIDATES` is used, because other load may have disturbed a
-        // measurement.
+        // Of two selected routes, the earlier in `CANDIDATES` is used: other load may have disturbed a measurement.
         let second = Self::measured(communicator, &mut usable)?;
         Ok(Routes { near: either(&usable, first.near, second.near), far: either(&usable, first.far, second.far) })
     }

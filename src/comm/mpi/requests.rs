@@ -1,8 +1,7 @@
-//! Stores the MPI requests in flight (messages and one-sided gets), each for one piece of a transfer, posted without
-//! waiting and tested by a single MPI call.
+//! Stores the MPI requests in flight (messages and gets), each for a piece of a transfer, tested by a single MPI call.
 //!
-//! Invariants: `handles` and `pieces` have the same order, and all handles are active. Posting is `unsafe`, because the
-//! caller must keep the memory in place until the piece is finished, possibly forever.
+//! Invariants: `handles` and `pieces` have the same order, and all handles are active. The caller must keep the memory
+//! in place until the piece is finished, possibly forever.
 
 use std::ffi::c_int;
 
@@ -14,24 +13,21 @@ use super::session::error_string;
 use super::window::Window;
 use crate::comm::CommError;
 
-/// The part of a transfer that one message or get moves.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece {
-    /// The endpoint's number of the transfer.
     pub transfer: u64,
-    /// Offset of the piece in the bytes of its transfer or, for a get, in the peer's window.
+    /// Offset in the transfer's bytes or, for a get, in the peer's window.
     pub offset: usize,
     pub bytes: usize,
     pub tag: c_int,
 }
 
-/// A completed request.
 #[derive(Debug)]
 pub(super) struct Finished {
     pub piece: Piece,
-    /// The tag of the received message; for a send or a get, the piece's own tag.
+    /// The tag of the received message; otherwise the piece's own.
     pub tag: c_int,
-    /// The number of bytes received; for a send or a get, the piece's own size.
+    /// The bytes received; otherwise the piece's own size.
     pub bytes: u64,
     pub outcome: Outcome,
 }
@@ -39,7 +35,7 @@ pub(super) struct Finished {
 #[derive(Debug)]
 pub(super) enum Outcome {
     Arrived,
-    /// The message is longer than the expected piece; MPICH does not report its length.
+    /// The message is longer than expected; MPICH does not report its length.
     Truncated,
     Failed(String),
 }
@@ -53,7 +49,6 @@ pub(super) struct Requests {
     statuses: Vec<ffi::MPI_Status>,
 }
 
-/// The direction of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
     /// A send or a get, without information in its status.
@@ -142,7 +137,7 @@ impl Requests {
         Ok(())
     }
 
-    /// Lets MPI make progress, and removes and returns the completed requests.
+    /// Lets MPI make progress, and returns the completed requests.
     pub(super) fn take_finished(&mut self, communicator: &Communicator) -> Result<Vec<Finished>, CommError> {
         if self.is_empty() {
             return Ok(Vec::new());

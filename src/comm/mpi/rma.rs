@@ -1,17 +1,16 @@
-//! Moves bytes by one-sided calls, in which the receiver reads memory that the sender exposes.
+//! Moves bytes by one-sided calls: the receiver reads memory that the sender exposes.
 //!
 //! ```text
 //! rank 0   box of 2.5 MiB --copy--> slots 3 7 8 of its window    "slot 3, 1 MiB of 2.5" ..         "slot 3 is free" ..
 //! rank 1                                                          \--Rget--> its boxes ----------/
 //! ```
 //!
-//! An endpoint has one window, in one epoch for its life, with a fixed number of slots (buffers of equal size) per
-//! rank. Notes (messages of [`NOTE_LEN`] numbers) announce filled and free slots.
+//! An endpoint has one window, in one epoch, with a fixed number of slots (buffers of equal size) per rank. Notes
+//! (messages of [`NOTE_LEN`] numbers) announce filled and free slots.
 //!
 //! Invariants: transfers between two ranks are announced in posting order. The oldest receives free slots first,
-//! because others may wait for it. A slot is written again only after its receiver has reported it free. Dropped with
-//! transfers in flight, an endpoint leaks the memory that MPI may still use. Tensors have no windows, because attaching
-//! and detaching costs more than a copy.
+//! because others may wait for it. A slot is written again only after its receiver has reported it free. A dropped
+//! endpoint leaks the memory that MPI may still use.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -26,12 +25,10 @@ use crate::comm::{CommError, Completion};
 use crate::memory::{Aligned, Footprint, Incoming, Outgoing, ReadLease, StoreKind, WriteLease};
 
 const SLOTS: usize = 16;
-/// Maximum number of slots of one transfer.
 const MAX_SLOTS_PER_TRANSFER: usize = SLOTS / 4;
-/// Maximum and minimum size of a slot in bytes.
 const MAX_SLOT_BYTES: usize = 1 << 20;
 const MIN_SLOT_BYTES: usize = 64 << 10;
-/// Limit on the total bytes in all slots of a node, which slots of minimum size may exceed.
+/// Limit on a node's bytes in slots, which slots of minimum size may exceed.
 const MAX_NODE_BYTES: usize = 128 << 20;
 
 /// Length of a note: its kind, the slot, and the bytes in the slot and in the whole transfer.
@@ -40,34 +37,27 @@ type Note = [u64; NOTE_LEN];
 const FILLED: u64 = 1;
 const FREE: u64 = 2;
 
-/// One rank's end of transfers that use one-sided calls.
 #[derive(Debug)]
 pub(super) struct Rma {
-    /// The communicator for notes.
     communicator: Communicator,
     /// The window; `None` once the endpoint has been closed.
     window: Option<Window>,
     /// Size of a slot in bytes.
     slot: usize,
     requests: Requests,
-    /// The purpose of each request in flight.
     calls: HashMap<u64, Call>,
     started: u64,
     free: Vec<usize>,
     pool: Pool,
     /// Sends to all peers, in posting order.
     sends: VecDeque<Send>,
-    /// The state of the transfers with each rank, indexed by rank.
     peers: Vec<Peer>,
 }
 
 #[derive(Debug)]
 enum Call {
-    /// A note that is being sent.
     SendNote { _note: Box<Note> },
-    /// A note that is expected from this peer.
     RecvNote { peer: usize, note: Box<Note> },
-    /// Bytes that are being read from this peer.
     Get { peer: usize },
 }
 
@@ -87,12 +77,11 @@ struct Peer {
     recvs: VecDeque<Recv>,
     /// Announced pieces, in order, without a get yet.
     announcements: VecDeque<Note>,
-    /// Pieces of posted transfers that the peer has not announced, or negative for pieces announced before posting.
+    /// Pieces of posted transfers that the peer has not announced; negative for pieces announced before posting.
     awaited: isize,
     /// Slots of this rank that the peer has not freed yet.
     unread_slots: usize,
     awaits_note: bool,
-    /// Gets in flight, in order.
     gets: VecDeque<Get>,
 }
 
@@ -115,12 +104,12 @@ struct Recv {
 }
 
 impl Rma {
-    /// Bytes that a rank exposes if nodes have up to `max_ranks` ranks.
+    /// Bytes that a rank exposes, for nodes of up to `max_ranks` ranks.
     pub(super) fn bytes(max_ranks: usize) -> usize {
         SLOTS * slot(max_ranks)
     }
 
-    /// Creates an endpoint, for nodes of up to `max_ranks` ranks. Collective.
+    /// For nodes of up to `max_ranks` ranks. Collective.
     ///
     /// # Errors
     /// If MPI fails on any rank, mostly for lack of shared memory.
@@ -164,7 +153,6 @@ impl Rma {
         self.calls.is_empty() && self.is_idle()
     }
 
-    /// Whether no transfer is in flight.
     pub(super) fn is_idle(&self) -> bool {
         self.sends.is_empty() && self.peers.iter().all(|peer| peer.recvs.is_empty())
     }
@@ -193,14 +181,13 @@ impl Rma {
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut any = self.progress(done)?;
         if any && self.is_idle() {
-            // The caller stops polling after the last transfer, whose last note can usually be sent immediately.
+            // After the last transfer, polling stops; the last note can usually be sent immediately.
             any |= self.progress(done)?;
         }
         self.fill_slots()?;
         Ok(any)
     }
 
-    /// Processes completed requests; returns whether there were any.
     fn progress(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let finished = self.requests.take_finished(&self.communicator)?;
         let any = !finished.is_empty();
@@ -218,7 +205,6 @@ impl Rma {
         Ok(any)
     }
 
-    /// Fills free slots, and announces them to the receivers.
     fn fill_slots(&mut self) -> Result<(), CommError> {
         let (size, mut busy) = (self.slot, Vec::new());
         for at in 0..self.sends.len() {
@@ -277,7 +263,6 @@ impl Rma {
         self.post_note_recv(peer)
     }
 
-    /// Starts gets for announced pieces of posted transfers.
     fn get(&mut self, peer: usize) -> Result<(), CommError> {
         let Some(window) = &self.window else { return Ok(()) };
         let theirs = &mut self.peers[peer];
@@ -331,7 +316,6 @@ impl Rma {
         Ok(())
     }
 
-    /// Posts a receive for the next note expected from a peer.
     fn post_note_recv(&mut self, peer: usize) -> Result<(), CommError> {
         let theirs = &mut self.peers[peer];
         if theirs.awaits_note || (theirs.awaited <= 0 && theirs.unread_slots == 0) {
@@ -355,7 +339,7 @@ impl Recv {
     }
 }
 
-/// Bytes of a slot if nodes have up to `max_ranks` ranks; the same on all ranks.
+/// Bytes of a slot; the same on all ranks.
 fn slot(max_ranks: usize) -> usize {
     let slot = (MAX_NODE_BYTES / (SLOTS * max_ranks.max(1))).clamp(MIN_SLOT_BYTES, MAX_SLOT_BYTES);
     slot - slot % MIN_SLOT_BYTES

@@ -8,7 +8,7 @@ pub enum Route {
     Shared,
     /// MPI messages.
     Message,
-    /// One-sided MPI calls.
+    /// One-sided calls.
     Rma,
 }
 
@@ -22,7 +22,7 @@ pub struct Routes {
 }
 
 impl Route {
-    /// Returns the name of the route on the command line.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Route::Shared => "shared",
@@ -33,7 +33,7 @@ impl Route {
 }
 
 impl Routes {
-    /// Uses `route` within and between nodes, but messages between nodes instead of [`Route::Shared`].
+    /// Uses `route`, but messages between nodes instead of [`Route::Shared`].
     pub fn of(route: Route) -> Routes {
         Routes { near: route, far: if route == Route::Shared { Route::Message } else { route } }
     }

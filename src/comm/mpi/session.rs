@@ -1,12 +1,11 @@
-//! Owns MPI in this process: started once, used from one thread, finalised only after success.
+//! Owns MPI: started once, used from one thread, finalised only after success.
 //!
 //! Invariants: every MPI call goes through [`Session::call`], which checks the return code and, in debug builds, the
-//! thread (`MPI_THREAD_FUNNELED`), except queries of MPI's state, a host name or an error's text. If the user's program
-//! initialised MPI, it is never finalised here, and the world communicator keeps its error handler. Otherwise the world
-//! communicator returns its errors, because MPICH reports failed requests on any communicator there.
+//! thread (`MPI_THREAD_FUNNELED`), except queries of MPI's state, a host name or an error's text. If the user's
+//! program initialised MPI, it is never finalised here, and the world communicator keeps its error handler. Otherwise
+//! the world communicator returns its errors, because MPICH reports failed requests there.
 //!
-//! MPI is deliberately not finalised on drop: a rank that fails alone would wait in `MPI_Finalize` for ranks that wait
-//! for it, whereas the launcher kills the others if it just exits.
+//! MPI is not finalised on drop: a rank that fails alone would wait in `MPI_Finalize` for ranks that wait for it.
 
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -18,7 +17,7 @@ use ::mpi::ffi;
 use crate::comm::CommError;
 use crate::comm::launcher::{Launcher, LauncherKind, launchers};
 
-/// An initialised MPI library, bound to the thread that called [`Mpi::init`].
+/// MPI, bound to the thread that called [`Mpi::init`].
 #[derive(Debug)]
 pub struct Mpi {
     session: Rc<Session>,
@@ -27,7 +26,7 @@ pub struct Mpi {
 #[derive(Debug)]
 pub(super) struct Session {
     thread: ThreadId,
-    /// Whether this session initialised MPI and must finalise it.
+    /// Whether this session initialised MPI.
     ours: bool,
 }
 
@@ -84,7 +83,7 @@ impl Mpi {
 }
 
 impl Session {
-    /// Makes one MPI call from the thread that owns MPI, and checks its return code.
+    /// Makes one MPI call and checks its return code.
     pub(super) fn call(&self, name: &'static str, call: impl FnOnce() -> c_int) -> Result<(), CommError> {
         debug_assert!(
             self.thread == std::thread::current().id(),
@@ -128,7 +127,7 @@ impl Session {
         })
     }
 
-    /// Refuses the mpirun of a different MPI library, under which every process would be its own run.
+    /// Refuses the mpirun of a different MPI library, which makes every process its own run.
     fn require_world(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let mut world = 0;
         // SAFETY: MPI is initialised, the world is a valid communicator, and `world` outlives the call.
@@ -140,9 +139,8 @@ impl Session {
         }
     }
 
-    /// Refuses Open MPI under MPICH's own launcher (Hydra) before initialisation: each process would be its own run,
-    /// and several at the same time sometimes fail inside Open MPI. Other launchers of this protocol may support Open
-    /// MPI.
+    /// Refuses Open MPI under MPICH's launcher (Hydra) before initialisation: each process would be its own run, and
+    /// several at the same time sometimes fail. Other launchers of this protocol may support Open MPI.
     fn refuse_hydra(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let hydra = std::env::var_os("HYDI_CONTROL_FD").is_some();
         match launchers {
@@ -153,7 +151,7 @@ impl Session {
         }
     }
 
-    /// The name of the MPI library that this program is built with.
+    /// The name of the MPI library of this build.
     pub(super) fn library(&self) -> String {
         let version = library_version();
         let known = ["Open MPI", "MPICH", "Intel(R) MPI", "MVAPICH"].into_iter().find(|name| version.starts_with(name));
@@ -166,21 +164,20 @@ impl Session {
     }
 }
 
-/// The MPI family of this build: `Open MPI` (handles are pointers), or `MPICH` (also Intel MPI and MVAPICH; handles are
-/// integers).
+/// The MPI family of this build: `Open MPI`, or `MPICH` (also Intel MPI and MVAPICH).
 pub fn family() -> &'static str {
     if size_of::<ffi::MPI_Comm>() == size_of::<usize>() { "Open MPI" } else { "MPICH" }
 }
 
-/// The text with which the MPI library describes itself. May be called before MPI is initialised.
+/// The MPI library's description of itself. May be called before MPI is initialised.
 pub fn library_version() -> String {
-    // The longest text of any MPI library, because another one than that of the build may answer.
+    // The longest text of any MPI library, because another than the build's may answer.
     const MAX_BYTES: usize = 8192;
     const { assert!(MAX_BYTES >= ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize) };
     let mut text = [0u8; MAX_BYTES];
     let mut length = 0;
-    // SAFETY: `text` is as long as MPI requires, and `text` and `length` outlive the call, which is allowed before MPI
-    // is initialised and from any thread.
+    // SAFETY: `text` is as long as MPI requires, and both outputs outlive the call, which is allowed before MPI is
+    // initialised and from any thread.
     let code = unsafe { ffi::MPI_Get_library_version(text.as_mut_ptr().cast(), &raw mut length) };
     let version = text.get(..length as usize).filter(|_| code == 0).unwrap_or_default();
     String::from_utf8_lossy(version).trim_end_matches('\0').to_owned()
@@ -204,12 +201,10 @@ fn foreign(launcher: &Launcher, library: &str) -> String {
     )
 }
 
-/// Returns the MPI library's text for a return code.
 pub(super) fn error_string(code: c_int) -> String {
     let mut text = [0u8; ffi::MPI_MAX_ERROR_STRING as usize];
     let mut length = 0;
-    // SAFETY: `text` is as long as MPI requires, and `text` and `length` outlive the call, which may be made at any
-    // time.
+    // SAFETY: `text` is as long as MPI requires, and both outputs outlive the call, which may be made at any time.
     let answered = unsafe { ffi::MPI_Error_string(code, text.as_mut_ptr().cast(), &raw mut length) };
     match text.get(..length as usize) {
         Some(text) if answered == 0 && !text.is_empty() => String::from_utf8_lossy(text).into_owned(),

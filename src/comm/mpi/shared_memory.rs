@@ -5,18 +5,16 @@
 //! rank 1                                  \----copy----> boxes of any shape         while rank 0 fills the next slot
 //! ```
 //!
-//! The first slot of a transfer has its size, which the receiver checks. Each end copies only between its own boxes
-//! (strided blocks of buffers) and the slots, whatever their shapes. Both cores copy at the same time, with streaming
-//! stores, because they may share no cache (`StoreKind`).
+//! The first slot of a transfer has its size, which the receiver checks. Each end copies between its own boxes, of any
+//! shape, and the slots. Both cores copy at the same time, with streaming stores, because they may share no cache
+//! (`StoreKind`).
 //!
-//! If all boxes of a transfer are in segments (large allocations that other processes can map) that the processes can
-//! read, a single slot describes where they are, and the receiver copies directly. It empties the slot afterwards, and
-//! reports progress in the count `copied`.
+//! If all boxes of a transfer are in segments that the processes can read, a single slot describes where they are, and
+//! the receiver copies directly. It reports progress in `copied`, and empties the slot afterwards.
 //!
-//! Invariants: transfers between two ranks use their channel one after the other. The lease (access right) of a box
-//! ends when its bytes have been copied, or with that of all boxes of its description. Dropped with transfers in
-//! flight, after a failure, an end leaks the leases of boxes that it has described. A slot is not read while it is
-//! being filled.
+//! Invariants: transfers between two ranks use their channel one after the other. The lease of a box ends when its
+//! bytes, or all boxes of its description, have been copied. Dropped with transfers in flight, an end leaks the leases
+//! of boxes that it has described. A slot is not read while it is being filled.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind};
@@ -34,27 +32,25 @@ use crate::memory::{
     Aligned, ExportedView, Incoming, Outgoing, ReadLease, RemoteReader, StoreKind, WantedSegments, WriteLease,
 };
 
-/// Number of slots copied per peer and direction before the next peer is served.
+/// Slots copied per peer and direction before the next peer is served.
 const SLOTS_PER_TURN: usize = 2;
 /// Maximum bytes copied at a time from the sender's boxes.
 const COPY_BYTES: usize = 512 << 10;
-/// Smaller transfers are copied through slots, which costs as much as describing their boxes.
+/// Smaller transfers are copied through slots, which costs no more.
 const MIN_LENT_BYTES: usize = 16 << 10;
 /// Bytes of the sample that ranks try to read from each other.
 const SAMPLE_BYTES: usize = 64 << 10;
 /// The first bytes of larger transfers have left the cache before the last arrives.
 const MAX_CACHED_BYTES: usize = 8 << 20;
-/// Maximum turns (up to `SLOTS_PER_TURN` slots in each direction) per peer and poll.
+/// Maximum turns per peer and poll.
 const TURNS_PER_POLL: usize = 4;
 
-/// One rank's end of the channels on its node.
 #[derive(Debug)]
 pub(super) struct Shared {
     rank: usize,
-    /// The id of this process, stored because the system call costs as much as the rest of a description.
+    /// The id of this process, stored because the system call is slow.
     process: u32,
     peers: Vec<Peer>,
-    /// The peers that have transfers in flight.
     active: Vec<usize>,
     /// Set if all ranks of the node can read each other's segments.
     readable_segments: Option<WantedSegments>,
@@ -74,10 +70,9 @@ struct Peer {
     sends: VecDeque<Send>,
     /// Sends that the peer reads in place, with the numbers of their slots.
     lent_sends: VecDeque<(u64, Send)>,
-    /// The last read progress count for `lent_sends`.
     copied: u64,
     recvs: VecDeque<Recv>,
-    /// Whether this rank has filled or emptied slots, or completed lent sends, since the last ring.
+    /// Whether this rank has made progress since the last ring.
     moved: bool,
 }
 
@@ -86,7 +81,7 @@ struct Send {
     ticket: usize,
     total: usize,
     from: Outgoing,
-    /// The encoded locations of the boxes, if the peer reads the boxes in place.
+    /// Where the boxes are, if the peer reads them in place.
     description: Option<Vec<u8>>,
 }
 
@@ -96,17 +91,16 @@ struct Recv {
     total: usize,
     into: Incoming,
     begun: bool,
-    /// Reads the peer's boxes in place, if a copy is in progress.
     reader: Option<RemoteReader>,
 }
 
 impl Shared {
-    /// Bytes of shared memory per rank on a node with `ranks` ranks.
+    /// Bytes of shared memory per rank.
     pub(super) fn bytes(ranks: usize) -> usize {
         Bell::BYTES + Layout::of(ranks).segment_bytes()
     }
 
-    /// Creates this rank's end of the channels on its node. Collective over the node; `rank` is the world rank.
+    /// Collective over the node; `rank` is the world rank.
     ///
     /// # Errors
     /// If MPI fails on any rank of the node, mostly for lack of shared memory.
@@ -157,7 +151,7 @@ impl Shared {
         self.bell
     }
 
-    /// Starts sending to a rank of the node; `peer` is its number on the node.
+    /// `peer` is the peer's number on the node.
     pub(super) fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) {
         let from = Outgoing::new(from);
         let peers = &mut self.peers[peer];
@@ -169,7 +163,7 @@ impl Shared {
         self.activate(peer);
     }
 
-    /// Starts receiving from a rank of the node; `peer` is its number on the node.
+    /// `peer` is the peer's number on the node.
     pub(super) fn recv(&mut self, ticket: usize, peer: usize, into: Vec<WriteLease>) {
         let into = Incoming::new(into);
         self.peers[peer].recvs.push_back(Recv { ticket, total: into.left(), into, begun: false, reader: None });
@@ -182,8 +176,8 @@ impl Shared {
         }
     }
 
-    /// Copies as much as possible without waiting, up to `TURNS_PER_POLL` turns per peer; returns whether any transfer
-    /// has progressed.
+    /// Copies as much as possible without waiting, up to `TURNS_PER_POLL` turns per peer; returns whether it made
+    /// progress.
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut any = false;
         for _ in 0..TURNS_PER_POLL {
@@ -197,7 +191,7 @@ impl Shared {
             }
         }
         for &peer in &self.active {
-            // Waking a thread costs as much as copying hundreds of kilobytes, so it rings once.
+            // Waking a thread costs as much as copying hundreds of kilobytes.
             if std::mem::take(&mut self.peers[peer].moved) {
                 self.peers[peer].bell.ring();
             }
@@ -230,8 +224,8 @@ impl Peer {
             || self.lent_sends.front().is_some_and(|(slot, _)| self.producer.is_emptied(*slot))
     }
 
-    /// Copies up to `SLOTS_PER_TURN` slots in each direction, and completes lent transfers; returns whether any has
-    /// progressed.
+    /// Copies up to `SLOTS_PER_TURN` slots in each direction, and completes lent transfers; returns whether it made
+    /// progress.
     fn turn(&mut self, rank: usize, mapped: &mut Mapped, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut moved = false;
         for _ in 0..SLOTS_PER_TURN {
@@ -304,7 +298,6 @@ impl Peer {
         true
     }
 
-    /// Completes the oldest lent transfer if the peer has copied its boxes.
     fn complete_lent(&mut self, done: &mut Vec<Completion>) -> bool {
         match self.lent_sends.front() {
             Some((slot, send)) if self.producer.is_emptied(*slot) => {
@@ -317,12 +310,10 @@ impl Peer {
     }
 }
 
-/// Chooses the kind of stores that write a transfer to its destination.
 fn store_kind(total: usize) -> StoreKind {
     if total > MAX_CACHED_BYTES { StoreKind::Streaming } else { StoreKind::Cached }
 }
 
-/// Creates this rank's end of each of its channels, and initialises the channels in its segment.
 fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
     let layout = Layout::of(node.communicator.size());
     let mine = node.communicator.rank();
@@ -337,9 +328,8 @@ fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
     let peer = |(rank, number)| -> Result<Peer, CommError> {
         let theirs = window.segment(number)?;
         // SAFETY: every segment has the requested size, and lives as long as the window, which outlives the peers.
-        // There is one channel (a queue of slots) from each rank of the node to each rank of the node. This process
-        // creates the only producer of each channel that it sends through, and the only consumer of each channel that
-        // it receives from.
+        // There is one channel from each rank of the node to each. This process creates the only producer of each
+        // channel that it sends through, and the only consumer of each that it receives from.
         unsafe {
             let bell = Bell::new(theirs);
             let producer = Producer::new(layout, window.own().add(Bell::BYTES), number);
@@ -351,7 +341,7 @@ fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
     here.map(peer).collect()
 }
 
-/// Checks whether all ranks of a node can read each other's segments. If so, large buffers become segments. Collective.
+/// Checks whether all ranks of a node can read each other's segments; then large buffers become segments. Collective.
 fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     if node.size() < 2 {
         return Ok(None);

@@ -2,8 +2,7 @@
 //!
 //! Invariants: A window exists on all ranks or on none. From allocation until `close`, every rank has one access epoch
 //! open to all ranks. The initial content of a window is arbitrary. A dropped window stays allocated forever, because
-//! freeing it would wait for all ranks, even after a failure of one. Tensors have no windows, because they are
-//! allocated and freed too often.
+//! freeing it would wait for all ranks.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
@@ -13,7 +12,6 @@ use ::mpi::ffi;
 use super::Communicator;
 use crate::comm::CommError;
 
-/// A window, with one segment of `bytes` bytes for each rank of a communicator.
 #[derive(Debug)]
 pub(super) struct Window {
     communicator: Communicator,
@@ -22,16 +20,15 @@ pub(super) struct Window {
     bytes: usize,
 }
 
-/// The directory of Open MPI's and MPICH's shared memory, which both may exceed; SIGBUS then kills the program.
+/// The directory of MPI's shared memory; SIGBUS kills a program that exceeds its space.
 #[cfg(target_os = "linux")]
 const SHM_DIRECTORY: &str = "/dev/shm";
 /// Bytes per rank left free there for MPI itself.
 #[cfg(target_os = "linux")]
 const SPARE_BYTES: u64 = 1 << 20;
 
-/// Checks that this node has room for windows of `bytes` bytes per rank, or returns the reason; passes if the free
-/// space is unknown. Memory is free until touched, so two runs that start at the same time can still be killed by
-/// SIGBUS.
+/// Checks that this node has room for windows of `bytes` bytes per rank; passes if the free space is unknown. Memory
+/// is free until touched, so two runs that start together can still be killed by SIGBUS.
 #[cfg(target_os = "linux")]
 pub(super) fn check_space(ranks: usize, bytes: usize) -> Result<(), String> {
     let Some(place) = rustix::fs::statvfs(SHM_DIRECTORY).ok().filter(|place| place.f_blocks > 0) else { return Ok(()) };
@@ -52,7 +49,7 @@ impl Window {
     /// Allocates segments that all ranks of a node can load and store. Collective.
     ///
     /// # Errors
-    /// If MPI fails on any rank, most often because shared memory is insufficient.
+    /// If MPI fails on any rank, mostly for lack of shared memory.
     pub(super) fn shared(node: &Communicator, bytes: usize) -> Result<Window, CommError> {
         Self::allocate(node, bytes, "MPI_Win_allocate_shared", |start, raw| {
             // SAFETY: the communicator is live, and its ranks share a node (`Node`); `start` and `raw` outlive the
@@ -103,7 +100,6 @@ impl Window {
         communicator.agree_on_memory(made())
     }
 
-    /// The segment of this rank.
     pub(super) fn own(&self) -> NonNull<u8> {
         self.own
     }
@@ -128,7 +124,7 @@ impl Window {
         })
     }
 
-    /// Makes stores to this rank's segment visible to one-sided calls, and other ranks' stores visible to this rank.
+    /// Makes stores visible between this rank's segment and one-sided calls, in both directions.
     ///
     /// # Errors
     /// If MPI fails.
@@ -141,7 +137,7 @@ impl Window {
         self.raw
     }
 
-    /// Frees the window, which no rank may use any more. Collective; waits for all ranks.
+    /// Frees the window, which no rank may use any more. Collective.
     ///
     /// # Errors
     /// If MPI fails.

@@ -1,9 +1,9 @@
 //! Moves blocks between an `.npy` file and dense C-order memory.
 //!
-//! Only the block's bytes are accessed, in contiguous runs, except for reading gaps of at most a page, which the system
-//! reads anyway, to save system calls. A process that is the only writer writes such gaps back; otherwise nothing
-//! outside the block is written. Besides the caller's block, at most [`BUFFER`] bytes of memory are used. A walk
-//! (module `walk`) repeats a run along axes; the positions along an axis are its places.
+//! Only the block's bytes are accessed, in contiguous runs, except that short gaps (at most a page, which the system
+//! reads anyway) are read to save system calls. A process that is the only writer writes such gaps back; otherwise
+//! nothing outside the block is written. Besides the caller's block, at most [`BUFFER`] bytes of memory are used. A
+//! walk (module `walk`) repeats a run along axes; the positions along an axis are its places.
 
 use super::walk::{Axis, Walk, visit};
 use super::{NpyError, NpyHeader};
@@ -17,10 +17,10 @@ use std::path::Path;
 /// Maximum bytes of the buffer in which Fortran order is rearranged, within a core's private cache.
 const BUFFER: u64 = 256 << 10;
 
-/// Maximum bytes of a gap that is accessed with the runs around it to save a system call.
+/// Maximum bytes of a gap that is accessed with the runs around it.
 const MAX_READ_GAP: u64 = 4096;
 
-/// Minimum bytes of a run that is accessed with its own system call, without the buffer.
+/// Minimum bytes of a run that is accessed without the buffer.
 const MIN_LONG_RUN: usize = 32 << 10;
 
 /// Reads a block into dense C-order memory of exactly the block's size.
@@ -46,17 +46,17 @@ pub fn read_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], into
     })
 }
 
-/// Writes a block from dense C-order memory to an existing file, which must be at least as long as its header requires.
+/// Writes a block from dense C-order memory to an existing file that is as long as its header requires.
 pub fn write_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], from: &[u8]) -> Result<(), NpyError> {
     let file = OpenOptions::new().write(true).open(path).map_err(NpyError::io(path, "open"))?;
     write_to(path, &file, header, ranges, from, Writers::Several)
 }
 
-/// Whether other processes may write to the gaps between a block's runs at the same time.
+/// Whether other processes may write to the gaps between runs meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
     Several,
-    /// This process is the only writer, and may read short gaps and write them back; the file must be open for both.
+    /// This process may read short gaps and write them back; the file must be open for both.
     One,
 }
 
@@ -86,8 +86,8 @@ pub(super) fn write_to(
     })
 }
 
-/// Checks that the caller's block is inside the array and has `bytes` bytes; returns the walk over its runs, or `None`
-/// if it is empty.
+/// Checks that the caller's block is inside the array and has `bytes` bytes; returns the walk over its runs, unless it
+/// is empty.
 fn plan(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], bytes: usize) -> Result<Option<Walk>, NpyError> {
     header.file_bytes().ok_or_else(|| header.too_large(path))?;
     let inside = ranges.len() == header.shape.len()
@@ -127,7 +127,7 @@ fn slabs(
     })
 }
 
-/// Number of bytes in the file from the first to the last byte of a slab.
+/// Bytes in the file from the first to the last byte of a slab.
 fn span(walk: &Walk, axes: &[Axis]) -> usize {
     axes.iter().fold(walk.run, |span, axis| span + axis.file as usize * (axis.places - 1))
 }

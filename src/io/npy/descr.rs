@@ -1,35 +1,33 @@
 //! Parses element types as NumPy spells them, such as `<f8`, `=f8`, `f8`, `d` and `float64`.
 //!
-//! Guarantee: For every spelling that is accepted here, NumPy 2's `dtype()` returns the same type. This can be a
-//! supported type, a numeric type that converts to one, or a non-numeric type. Fields, subarrays, and unusual spellings
-//! such as `1f8`, `(1,)f8` and `f+8` give `None`, like spellings that NumPy rejects.
+//! Guarantee: For every spelling that is accepted here, NumPy 2's `dtype()` returns the same type: a supported type, a
+//! numeric type that converts to one, or a non-numeric type. Fields, subarrays, and unusual spellings such as `1f8`,
+//! `(1,)f8` and `f+8` give `None`, like spellings that NumPy rejects.
 
 use crate::dtype::Dtype;
 
-/// The element type that a spelling denotes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Elements {
-    /// A supported type.
     Supported(Dtype),
-    /// Numbers of an unsupported type, or in the byte order that this machine does not use.
+    /// Numbers of an unsupported type or byte order.
     Other {
         /// NumPy's name for the type.
         name: String,
-        /// The supported type to which NumPy can convert the elements.
+        /// The supported type to which NumPy can convert them.
         to: Dtype,
-        /// The loss of precision in this conversion, if there is any.
+        /// The loss of precision in this conversion, if any.
         loss: Option<&'static str>,
     },
-    /// Elements that are not numbers. The text names their kind, for example strings.
+    /// The text names their kind, for example strings.
     NotNumbers(&'static str),
 }
 
-/// Descriptions of what the conversion to double precision may lose.
+/// What the conversion to double precision may lose.
 const LARGE_INTEGERS_ROUNDED: &str = "whole numbers beyond 2^53 are rounded";
 const EXTENDED_DIGITS_LOST: &str = "digits beyond double precision are lost";
 
 impl Elements {
-    /// Parses a spelling. Returns `None` if the spelling is not known.
+    /// Returns `None` for unknown spellings.
     pub fn parse(text: &str) -> Option<Elements> {
         let (order, rest) = match text.chars().next()? {
             order @ ('<' | '>' | '=' | '|') => (Some(order), &text[1..]),
@@ -73,7 +71,7 @@ impl Elements {
     }
 }
 
-/// Parses a letter with a size in bytes, such as `f8`, or a letter for a C type, such as `d`.
+/// Parses a letter with a size in bytes, such as `f8`, or for a C type, such as `d`.
 fn letter_and_size(text: &str) -> Option<(char, u64)> {
     let mut chars = text.chars();
     let letter = chars.next()?;
@@ -113,7 +111,6 @@ fn letter_and_size(text: &str) -> Option<(char, u64)> {
     Some((letter, size))
 }
 
-/// Parses the name of a type, such as `float64`.
 fn word(text: &str) -> Option<(char, u64)> {
     // NumPy's own types with these names end in an underscore.
     const PYTHON_TYPES: [&str; 5] = ["bool", "int", "str", "bytes", "object"];

@@ -1,14 +1,14 @@
 //! Defines the errors for `.npy` files, and their messages for the user.
 //!
-//! Invariant: Every message is a single line that begins with the path. If a NumPy command solves the problem, the
-//! message contains the command.
+//! Invariant: Every message is a single line that begins with the path, and contains the NumPy command that solves the
+//! problem, if there is one.
 
 use crate::dtype::Dtype;
 use crate::io::output::{FileError, display_path, without_code};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of a structured array's fields that a message lists.
+/// Maximum number of fields that a message lists.
 const MAX_LISTED_FIELDS: usize = 8;
 
 /// The reason why a file cannot be read or written.
@@ -24,11 +24,11 @@ pub enum NpyError {
     #[error(transparent)]
     File(#[from] FileError),
 
-    /// The file does not begin with the magic bytes of .npy files.
+    /// The magic bytes of .npy files are missing.
     #[error("{}: is not an .npy file: it does not begin with \\x93NUMPY", display_path(path))]
     NotNpy { path: PathBuf },
 
-    /// The file is an `.npz` archive, which may contain several arrays.
+    /// The file is an `.npz` archive.
     #[error(
         "{}: is an .npz archive; save one of its arrays alone: np.save({}, np.load({})[\"NAME\"])",
         display_path(path),
@@ -45,7 +45,7 @@ pub enum NpyError {
     #[error("{}: has a damaged .npy header: {problem}", display_path(path))]
     Header { path: PathBuf, problem: String },
 
-    /// The elements are numbers of an unsupported type. The message shows the conversion with NumPy.
+    /// The elements are numbers of an unsupported type.
     #[error("{}: holds {found}; convert it: np.save({}, np.load({}).astype(np.{to})){}",
         display_path(path), python(saved), python(path), noted(*loss))]
     Convert { path: PathBuf, found: Box<str>, to: Dtype, saved: Box<Path>, loss: Option<&'static str> },
@@ -63,11 +63,11 @@ pub enum NpyError {
     #[error("{}: is truncated: {expected} bytes expected, {found} found", display_path(path))]
     Truncated { path: PathBuf, expected: u64, found: u64 },
 
-    /// The file to be written would exceed the maximum file size.
+    /// The file would exceed the maximum file size.
     #[error("{}: {dtype} of shape {} is larger than a file can be", display_path(path), tuple(shape))]
     TooLarge { path: PathBuf, dtype: String, shape: Vec<u64> },
 
-    /// The caller's block exceeds the shape, or its size differs from the size of the buffer.
+    /// The caller's block exceeds the shape, or differs in size from the buffer.
     #[error(
         "{}: block [{}] of {bytes} bytes does not fit {dtype} of shape {}",
         display_path(path),
@@ -78,7 +78,7 @@ pub enum NpyError {
 }
 
 impl NpyError {
-    /// Returns a function for `map_err`, which adds the path and the refused action to the operating system's error.
+    /// Returns a function for `map_err`, which adds the path and the refused action.
     pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> NpyError {
         move |cause| NpyError::Io { path: path.to_path_buf(), action, cause }
     }
@@ -99,7 +99,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped(text))
 }
 
-/// Escapes text for use in a double-quoted Python string.
+/// Escapes text for a double-quoted Python string.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -113,7 +113,6 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Lists the names of the first [`MAX_LISTED_FIELDS`] fields.
 fn listed(fields: &[String]) -> String {
     let names: Vec<String> = fields.iter().take(MAX_LISTED_FIELDS).map(|name| quoted(name)).collect();
     let more = if fields.len() > MAX_LISTED_FIELDS { ", ..." } else { "" };
@@ -124,7 +123,6 @@ fn noted(loss: Option<&str>) -> String {
     loss.map_or(String::new(), |loss| format!(" ({loss})"))
 }
 
-/// Formats a shape as NumPy prints it.
 fn tuple(shape: &[u64]) -> String {
     match shape {
         [one] => format!("({one},)"),

@@ -13,23 +13,22 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Maximum bytes of a header's text, against damaged length fields; those of numeric arrays are shorter, and NumPy
-/// reads at most 10,000 characters by default.
+/// Maximum bytes of a header's text, against damaged length fields; NumPy reads at most 10,000 characters by default.
 const MAX_TEXT: usize = 1 << 16;
 
-/// The content of an `.npy` file's header.
+/// The header of an `.npy` file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NpyHeader {
     pub dtype: Dtype,
     pub shape: Vec<usize>,
-    /// Whether the elements are in Fortran order, in which the first dimension is contiguous.
+    /// Whether the first dimension is contiguous.
     pub fortran: bool,
-    /// Offset of the first element, in bytes from the start of the file.
+    /// Bytes from the start of the file to the first element.
     pub data_offset: u64,
 }
 
 impl NpyHeader {
-    /// Size of the whole file in bytes, or `None` if no file can be that large.
+    /// Bytes in the whole file, or `None` if no file can be that large.
     pub fn file_bytes(&self) -> Option<u64> {
         let shape: Vec<u64> = self.shape.iter().map(|&n| n as u64).collect();
         let end = self.data_offset.checked_add(data_bytes(&shape, self.dtype.size() as u64)?)?;
@@ -48,7 +47,7 @@ impl NpyHeader {
 /// Reads the header, and checks the element type and the file's length.
 ///
 /// # Errors
-/// If `path` is not a regular file, or if NumPy would not read the file as an array of a type in [`Dtype`].
+/// If `path` is not a regular file, or if NumPy would not read it as an array of a type in [`Dtype`].
 pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     let found = fs::metadata(path).map_err(NpyError::io(path, "open"))?;
     // A directory can be opened but not read, and opening a pipe would block.
@@ -61,8 +60,8 @@ pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     read_header_from(path, File::open(path).map_err(NpyError::io(path, "open"))?, found.len())
 }
 
-/// Reads the header from the first bytes of a file of `length` bytes; `path` is for messages. Cost: O(length of the
-/// header), which is bounded.
+/// Reads the header of a file of `length` bytes; `path` is for messages. Cost: O(length of the header), which is
+/// bounded.
 ///
 /// # Errors
 /// The same as for [`read_header`].
@@ -83,7 +82,7 @@ pub fn read_header_from(path: &Path, file: impl Read, length: u64) -> Result<Npy
     Ok(header)
 }
 
-/// Creates or truncates the file, with the header of a C-order array and zeros up to its final length.
+/// Creates or truncates the file, with a C-order header and zeros up to its final length.
 pub fn create(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<NpyHeader, NpyError> {
     let (text, header) = compose(path, dtype, shape)?;
     let file = File::create(path).map_err(NpyError::io(path, "create"))?;
@@ -91,7 +90,7 @@ pub fn create(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<NpyHeader, N
     Ok(header)
 }
 
-/// Returns the bytes before the first element, and the header that these bytes encode.
+/// Returns the bytes before the first element, and their header.
 pub(super) fn compose(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<(Vec<u8>, NpyHeader), NpyError> {
     let mut header = NpyHeader { dtype, shape: shape.to_vec(), fortran: false, data_offset: 0 };
     header.file_bytes().ok_or_else(|| header.too_large(path))?;
@@ -115,14 +114,14 @@ pub(super) fn compose(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<(Vec
     Ok((text, header))
 }
 
-/// Writes the header into an empty file, and extends the file to its final length.
+/// Writes the header into an empty file, and extends it to its final length.
 pub(super) fn lay_out(path: &Path, mut file: &File, text: &[u8], header: &NpyHeader) -> Result<(), NpyError> {
     let bytes = header.file_bytes().ok_or_else(|| header.too_large(path))?;
     file.write_all(text).map_err(NpyError::io(path, "write the header"))?;
     file.set_len(bytes).map_err(NpyError::io(path, "reserve its space"))
 }
 
-/// Reads the dictionary in the header. Returns the text of the dictionary and the offset of the first element.
+/// Returns the text of the header's dictionary and the offset of the first element.
 fn read_text(path: &Path, mut file: impl Read, length: u64) -> Result<(String, u64), NpyError> {
     let mut raw = Vec::new();
     file.by_ref().take(12).read_to_end(&mut raw).map_err(NpyError::io(path, "read"))?;
@@ -161,7 +160,6 @@ fn read_text(path: &Path, mut file: impl Read, length: u64) -> Result<(String, u
     Ok((text, total as u64))
 }
 
-/// The entries of a header's dictionary, with an unchecked element type.
 struct Dictionary {
     descr: Literal,
     fortran: bool,
@@ -199,8 +197,8 @@ impl Dictionary {
 
 const NO_SHAPE: &str = "its shape is not a tuple of extents";
 
-/// Total size of the elements in bytes, or `None` on overflow. As in NumPy, nonzero extents must not overflow even
-/// beside an extent of 0, because strides must be representable too.
+/// Total bytes of the elements, or `None` on overflow. As in NumPy, nonzero extents must not overflow even beside an
+/// extent of 0, because strides must be representable too.
 fn data_bytes(shape: &[u64], size: u64) -> Option<u64> {
     let bytes = shape.iter().filter(|&&n| n > 0).try_fold(size, |product, &n| product.checked_mul(n))?;
     Some(if shape.contains(&0) { 0 } else { bytes })
@@ -229,7 +227,7 @@ fn accept(path: &Path, descr: &Literal) -> Result<Dtype, NpyError> {
     }
 }
 
-/// The error for a structured array, with the names of its fields.
+/// The error for a structured array.
 fn structured(path: &Path, fields: &[Literal]) -> NpyError {
     let name = |field: &Literal| match field {
         Literal::Tuple(parts) | Literal::List(parts) => match parts.first()? {
@@ -252,7 +250,7 @@ fn structured(path: &Path, fields: &[Literal]) -> NpyError {
     }
 }
 
-/// Returns an unused path in the directory of `path`, for a NumPy command in a message.
+/// Returns an unused path beside `path`, for a NumPy command in a message.
 fn unused(path: &Path, what: &str) -> PathBuf {
     let mut stem = path.file_stem().unwrap_or_default().to_owned();
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };

@@ -4,7 +4,7 @@
 //! `False`, `None`, tuples, lists and dictionaries. Strings may have the prefix `u` and are joined if adjacent; white
 //! space, line ends and comments separate tokens. Cost: O(length of the text), with an error for nesting deeper than
 //! [`MAX_DEPTH`], so no text overflows the stack. The parser in npyz is not used, because it takes exponential time for
-//! nested brackets. Other literals occur in no header.
+//! nested brackets.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -12,11 +12,10 @@ use std::str::Chars;
 /// Maximum nesting depth, beyond any valid header.
 const MAX_DEPTH: usize = 32;
 
-/// A Python value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Literal {
     Text(String),
-    /// An integer; `None` if it is negative or exceeds 64 bits.
+    /// `None` if it is negative or exceeds 64 bits.
     Whole(Option<u64>),
     Bool(bool),
     None,
@@ -29,7 +28,7 @@ impl Literal {
     /// Parses the whole text as one value. Cost: O(length of the text).
     ///
     /// # Errors
-    /// If the text is not one of the supported literals. The error describes the problem in a few words.
+    /// If the text is no supported literal. The error describes the problem in a few words.
     pub fn parse(text: &str) -> Result<Literal, String> {
         let mut reader = Reader { rest: text.chars().peekable() };
         let value = reader.value(0)?;
@@ -71,7 +70,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a tuple, or a value in parentheses.
     fn tuple(&mut self, depth: usize) -> Result<Literal, String> {
         let (mut items, commas) = self.items(')', depth)?;
         match (items.len(), commas) {
@@ -125,7 +123,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads adjacent strings and joins them.
     fn strings(&mut self) -> Result<Literal, String> {
         let mut text = String::new();
         while let Some(quote @ ('\'' | '"')) = self.next_token() {
@@ -156,7 +153,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a character code with `digits` hexadecimal digits.
     fn code(&mut self, digits: usize) -> Result<char, String> {
         let mut code = 0;
         for _ in 0..digits {

@@ -1,9 +1,8 @@
 //! Reads and writes NumPy's `.npy` files block by block.
 //!
-//! A file is read with [`read_header`] and [`read_block`], and written as a [`PendingFile`], which is renamed when
-//! complete. A file with an accepted header is long enough for its shape, and offsets have 64 bits. Element types are
-//! not converted, but the error has the NumPy command for it. `.npz` archives are not supported. Files are not
-//! memory-mapped, because SIGBUS would kill the process if another one truncated a file.
+//! A file is written as a [`PendingFile`], which is renamed when complete. A file with an accepted header is long
+//! enough for its shape, and offsets have 64 bits. Element types are not converted, but the error has the NumPy command
+//! for it. Files are not memory-mapped, because SIGBUS would kill the process if another one truncated a file.
 
 mod block;
 mod descr;

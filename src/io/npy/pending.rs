@@ -11,7 +11,7 @@ use crate::io::output::{self, Temporary};
 use std::ops::Range;
 use std::path::Path;
 
-/// An `.npy` file that does not have its final name yet.
+/// An `.npy` file without its final name.
 #[derive(Debug)]
 pub struct PendingFile {
     temporary: Temporary,
@@ -27,7 +27,7 @@ impl PendingFile {
         Ok(PendingFile { temporary, header })
     }
 
-    /// Opens the file that another process has created with the same target and tag.
+    /// Opens the file of another process with the same target and tag.
     pub fn open(target: &Path, tag: &str) -> Result<PendingFile, NpyError> {
         let temporary = Temporary::open(target, tag)?;
         let header = read_header(temporary.path())?;
@@ -38,7 +38,6 @@ impl PendingFile {
         &self.header
     }
 
-    /// The path of the file before it is committed.
     pub fn temporary(&self) -> &Path {
         self.temporary.path()
     }
@@ -57,8 +56,7 @@ impl PendingFile {
         block::write_to(self.temporary.path(), self.temporary.file(), &self.header, ranges, from, writers)
     }
 
-    /// Waits until the system has stored all written data. A full disk or quota may be reported only here, so every
-    /// process must call this before it reports success.
+    /// Like [`Temporary::flush`]; every process must call this before it reports success.
     pub fn flush(&self) -> Result<(), NpyError> {
         Ok(self.temporary.flush()?)
     }
@@ -69,7 +67,7 @@ impl PendingFile {
     }
 }
 
-/// Checks in advance whether an output of this name can be created, and leaves no file behind.
+/// Checks whether an output of this name can be created, and leaves no file behind.
 pub fn check_writable(path: &Path) -> Result<(), NpyError> {
     output::examine(path)?;
     Ok(())

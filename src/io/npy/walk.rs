@@ -6,20 +6,18 @@
 use super::NpyHeader;
 use std::ops::Range;
 
-/// A dimension along which a run is repeated.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
     pub places: usize,
-    /// Stride in the file, in bytes.
+    /// Bytes between places in the file.
     pub file: u64,
-    /// Stride in the dense block, in bytes.
+    /// Bytes between places in the dense block.
     pub memory: usize,
 }
 
-/// The locations of a block's bytes in the file and in memory.
 #[derive(Debug)]
 pub(super) struct Walk {
-    /// Offset of the first byte in the file.
+    /// Bytes before the first one in the file.
     pub start: u64,
     /// Bytes that are contiguous in both the file and memory.
     pub run: usize,

@@ -9,10 +9,8 @@ use std::io::Result;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::Path;
 
-/// The group bits in a file mode.
 const GROUP: u32 = 0o070;
 
-/// The access rights of a file.
 #[derive(Debug)]
 pub(super) struct Access {
     found: Metadata,
@@ -23,12 +21,12 @@ pub(super) struct Access {
 #[derive(Debug)]
 enum List {
     Known(Vec<u8>),
-    /// A list exists but cannot be read.
+    /// A list that cannot be read.
     Unknown,
 }
 
 impl Access {
-    /// The rights of the file at a path, or `None` if there is no file.
+    /// The rights of the file at a path, if it exists.
     pub fn of(path: &Path) -> Option<Access> {
         Some(Access { found: fs::metadata(path).ok()?, list: list(path) })
     }
@@ -71,7 +69,7 @@ fn list(path: &Path) -> Option<List> {
     use rustix::io::Errno;
     let bytes = match getxattr_query(path, NAME) {
         Ok(bytes) => bytes,
-        // The file has no list, or the file system does not support lists.
+        // No list, or no support for lists.
         Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => return None,
         Err(_) => return Some(List::Unknown),
     };

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum FileError {
-    /// The operating system refused an action on the file.
+    /// The system refused an action on the file.
     #[error("{}: cannot {action}: {}", display_path(path), without_code(cause))]
     Io { path: PathBuf, action: &'static str, cause: std::io::Error },
 
@@ -18,35 +18,35 @@ pub enum FileError {
     #[error("{}: is a directory", display_path(path))]
     IsDirectory { path: PathBuf },
 
-    /// The path ends in `/`, `/.` or `..`, so it can only name a directory, and there is no such directory.
+    /// The path ends in `/`, `/.` or `..`, so it can only name a directory, which does not exist.
     #[error("{}: is the name of a directory, not of a file", display_path(path))]
     NamesDirectory { path: PathBuf },
 
-    /// The directory has the sticky bit, like `/tmp`, so only the owner of a file may replace the file.
+    /// The directory has the sticky bit, like `/tmp`, so only a file's owner may replace it.
     #[error("{}: is another user's, in a directory where only owners may replace their files", display_path(path))]
     NotOwner { path: PathBuf },
 
-    /// The path is a device, a pipe or a socket, which a rename would replace with a regular file.
+    /// The path is a device, a pipe or a socket, which a rename would replace.
     #[error("{}: is not a regular file", display_path(path))]
     NotRegular { path: PathBuf },
 
-    /// The directory for the file does not exist.
+    /// The directory does not exist.
     #[error("{}: the directory {} does not exist", display_path(path), display_path(directory))]
     NoDirectory { path: PathBuf, directory: PathBuf },
 
-    /// The symbolic links of the path form a loop or a very long chain.
+    /// The symbolic links form a loop or a very long chain.
     #[error("{}: its symbolic links lead to no file: they form a loop, or a very long chain", display_path(path))]
     LinkLoop { path: PathBuf },
 }
 
 impl FileError {
-    /// Returns a function for `map_err`, which adds the path and the refused action to the operating system's error.
+    /// Returns a function for `map_err`, which adds the path and the refused action.
     pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> FileError {
         move |cause| FileError::Io { path: path.to_path_buf(), action, cause }
     }
 }
 
-/// Formats a path for messages on a single line, with escaped control characters.
+/// Formats a path on a single line, with escaped control characters.
 pub fn display_path(path: &Path) -> impl Display {
     let name = path.display().to_string();
     if !name.contains(char::is_control) {

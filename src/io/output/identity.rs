@@ -1,7 +1,7 @@
 //! Identifies the file that a path refers to, regardless of how the path is spelled.
 //!
-//! Invariant: paths to the same file have equal identities, whatever their links and spellings and even if the file
-//! does not exist yet, except for paths to a missing file that differ only in case, on a file system that ignores it.
+//! Invariant: paths to the same file have equal identities, even if the file does not exist yet, except for paths to a
+//! missing file that differ only in case, on a file system that ignores it.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
@@ -11,17 +11,17 @@ use std::path::Path;
 
 use super::links::{directory, followed};
 
-/// A file, or the location of a file that does not exist yet.
+/// A file, or the location of a missing one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Identity {
     /// Device and inode of a file.
     File(u64, u64),
-    /// Device and inode of a directory, and an unused name in this directory.
+    /// Device and inode of a directory, and an unused name in it.
     Place(u64, u64, OsString),
 }
 
 impl Identity {
-    /// The identity of the file at a path after following links, or `None` if no file can exist there.
+    /// The identity after following links, or `None` if no file can exist there.
     pub fn of(path: &Path) -> Option<Identity> {
         let target = followed(path).ok()?;
         if let Ok(found) = fs::metadata(&target) {

@@ -16,10 +16,8 @@ use super::identity::Identity;
 use super::links::{directory, followed};
 use super::names::{is_temporary, stems};
 
-/// A temporary file that could not be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
-    /// The temporary file.
     pub path: PathBuf,
     /// Whether another process has locked the file, and is writing it; otherwise it could not be opened, locked or
     /// removed.
@@ -33,7 +31,7 @@ pub fn would_be_removed(target: &Path, path: &Path) -> bool {
     let (Some(output), Some(name)) = (target.file_name(), followed.file_name()) else { return false };
     let by_name = stems(output).iter().any(|stem| is_temporary(name, stem));
     (by_name && here(&target).is_some_and(|there| here(&followed) == Some(there)))
-        // `path` may also be a link to a leftover that has a different name.
+        // `path` may also be a link to a leftover with another name.
         || Identity::of(path).is_some_and(|file| is_leftover(&target, &file))
 }
 
@@ -42,7 +40,7 @@ pub fn is_leftover(target: &Path, file: &Identity) -> bool {
     leftovers(target).iter().any(|path| Identity::of(path).as_ref() == Some(file))
 }
 
-/// All files whose name is a temporary name for the output `target`.
+/// All files with a temporary name for the output `target`.
 fn leftovers(target: &Path) -> Vec<PathBuf> {
     let Ok(target) = followed(target) else { return Vec::new() };
     let (Some(name), Ok(entries)) = (target.file_name(), fs::read_dir(directory(&target))) else { return Vec::new() };
@@ -53,13 +51,12 @@ fn leftovers(target: &Path) -> Vec<PathBuf> {
     names.into_iter().map(|name| target.with_file_name(name)).collect()
 }
 
-/// Removes the temporary files of killed runs for an output; returns those that remain. Cost: O(files in the
-/// directory).
+/// Removes the temporary files of killed runs; returns those that remain. Cost: O(files in the directory).
 pub fn remove_leftovers(target: &Path) -> Vec<Leftover> {
     leftovers(target).into_iter().filter_map(|path| remove(&path).map(|alive| Leftover { path, alive })).collect()
 }
 
-/// Removes a leftover to free its name, unless another process has locked it; returns whether the name is free.
+/// Removes a leftover, unless another process has locked it; returns whether its name is free.
 ///
 /// # Errors
 /// If the file cannot be removed.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::FileError;
 
-/// Maximum number of links in a chain, as in Linux.
+/// As in Linux.
 const MAX_LINKS: usize = 40;
 
 /// Follows symbolic links, so that a rename replaces the file, which need not exist yet, and not the link.
@@ -29,7 +29,6 @@ pub(super) fn followed(path: &Path) -> Result<PathBuf, FileError> {
     Err(FileError::LinkLoop { path: path.to_path_buf() })
 }
 
-/// The directory that contains a file.
 pub(super) fn directory(target: &Path) -> &Path {
     target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

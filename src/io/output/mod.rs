@@ -11,10 +11,9 @@
 //! whole        a file that one process writes in one call
 //! ```
 //!
-//! Invariant: At any time, the target is either the old file or the complete new file. This only needs write permission
-//! for the target and its directory. The new file has the old file's access rights (`access`), but not its extended
-//! attributes. A program that must not leave temporary files after a signal installs a handler that calls
-//! [`remove_temporaries`].
+//! Invariant: At any time, the target is either the old file or the complete new file, with the old file's access
+//! rights (`access`). This needs write permission only for the target and its directory. A program that must not leave
+//! temporary files after a signal installs a handler that calls [`remove_temporaries`].
 
 mod access;
 mod error;

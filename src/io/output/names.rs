@@ -14,10 +14,10 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::FileError;
 use super::links::directory;
 
-/// Maximum length of a path in bytes, without the terminating 0.
+/// Without the terminating 0.
 const MAX_PATH_BYTES: usize = 4095;
 
-/// Number of outputs that this process has started to write.
+/// Outputs that this process has started to write.
 static OUTPUTS: AtomicU64 = AtomicU64::new(0);
 
 /// Returns a tag that differs from those of all outputs of any process at the same time.
@@ -27,7 +27,6 @@ pub fn new_tag() -> String {
     format!("{:x}-{:x}", std::process::id(), now.wrapping_add(output))
 }
 
-/// The path of the temporary file for a target.
 pub(super) fn beside(target: &Path, tag: &str) -> Result<PathBuf, FileError> {
     let Some(name) = target.file_name() else {
         return Err(FileError::IsDirectory { path: target.to_path_buf() });
@@ -43,7 +42,7 @@ pub(super) fn fits(path: &Path) -> bool {
     name as u64 <= longest && path.as_os_str().len() <= MAX_PATH_BYTES
 }
 
-/// The two possible stems of a target's temporary name: its name or, if too long, a hash.
+/// The two possible stems of a temporary name: the target's name or, if too long, a hash.
 pub(super) fn stems(name: &OsStr) -> [OsString; 2] {
     [name.to_owned(), format!("{:016x}", xxh3_64(name.as_bytes())).into()]
 }

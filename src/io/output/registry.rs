@@ -1,4 +1,4 @@
-//! Keeps the list of this process's temporary files, which an early end removes.
+//! Lists this process's temporary files, which an early end removes.
 //!
 //! Invariants: a temporary file is in the list until it is renamed or removed, which, like creation, happens only under
 //! its lock. A thread that ends the process keeps the lock, so no other thread creates or renames a file afterwards.
@@ -15,22 +15,20 @@ static FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 const MAX_ATTEMPTS: usize = 100;
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Takes the lock that must be held to create, rename or remove temporary files.
+/// The lock must be held to create, rename or remove temporary files.
 pub(super) fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
     // The list is consistent after every change, even if a thread panics.
     FILES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes one entry with this path from the list.
 pub(super) fn forget(files: &mut Vec<PathBuf>, path: &Path) {
     if let Some(at) = files.iter().position(|known| known == path) {
         files.swap_remove(at);
     }
 }
 
-/// A temporary file of another process, which [`remove_temporaries`] also removes while this exists.
-///
-/// Launchers kill all ranks when one ends, so the first rank with a signal removes the files of all.
+/// A temporary file of another process, which [`remove_temporaries`] also removes while this exists: launchers kill all
+/// ranks when one ends, so the first rank with a signal removes the files of all.
 #[derive(Debug)]
 pub struct Announced(PathBuf);
 
@@ -95,7 +93,6 @@ fn try_lock_and_remove(files: &Mutex<Vec<PathBuf>>) -> Option<MutexGuard<'_, Vec
     None
 }
 
-/// Removes the files in the list that exist.
 fn remove_all(files: &[PathBuf]) {
     for path in files {
         // It may not exist yet, or another rank may have removed it.

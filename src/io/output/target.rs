@@ -14,15 +14,14 @@ use super::links::{directory, followed};
 use super::names::{beside, fits};
 use super::{FileError, registry};
 
-/// The result of a successful check of an output path.
+/// A successful check of an output path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputCheck {
-    /// User and group of the replaced file, if the new one will differ because only the administrator may give files
-    /// away.
+    /// User and group of the replaced file, if the new one's differ because only the administrator may give files away.
     pub loses_owner: Option<(u32, u32)>,
 }
 
-/// Checks in advance whether an output of this name can be created, and leaves no file behind.
+/// Checks whether an output of this name can be created, and leaves no file behind.
 ///
 /// # Errors
 /// If the path is a directory, a device, a pipe or a socket. If links form a loop. If the directory does not exist or
@@ -72,7 +71,6 @@ fn probe(path: &Path, target: &Path) -> Result<File, FileError> {
     }
 }
 
-/// Returns the file to replace, or an error if it may not be replaced.
 pub(super) fn replaceable(path: &Path) -> Result<PathBuf, FileError> {
     // Otherwise the rename would fail after the result has been computed.
     if names_directory(path) {
@@ -105,19 +103,17 @@ pub(super) fn replaceable(path: &Path) -> Result<PathBuf, FileError> {
     }
 }
 
-/// Whether a path can only name a directory.
 fn names_directory(path: &Path) -> bool {
     let bytes = path.as_os_str().as_encoded_bytes();
     path.file_name().is_none() || bytes.ends_with(b"/") || bytes.ends_with(b"/.")
 }
 
-/// Returns the error for a path that can only name a directory.
 fn no_file(path: &Path) -> FileError {
     let path = path.to_path_buf();
     if path.is_dir() { FileError::IsDirectory { path } } else { FileError::NamesDirectory { path } }
 }
 
-/// Whether the system refuses a rename in this directory, because of its sticky bit and other owners.
+/// Whether the system refuses a rename, because of the sticky bit and other owners.
 fn only_owners(directory: &Metadata, old: &Metadata) -> bool {
     const STICKY: u32 = 0o1000;
     let me = geteuid();

@@ -1,7 +1,7 @@
 //! Creates a temporary file in the target's directory, and renames it to the target when it is complete.
 //!
 //! One process creates the hidden file, and others may open it with the same tag; a rename cannot cross file systems.
-//! The module `names` determines its name; the creator's lock distinguishes it from a leftover.
+//! The creator's lock distinguishes the file from a leftover.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind};
@@ -20,14 +20,13 @@ use super::{Announced, FileError, leftovers, registry};
 const MAX_ATTEMPTS: usize = 50;
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A file without its final name; if the creator drops it before committing, it is removed.
+/// A file without its final name; it is removed if the creator drops it before committing.
 #[derive(Debug)]
 pub struct Temporary {
     target: PathBuf,
     path: PathBuf,
     file: File,
     creator: bool,
-    /// The access rights of the file that is replaced.
     old: Option<Access>,
 }
 
@@ -69,23 +68,20 @@ impl Temporary {
         Ok(Announced::new(beside(&followed(target)?, tag)?))
     }
 
-    /// The path of the file before it is committed.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The open file.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Whether this process created the file.
     pub fn is_creator(&self) -> bool {
         self.creator
     }
 
-    /// Waits until the system has stored all written data. A full disk or quota may be reported only here, so every
-    /// process must call this before it reports success.
+    /// Waits until the system has stored all data. A full disk or quota may be reported only here, so every process
+    /// must call this before it reports success.
     ///
     /// # Errors
     /// If the disk is full or no longer available.
@@ -93,8 +89,8 @@ impl Temporary {
         self.file.sync_data().map_err(FileError::io(&self.path, "write"))
     }
 
-    /// Renames the file to its target, with the mode, access control list and, if allowed, owner of the old file. For
-    /// one process, after all have flushed.
+    /// Renames the file to its target, with the old file's mode, access control list and, if allowed, owner. For one
+    /// process, after all have flushed.
     ///
     /// # Errors
     /// If the file cannot be written or renamed. The file is then removed.
@@ -115,14 +111,13 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         if self.creator {
             let mut files = registry::lock();
-            // A failure is ignored, because nothing can be done about it.
+            // Nothing can be done about a failure.
             let _ = fs::remove_file(&self.path);
             registry::forget(&mut files, &self.path);
         }
     }
 }
 
-/// Creates the file and locks it.
 fn created(path: &Path, mode: u32) -> Result<File, FileError> {
     for _ in 0..MAX_ATTEMPTS {
         let file = OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path);
@@ -136,7 +131,7 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
             }
             file => file.map_err(FileError::io(path, "create"))?,
         };
-        // File systems without locks are used without: only `WouldBlock` means that another process holds the lock.
+        // Only `WouldBlock` means that another process holds the lock; others mean that there are no locks.
         let locked = !matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
         let mine = file.metadata().map(|found| Identity::of_file(&found)).ok();
         if locked && mine.is_some() && fs::symlink_metadata(path).map(|found| Identity::of_file(&found)).ok() == mine {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{FileError, Temporary};
 
-/// Writes a complete file of these sections, which replaces an existing one.
+/// Writes a complete file of these sections.
 pub fn write_whole(path: &Path, tag: &str, sections: &[&[u8]]) -> Result<(), FileError> {
     // Errors show the user's path.
     let named = |error| match error {

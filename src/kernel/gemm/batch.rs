@@ -1,5 +1,4 @@
-//! Computes many small matrix products of equal size. Operands and results are accessed in place, by micro-kernel calls
-//! that are prepared once for all products.
+//! Computes many small matrix products of equal size, in place, by micro-kernel calls that are prepared once.
 
 use super::super::Element;
 use super::super::micro::{Call, Kernel};
@@ -7,38 +6,36 @@ use super::Arguments;
 use super::multiply::Own;
 use crate::local_plan::{Access, Axis, GemmPlan, OutAccess, RowLayout, Table, TileOffsets};
 
-/// Maximum number of register tiles in a product; the cost of starting larger ones is negligible.
+/// Maximum register tiles in a product; larger products start at negligible cost.
 const MAX_TILES: usize = 24;
-/// Maximum number of tiles in the products of one call and the next one, which is prefetched.
+/// Maximum tiles in the products of one call and the next one, which is prefetched.
 const MAX_TILE_OFFSETS: usize = 64;
-/// Maximum number of products whose tiles are computed in one call.
+/// Maximum products in one call.
 const MAX_PRODUCTS_PER_CALL: usize = 16;
-/// Maximum bytes in the operands and results of one call, if a product has several tiles. Tiles are computed position
-/// by position for all products, which must therefore stay in the first-level cache.
+/// Maximum bytes in the operands and results of one call, if a product has several tiles: tiles are computed position
+/// by position for all products, which must stay in the first-level cache.
 const L1_PRODUCT_BYTES: usize = 24 << 10;
 
-/// The register tile at one position in every product. `call` contains the arguments for the first product.
+/// The register tile at one position in every product, with the arguments for the first.
 #[derive(Clone, Copy)]
 struct Tile<R> {
     call: Call<R>,
     kernel: Kernel<R>,
 }
 
-/// The register tiles for a batch of products.
 pub(super) struct Batch<T: Element> {
     tiles: [Option<Tile<T::Real>>; MAX_TILES],
     count: usize,
-    /// The offsets of all tiles, tile by tile. A tile has `products_per_call` entries, and one for the product after
-    /// them, which is prefetched.
+    /// The offsets of all tiles, tile by tile: `products_per_call` entries each, and one for the next product, which is
+    /// prefetched.
     tile_offsets: [TileOffsets; MAX_TILE_OFFSETS],
-    /// The number of products to compute in one call.
     pub products_per_call: usize,
 }
 
 impl<T: Element> Batch<T> {
-    /// Prepares one micro-kernel call for each register tile of a product. `inner` has the stride between products in
-    /// each tensor. Returns `None` unless there are at least 4 products, accessed in place, each with a single box
-    /// (cache block), at most [`MAX_TILES`] tiles, and tile rows that form vectors in `out`.
+    /// Prepares one micro-kernel call for each register tile of a product; `inner` has the stride between products in
+    /// each tensor. `None` unless there are at least 4 products, accessed in place, each with a single box (cache
+    /// block), at most [`MAX_TILES`] tiles, and tile rows that form vectors in `out`.
     pub fn new(plan: &GemmPlan, own: &mut Own<T>, arguments: Arguments<T>, inner: [isize; 3]) -> Option<Self> {
         let in_place = plan.access == [Access::InPlace; 2] && plan.out == OutAccess::Direct && plan.slab.size == 1;
         let one_box = [&plan.rows, &plan.cols, &plan.depth].iter().all(|axis| axis.boxes() == 1);
@@ -101,8 +98,7 @@ impl<T: Element> Batch<T> {
         Some(batch)
     }
 
-    /// Computes `count` products. The offsets are the distances, in elements, from the first elements of the tensors to
-    /// the first elements of the first product.
+    /// Computes `count` products, the first at these offsets from the first elements of the tensors.
     ///
     /// # Safety
     /// The offsets are those of a product of the plan, and the next `count - 1` products follow it at the strides

@@ -1,10 +1,10 @@
 //! Computes register tiles with LIBXSMM, which multiplies column-major matrices.
 //!
-//! Products that are added to `out` go through a buffer of a register tile: LIBXSMM would start its sums with the old
-//! values of `out`, and chains of additions would extend over all depth boxes (blocks of the summed dimensions).
+//! Products that are added to `out` go through a buffer: LIBXSMM would start its sums with the old values of `out`, and
+//! chains of additions would extend over all depth boxes (blocks of the summed dimensions).
 //!
 //! LIBXSMM lacks tiles with a leading dimension below the extent, or with neither stride of `right` 1, and perhaps
-//! others. Plain loops compute these, so every plan can run.
+//! others, which plain loops compute.
 
 use super::super::Element;
 use super::super::micro::Call;
@@ -16,7 +16,6 @@ type Shape = ([usize; 3], [usize; 3], bool);
 /// A shape and its code, or `None` if LIBXSMM does not support it.
 type CachedTile<R> = (Shape, Option<Tile<R>>);
 
-/// A cache of code for the latest shapes.
 pub(super) struct Generated<T: Element> {
     packed: bool,
     cached: [Option<CachedTile<T::Real>>; 4],

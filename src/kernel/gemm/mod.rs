@@ -1,9 +1,9 @@
-//! Executes a [`GemmPlan`], which computes a contraction as matrix products. Packs boxes (cache blocks of an operand)
-//! into contiguous panels, multiplies panels with micro-kernels, and stores the register tiles.
+//! Executes a [`GemmPlan`]: packs boxes (cache blocks of an operand) into contiguous panels, multiplies panels with
+//! micro-kernels, and stores the register tiles.
 //!
-//! The plan's grid divides the work into shares for threads, which write disjoint boxes of `out` or of partial sums.
-//! Partial sums are then added up in a fixed order. Each share packs into its own part of the workspace, and none waits
-//! for another.
+//! The plan's grid divides the work into shares for threads, which write disjoint boxes of `out` or of partial sums;
+//! these are added up in a fixed order. Each share packs into its own part of the workspace, and none waits for
+//! another.
 
 mod batch;
 mod contiguous;
@@ -25,8 +25,8 @@ use super::pointer::{Const, Mut};
 use crate::local_plan::{GemmPlan, Isa, KernelFamily};
 use share::GemmShare;
 
-/// The tensors and factors for one execution of a plan. The first operand has the rows of the matrix products, the
-/// second the columns.
+/// The tensors and factors for one execution. The first operand has the rows of the matrix products, the second the
+/// columns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments<T> {
     pub operands: [Const<T>; 2],
@@ -57,10 +57,9 @@ pub(super) unsafe fn run<T: Element>(
     unsafe { depth_sum.run(0..plan.depth.boxes(), 0, workspace) };
 }
 
-/// A sum over depth boxes, which are ranges of the summed dimensions. Ranges of more than [`GemmPlan::leaf_boxes`]
-/// boxes are halved recursively; the boxes of others are added one after the other. Rounding errors therefore grow with
-/// the logarithm of the number of boxes (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition,
-/// section 4.2).
+/// A sum over depth boxes (ranges of the summed dimensions). More than [`GemmPlan::leaf_boxes`] boxes are halved
+/// recursively, others are added one after the other. Rounding errors therefore grow with the logarithm of the number
+/// of boxes (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2).
 struct DepthSum<'a, T: Element> {
     plan: &'a GemmPlan,
     isa: Isa,
@@ -76,7 +75,7 @@ impl<T: Element> DepthSum<'_, T> {
     }
 
     /// Returns the destination of a level of the recursion, and the factor for its old values. Level 0 is `out`, and
-    /// every other level is a partial sum, which is overwritten.
+    /// others are partial sums, which are overwritten.
     fn target(&self, level: usize) -> (*mut T, T) {
         match level {
             0 => (self.arguments.out.at(0), self.arguments.beta),
@@ -130,8 +129,6 @@ impl<T: Element> DepthSum<'_, T> {
         }
     }
 
-    /// Adds a partial sum to `out` or to another partial sum.
-    ///
     /// # Safety
     /// `from` and `to` are initialised, and no other thread accesses them.
     unsafe fn merge(&self, from: *mut T, to: *mut T) {

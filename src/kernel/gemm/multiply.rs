@@ -4,7 +4,6 @@ use super::super::Element;
 use super::super::micro::{Call, Kernel};
 use crate::local_plan::{Isa, KernelFamily, TileOffsets};
 
-/// The code for register tiles, cached by size.
 pub(super) enum Multiply<T: Element> {
     Own(Own<T>),
     #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -12,8 +11,7 @@ pub(super) enum Multiply<T: Element> {
 }
 
 impl<T: Element> Multiply<T> {
-    /// Selects the code for tiles of at most `vectors` vectors by `columns` columns. `packed` states whether the right
-    /// operand is in panels.
+    /// Selects the code for tiles of at most `vectors` by `columns`; `packed`: the right operand is in panels.
     pub fn new(isa: Isa, family: KernelFamily, packed: bool, [vectors, columns]: [usize; 2]) -> Self {
         match family {
             #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -73,13 +71,12 @@ impl<T: Element> Multiply<T> {
     }
 }
 
-/// Micro-kernels of this crate, looked up once per tile size.
+/// Micro-kernels of this crate.
 pub(super) struct Own<T: Element> {
     isa: Isa,
     packed: bool,
     /// The kernels found so far, by vectors and columns, each minus one.
     found: [[Option<Kernel<T::Real>>; 16]; 3],
-    /// Number of real numbers in a vector.
     lanes: usize,
 }
 

@@ -1,5 +1,5 @@
-//! Packs a box of an operand into panels. A panel has a fixed number of rows, which are contiguous at each step of the
-//! sum (each index of the summed dimensions).
+//! Packs a box of an operand into panels, with a fixed number of rows that are contiguous at each step of the sum (each
+//! index of the summed dimensions).
 //!
 //! Example: a box of 3 rows, 10 elements apart, and 2 adjacent steps is packed into panels of 2 rows.
 //! ```text
@@ -13,25 +13,24 @@ use super::contiguous::copy_run;
 use super::transpose::transpose_tile;
 use crate::local_plan::{CACHE_LINE, PackBy, Table};
 
-/// The prefetch distance in cache lines.
+/// In cache lines.
 const LINES_AHEAD: usize = 24;
 
-/// A box to pack, and its destination.
 #[derive(Clone, Copy)]
 pub(super) struct Pack<'a, T> {
     pub by: PackBy,
     /// The box's first element.
     pub from: *const T,
-    /// Offsets of the box's rows in the operand, or columns in the second operand, which are packed alike.
+    /// The box's rows, or columns of the second operand.
     pub rows: &'a Table,
     pub depth: &'a Table,
     /// The operand's index in `depth`.
     pub operand: usize,
-    /// Number of rows in a panel.
+    /// Rows in a panel.
     pub panel: usize,
     pub to: *mut T,
-    /// The number of boxes, one for each index of the slab, which is a batch dimension packed together. `slab_stride`
-    /// and `slab_panels` are their distances in the tensor and in the panels.
+    /// The number of boxes, one for each index of the slab (a batch dimension packed together), at distances
+    /// `slab_stride` in the tensor and `slab_panels` in the panels.
     pub slabs: usize,
     pub slab_stride: isize,
     pub slab_panels: usize,
@@ -76,8 +75,7 @@ impl<T: Element> Pack<'_, T> {
 
     /// Returns how many rows from `row` on are evenly spaced in the same panel, and their stride.
     ///
-    /// Callers loop over these ranges, because a closure's vector code would be compiled without the target features of
-    /// `S`.
+    /// Callers loop, because a closure's vector code would be compiled without the target features of `S`.
     #[inline(always)]
     fn piece(&self, row: usize) -> (usize, isize) {
         let (panel, lane) = self.rows.panel_of(row, self.panel);
@@ -116,7 +114,7 @@ impl<T: Element> Pack<'_, T> {
         if stride == 1 { len / self.panel } else { 0 }
     }
 
-    /// Packs several panels whose rows are all contiguous in the operand together.
+    /// Packs several panels together.
     ///
     /// # Safety
     /// Same as for `run`, with `panels` complete panels whose rows are contiguous.
@@ -214,7 +212,7 @@ impl<T: Element> Pack<'_, T> {
             let (len, stride) = self.piece(row);
             next += len;
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
-            // Without unused cache lines between them, all rows are prefetched as one stretch.
+            // Without unused cache lines between them, rows are prefetched together.
             let line = CACHE_LINE / size_of::<T>();
             let dense = stride.unsigned_abs() <= neighbours.max(line);
             let (stretches, length) =

@@ -18,23 +18,23 @@ use crate::local_plan::{
     Access, BoxAt, CACHE_LINE, GemmPlan, Group, Isa, KernelFamily, MAX_COLUMNS, OutAccess, Panel, RowLayout, Table,
 };
 
-/// The prefetch distance, in steps of the sum, for an operand that is read in place, where steps may be far apart.
+/// The prefetch distance, in steps of the sum, for an operand that is read in place.
 const PREFETCH_STEPS: isize = 8;
 
 /// The address and the strides, in elements, of a packed or in-place box of one operand.
 #[derive(Clone, Copy)]
 struct Panels<T> {
     start: *const T,
-    /// The distance between packed panels, otherwise 0.
+    /// Between packed panels, otherwise 0.
     panel: usize,
-    /// The distance from one step of the sum to the next.
+    /// Between steps of the sum.
     step: isize,
-    /// The distance from one row or column to the next, if the operand is read in place.
+    /// Between rows or columns, if the operand is read in place.
     across: isize,
     slab: isize,
 }
 
-/// The product for one box of `out`. `call` has the arguments that all tiles share.
+/// The product for one box of `out`, with the arguments that all tiles share.
 struct Product<'a, T: Element> {
     call: Call<T::Real>,
     right: Panels<T>,
@@ -46,14 +46,14 @@ pub(super) struct GemmShare<'a, T: Element> {
     plan: &'a GemmPlan,
     isa: Isa,
     arguments: Arguments<T>,
-    /// Workspace for the packed rows, the packed columns, a dense box of `out`, and a register tile.
+    /// For the packed rows, the packed columns, a dense box of `out`, and a register tile.
     buffers: [*mut T; 4],
     /// The batch, depth box and row box whose rows are packed.
     packed_rows: Option<[usize; 3]>,
     multiply: Multiply<T>,
     /// Whether stores to `out` bypass the caches.
     streams: bool,
-    /// Offsets of the columns in the register tile and in the dense box.
+    /// Offsets in the register tile and in the dense box.
     columns: [[isize; MAX_COLUMNS]; 2],
 }
 
@@ -137,7 +137,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Returns the offsets of a batch and its number of slab indices (of a batch dimension that is packed together).
+    /// Returns the offsets of a batch and its number of slab indices.
     fn batch(&self, batch: usize) -> ([isize; 3], usize) {
         let (slab, mut start) = (self.plan.slab, [0; 3]);
         let mut rest = batch;
@@ -298,7 +298,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Computes the tiles of a group of row panels and one column panel.
+    /// Computes the tiles of a group of row panels for one column panel.
     ///
     /// # Safety
     /// Same as for [`GemmShare::product`]; the panels are panels of the product's boxes.
@@ -355,7 +355,6 @@ impl<'a, T: Element> GemmShare<'a, T> {
 }
 
 impl<T> Panels<T> {
-    /// Returns a pointer to the first element of a panel.
     fn at(&self, panel: Panel, table: &Table) -> *const T {
         if self.panel > 0 {
             self.start.wrapping_add(panel.number * self.panel)
@@ -365,7 +364,6 @@ impl<T> Panels<T> {
     }
 }
 
-/// Returns the operand at one index of the slab.
 fn slab_at<T>(panels: Panels<T>, slab: isize) -> Panels<T> {
     Panels { start: panels.start.wrapping_offset(slab * panels.slab), ..panels }
 }

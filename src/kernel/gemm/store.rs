@@ -1,5 +1,4 @@
-//! Merges a register tile from a buffer into `out`. Tiles that cannot be computed in `out` directly, usually because
-//! their rows do not form vectors there, use a buffer.
+//! Merges a register tile from a buffer into `out`, usually because its rows form no vectors there.
 
 use super::super::Element;
 use super::super::simd::{Body, Both};
@@ -13,7 +12,7 @@ pub(super) struct Store<'a, T> {
     /// The first element of the box in `out`.
     pub out: *mut T,
     pub rows: &'a Table,
-    /// The tile's first row in the table `rows`, and the number of rows in the tile.
+    /// The tile's first row in `rows`, and its number of rows.
     pub first: usize,
     pub count: usize,
     /// Offsets of the columns in `out`.

@@ -4,8 +4,8 @@ use crate::dtype::Dtype;
 use crate::kernel::Element;
 use crate::kernel::simd::{Both, Size, transpose_squares};
 
-/// Computes `to[j to_stride + i] = from[i from_stride + j]` for `i` below `rows` and `j` below `cols`. This is fastest
-/// for multiples of a vector. Strides are in elements.
+/// Computes `to[j to_stride + i] = from[i from_stride + j]` for `i` below `rows` and `j` below `cols`, fastest for
+/// multiples of a vector. Strides are in elements.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`. The elements of `from` must be readable, and the elements of

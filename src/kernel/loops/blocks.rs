@@ -9,14 +9,12 @@ use super::{add, nest};
 use crate::kernel::Element;
 use crate::local_plan::{Isa, Nest, SumBlocks};
 
-/// The sum over one thread's share of the loops.
 pub(super) struct Sum<'a, T> {
     pub blocks: &'a SumBlocks,
-    /// The nest for blocks of full length; a shorter last block has [`SumBlocks::last`].
+    /// The nest of all blocks but a shorter last one.
     pub nest: &'a Nest,
     pub isa: Isa,
     pub operands: [*const T; 2],
-    /// The workspace, which contains the share's buffers.
     pub scratch: *mut T,
 }
 

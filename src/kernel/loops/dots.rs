@@ -1,8 +1,8 @@
 //! Computes tiles of dot products, whose innermost loop over terms has stride 1 in both operands.
 //!
-//! A tile keeps its sums in registers, starts new sums after every [`CHAIN`] vectors, so that chains of additions stay
-//! short, and adds up the lanes at the end. At borders, the last row or column is computed several times, and
-//! duplicates are discarded.
+//! A tile keeps its sums in registers, starts new ones after every [`CHAIN`] vectors to keep chains of additions short,
+//! and adds up the lanes at the end. At borders, the last row or column is computed several times, and duplicates are
+//! discarded.
 
 use super::Task;
 use super::lanes::Lanes;
@@ -10,7 +10,6 @@ use super::update::Visit;
 use super::walk::Walk;
 use crate::local_plan::Dots;
 
-/// Number of vectors that are added to a sum in a register before a new sum starts.
 const CHAIN: usize = 64;
 
 /// # Safety
@@ -102,8 +101,8 @@ struct Tile<'a, T> {
 }
 
 impl<T> Tile<'_, T> {
-    /// Computes a tile of up to `R` rows and `C` columns, with `U` vectors of sums for each element. If `PAIRED`, there
-    /// is one column, and each row has its own elements of the second operand.
+    /// Computes up to `R` rows and `C` columns, with `U` vectors of sums for each element. If `PAIRED`, there is one
+    /// column, and each row has its own elements of the second operand.
     ///
     /// # Safety
     /// Same as for [`run`].
@@ -194,8 +193,6 @@ fn starts<T, const N: usize>(start: *const T, count: usize, stride: isize) -> [*
     starts
 }
 
-/// Adds up the `U` vectors of sums for one element.
-///
 /// # Safety
 /// The processor must support the instruction set `S`.
 #[inline(always)]

@@ -1,10 +1,8 @@
 //! Provides SIMD vectors of elements of any type. Complex elements have real and imaginary parts in alternate lanes.
 //!
-//! A complex product of a vector and a factor consists of the real products with the factor's real and imaginary parts;
-//! the latter, with swapped lanes, is subtracted in even lanes and added in odd lanes. Sums accumulate both separately,
-//! so that lanes are swapped only once, at the end.
-//!
-//! A vector of real or complex elements fills one register.
+//! A complex product consists of the real products with the factor's real and imaginary parts; the latter, with swapped
+//! lanes, is subtracted in even lanes and added in odd lanes. Sums accumulate both separately, so that lanes are
+//! swapped only once, at the end.
 
 use num_complex::Complex;
 
@@ -15,15 +13,12 @@ use crate::kernel::simd::{Real, Simd};
 /// An element type that has vectors for the instruction set `S`.
 ///
 /// # Safety
-/// Same as for [`Simd`]: the processor must support the instruction set `S`, and pointers must be valid for the number
-/// of elements that each function states.
+/// Same as for [`Simd`], with pointers valid for the number of elements that each function states.
 pub(super) trait Lanes<S>: Element {
     type Vector: Copy;
-    /// A factor by which a vector is multiplied.
     type Factor: Copy;
-    /// A sum of products of factors and vectors, as accumulated before [`Lanes::finish`] or [`Lanes::total`].
+    /// A sum of products, before [`Lanes::finish`] or [`Lanes::total`].
     type Sum: Copy;
-    /// `alpha` or `beta`, prepared for scaling vectors.
     type Scale: Copy;
 
     const LANES: usize;
@@ -37,7 +32,7 @@ pub(super) trait Lanes<S>: Element {
     unsafe fn load_first(from: *const Self, count: usize) -> Self::Vector;
     unsafe fn store(to: *mut Self, vector: Self::Vector);
     unsafe fn store_first(to: *mut Self, vector: Self::Vector, count: usize);
-    /// Stores a vector, bypassing the caches. `to` is aligned to the vector's size.
+    /// Bypasses the caches. `to` is aligned to the vector's size.
     unsafe fn stream(to: *mut Self, vector: Self::Vector);
     /// Returns a factor that multiplies all lanes by `value`.
     unsafe fn splat(value: Self) -> Self::Factor;
@@ -48,11 +43,9 @@ pub(super) trait Lanes<S>: Element {
     unsafe fn plus(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn none() -> Self::Sum;
     unsafe fn times(factor: Self::Factor, vector: Self::Vector) -> Self::Sum;
-    /// Returns `sum + factor * vector`.
     unsafe fn plus_times(factor: Self::Factor, vector: Self::Vector, sum: Self::Sum) -> Self::Sum;
     unsafe fn merge(a: Self::Sum, b: Self::Sum) -> Self::Sum;
-    /// Returns the final sum of each lane, with combined complex products. The flags state whether the vectors and
-    /// whether the factors are conjugated.
+    /// Returns the final sum of each lane. The flags state whether the vectors and whether the factors are conjugated.
     unsafe fn finish(sum: Self::Sum, conjugated: [bool; 2]) -> Self::Vector;
     /// Adds up all lanes of a sum with factors from [`Lanes::across`], with the flags of [`Lanes::finish`].
     unsafe fn total(sum: Self::Sum, conjugated: [bool; 2]) -> Self;

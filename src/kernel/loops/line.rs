@@ -1,9 +1,9 @@
 //! Computes sums of vectors, whose terms are a vector times a scalar or another vector. The innermost loop runs over
-//! lanes, which are elements of `out` with stride 1.
+//! lanes (elements of `out` with stride 1).
 //!
 //! Up to 8 terms are added to `out` at a time, to access it less often. Rows that share the first operand's vectors are
 //! computed 4 at a time, with up to 4 terms (2 if complex). Longer sums access a block of `out` several times while it
-//! is in the first-level cache, with block sizes from the plan.
+//! is in the first-level cache.
 
 use super::Task;
 use super::buffer::Buffer;
@@ -23,7 +23,7 @@ const fn tile_terms(dtype: Dtype) -> usize {
     4 / if dtype.is_complex() { 2 } else { 1 }
 }
 
-/// Whether several rows can be computed together, because they share the first operand's vectors. With a single term,
+/// Whether several rows are computed together, because they share the first operand's vectors. With a single term,
 /// writing `out` row by row is fastest.
 #[inline(always)]
 fn shares(line: &Line) -> bool {
@@ -89,13 +89,11 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Line>) {
     }
 }
 
-/// Runs code that is not inlined into its caller.
 #[inline(never)]
 fn separately(code: impl FnOnce()) {
     code();
 }
 
-/// Rows of elements, in `out` or in a buffer.
 #[derive(Debug, Clone, Copy)]
 struct Rows<T> {
     start: *mut T,
@@ -173,8 +171,8 @@ impl<T> Block<'_, T> {
         }
     }
 
-    /// Calls [`Block::terms`]. Portable code is compiled separately for each number of terms, because a function with
-    /// all of it takes very long.
+    /// Calls [`Block::terms`]. Portable code is compiled separately for each number of terms, because one function
+    /// would compile very slowly.
     ///
     /// # Safety
     /// Same as for [`run`].
@@ -289,8 +287,8 @@ impl<T> Block<'_, T> {
     }
 }
 
-/// `R` rows with `P` terms each. `factors` has the elements of the second operand, unless they vary along the lanes
-/// (`EACH`).
+/// `R` rows with `P` terms each. `factors` has the elements of the second operand, unless `EACH`: they vary along the
+/// lanes.
 struct Lines<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool> {
     factors: [[T::Factor; P]; R],
     first: *const T,

@@ -9,10 +9,10 @@
 //! | `buffer` | memory for unfinished sums, used if `beta` is not 0 |
 //! | `walk` | iteration over the offsets of nested loops, without allocating |
 //!
-//! An element of `out` is accessed once, or several times in a cache. `beta` is applied at the first visit; if it is 0,
-//! the old value is not read. A sum is finished before it is added to the old value, except in [`Dots`] nests (at most
-//! 16 parts). Each thread computes a share of the loops; partial results are added in the order of the shares, so
-//! results are reproducible. The loops do not allocate memory.
+//! `beta` is applied at the first visit to an element of `out`; if it is 0, the old value is not read. A sum is
+//! finished before it is added to the old value, except in [`Dots`] nests (at most 16 parts). Each thread computes a
+//! share of the loops; partial results are added in the order of the shares, so results are reproducible. The loops do
+//! not allocate memory.
 
 mod blocks;
 mod buffer;
@@ -36,7 +36,6 @@ use buffer::Buffer;
 use update::{Factors, Old, Visit};
 use walk::Walk;
 
-/// A loop nest, its factors, and the start pointers of its loops in the operands and `out`.
 #[derive(Debug)]
 struct Task<'a, T, N> {
     nest: &'a N,
@@ -44,12 +43,11 @@ struct Task<'a, T, N> {
     first: *const T,
     second: *const T,
     out: *mut T,
-    /// Memory for [`Buffer::elements`] unfinished sums; `None` if sums may be added in parts.
+    /// For [`Buffer::elements`] unfinished sums; `None` if sums may be added in parts.
     buffer: Option<*mut T>,
 }
 
-/// Computes `out = alpha left right + beta out`, with conjugated operands where flags are set. If `beta` is 0, `out` is
-/// not read.
+/// Computes `out = alpha left right + beta out`, with conjugated operands where flags are set.
 ///
 /// # Safety
 /// The processor must support `isa`. The elements of `left` and `right` at the offsets of the plan's loops may be read.
@@ -144,8 +142,8 @@ unsafe fn nest<T: Element>(nest: &Nest, isa: Isa, factors: Factors<T>, [first, s
     unsafe { if adds && revisits(nest, T::DTYPE) { buffered(task, isa) } else { task.run(isa) } }
 }
 
-/// Whether a nest would add the sum for an element of `out` in several parts without a buffer; the at most 16 parts of
-/// [`Dots`] need none.
+/// Whether a nest would add the sum for an element of `out` in several parts without a buffer, other than the at most
+/// 16 parts of [`Dots`].
 fn revisits(nest: &Nest, dtype: Dtype) -> bool {
     match nest {
         Nest::Line(line) => line::revisits(line, dtype),
@@ -154,7 +152,7 @@ fn revisits(nest: &Nest, dtype: Dtype) -> bool {
     }
 }
 
-/// Runs a task with a buffer. It is not inlined, so that only nests that need a buffer have one on the stack.
+/// Not inlined, so that only nests that need a buffer have one on the stack.
 ///
 /// # Safety
 /// Same as for [`run`], with one nest.

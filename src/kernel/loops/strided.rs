@@ -41,7 +41,7 @@ pub(super) unsafe fn run<T: Element>(task: &Task<T, StridedNest>) {
     }
 }
 
-/// Computes `out` tile by tile, each summed in a buffer first.
+/// Computes `out` tile by tile, each in a buffer first.
 ///
 /// # Safety
 /// Same as for [`run`]. `start` contains the offsets of one iteration of the outer loops.
@@ -61,8 +61,6 @@ unsafe fn tiles<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, start: 
     }
 }
 
-/// Sums a tile from zero in a buffer, and adds it to `out`.
-///
 /// # Safety
 /// Same as for [`tiles`]. `ranges` contains a range of each blocked loop.
 unsafe fn tile<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, ranges: [[usize; 2]; 3], start: [isize; 4]) {
@@ -98,8 +96,6 @@ unsafe fn tile<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, ranges: 
     }
 }
 
-/// Adds all terms for ranges of the blocked loops, block by block.
-///
 /// # Safety
 /// Same as for [`run`], with ranges of the blocked loops. `start` contains the offsets of one iteration of the outer
 /// loops.
@@ -133,8 +129,7 @@ unsafe fn blocks<T: Element>(
     }
 }
 
-/// Computes a single element of `out`, if all loops belong to the sum. Blocks are those of [`blocks`], and their sums
-/// are added pairwise.
+/// Computes a single element of `out`. Blocks are those of [`blocks`], and their sums are added pairwise.
 ///
 /// # Safety
 /// Same as for [`run`].
@@ -197,8 +192,6 @@ impl<T: Element> Pairs<T> {
     }
 }
 
-/// Returns the dot product of two strided vectors of elements.
-///
 /// # Safety
 /// The elements may be read.
 #[inline(always)]

@@ -7,19 +7,16 @@ use crate::kernel::Element;
 pub(super) struct Factors<T> {
     pub alpha: T,
     pub beta: T,
-    /// Whether the elements of the first and of the second operand are conjugated.
     pub conjugated: [bool; 2],
 }
 
 impl<T: Element> Factors<T> {
-    /// Returns the factors for storing a sum as it is.
     #[inline(always)]
     pub fn sum(conjugated: [bool; 2]) -> Self {
         Factors { alpha: T::ONE, beta: T::ZERO, conjugated }
     }
 }
 
-/// How the old value of an element of `out` is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Old {
     /// The sum replaces the old value, which is not read.
@@ -28,7 +25,7 @@ pub(super) enum Old {
     Scaled,
 }
 
-/// One of possibly several visits to elements of `out`. The first visit applies `beta`; later visits only add.
+/// A visit to elements of `out`. The first applies `beta`; later visits only add.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Visit<T> {
     factors: Factors<T>,
@@ -63,8 +60,6 @@ impl<T: Element> Visit<T> {
         }
     }
 
-    /// Returns this visit with `alpha` and `beta` in all lanes.
-    ///
     /// # Safety
     /// The processor must support the instruction set `S`.
     #[inline(always)]
@@ -78,7 +73,6 @@ impl<T: Element> Visit<T> {
     }
 }
 
-/// A visit to vectors of `out`.
 pub(super) struct Vectors<S, T: Lanes<S>> {
     alpha: T::Scale,
     beta: T::Scale,

@@ -2,10 +2,10 @@
 
 use crate::local_plan::Dim;
 
-/// Maximum number of loops. 64 loops of extent 2 or more have more iterations than any program could finish.
+/// Maximum loops: 64 loops of extent 2 or more have more iterations than any program could finish.
 const MAX_LOOPS: usize = 64;
 
-/// A position in nested loops. No loop has extent 0, and only a few have extent 1, so [`MAX_LOOPS`] suffices.
+/// A position in nested loops. No loop has extent 0, and only a few have extent 1.
 #[derive(Debug)]
 pub(super) struct Walk<const N: usize> {
     index: [usize; MAX_LOOPS],
@@ -23,8 +23,7 @@ impl<const N: usize> Walk<N> {
         self.at
     }
 
-    /// Advances to the next position, the innermost (last) loop first; wraps to the first position and returns `false`
-    /// at the end.
+    /// Advances to the next position, the innermost (last) loop first; returns `false` after the last and starts again.
     #[inline(always)]
     pub fn next(&mut self, dims: &[Dim<N>]) -> bool {
         for (dim, index) in dims.iter().zip(&mut self.index).rev() {

@@ -33,8 +33,7 @@ unsafe fn high_8_ps(a: __m256, b: __m256) -> __m256 {
     unsafe { _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))) }
 }
 
-/// Stores the first `count` elements in pieces of 8, 4, 2 and 1, because masked stores cost tens of instructions on
-/// processors that emulate them, such as AMD Zen.
+/// Stores in pieces of 8, 4, 2 and 1 elements, because processors such as AMD Zen emulate masked stores slowly.
 ///
 /// # Safety
 /// The processor must support AVX2. `count` must be at most 8, and `count` elements must be writable.
@@ -61,8 +60,6 @@ unsafe fn store_first_ps(to: *mut f32, vector: __m256, count: usize) {
     }
 }
 
-/// Like [`store_first_ps`], for `f64`.
-///
 /// # Safety
 /// The processor must support AVX2. `count` must be at most 4, and `count` elements must be writable.
 #[inline(always)]

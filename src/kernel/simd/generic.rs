@@ -5,7 +5,7 @@ use super::Simd;
 #[derive(Clone, Copy)]
 pub(in super::super) struct Generic;
 
-/// Selects the words with the numbers in `order` from the words of `a`, followed by those of `b` (16 bytes each).
+/// Selects the words with the numbers in `order` from those of `a` followed by `b` (16 bytes each).
 #[inline(always)]
 fn words<V: Copy, W: Copy, const N: usize>(a: V, b: V, order: [usize; N]) -> V {
     const { assert!(size_of::<V>() == 16 && size_of::<W>() * N == 16) };

@@ -6,12 +6,11 @@ use num_complex::Complex;
 
 use super::{Real, Simd};
 
-/// How elements of the source are merged into elements of the destination.
 pub(in super::super) trait Merge<R: Real>: Copy + Send + Sync {
-    /// Whether the merge replaces the destination with the unchanged value of the source.
+    /// Whether the source's unchanged value replaces the destination.
     const PUTS: bool = false;
 
-    /// Whether the new value depends on the old value of the destination.
+    /// Whether the old value is needed.
     fn reads(self) -> bool {
         !Self::PUTS
     }
@@ -97,8 +96,8 @@ impl<R: Real, F: Factor<R>> Merge<R> for Blend<F> {
     }
 }
 
-/// A factor of vectors: real factors scale every lane, and complex factors multiply pairs of lanes. Without an
-/// imaginary part, it scales each lane, as `Element::scaled` does.
+/// A factor of vectors. With an imaginary part, it multiplies pairs of lanes, otherwise each lane, as `Element::scaled`
+/// does.
 pub(in super::super) trait Factor<R: Real>: Copy + Send + Sync {
     /// # Safety
     /// The processor must support the instruction set `S`.

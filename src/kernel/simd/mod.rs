@@ -1,10 +1,10 @@
-//! Provides SIMD vectors of real numbers for every instruction set, and compiles code once for each instruction set.
+//! Provides SIMD vectors of real numbers, and compiles code once for each instruction set.
 //!
 //! One marker type per instruction set implements [`Simd`]. Code that is generic over [`Simd`] is a [`Body`], and
-//! [`dispatch`] runs its version for one [`Isa`]. All functions that a body calls are `#[inline(always)]`, so that they
-//! are compiled for the same instruction set.
+//! [`dispatch`] runs its version for one [`Isa`], which must be [`available`]. All functions that a body calls are
+//! `#[inline(always)]`, so that they are compiled for the same instruction set.
 //!
-//! An [`Isa`] must be [`available`]. Vectors of complex numbers are real vectors of twice the length.
+//! Vectors of complex numbers are real vectors of twice the length.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -34,7 +34,7 @@ use crate::local_plan::Isa;
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) use super::xsmm::Real as Generated;
 
-/// Otherwise an empty supertrait, so that [`Real`] is declared only once.
+/// Otherwise an empty supertrait.
 #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub trait Generated {}
 #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
@@ -58,14 +58,13 @@ pub trait Real:
     const ZERO: Self;
     const ONE: Self;
 
-    /// Like [`dispatch`], for code that uses vectors of one real type only.
+    /// Like [`dispatch`], for vectors of one real type only.
     ///
     /// # Safety
     /// The processor must support `isa`, and the body's own requirements must hold.
     unsafe fn dispatch<B: RealBody<Self>>(isa: Isa, body: B) -> B::Output;
 }
 
-/// Code for vectors of one real type, to be compiled for every instruction set.
 pub trait RealBody<R: Real> {
     type Output;
 
@@ -104,8 +103,6 @@ macro_rules! real {
 real!(f32, Of32);
 real!(f64, Of64);
 
-/// Vectors of `R` for one instruction set.
-///
 /// # Safety
 /// Every function may be called only if the processor supports the instruction set. Pointers need no alignment. Sources
 /// must be readable, and destinations writable, for the number of elements that each function states.
@@ -114,10 +111,9 @@ pub trait Simd<R: Real>: Copy + 'static {
 
     const LANES: usize;
 
-    /// Whether the code is portable, so that functions may be compiled separately from the [`Body`] that calls them.
+    /// Whether functions may be compiled separately from the [`Body`] that calls them.
     const PORTABLE: bool = false;
 
-    /// Returns a vector with 0 in every lane.
     unsafe fn zero() -> Self::Vector;
 
     unsafe fn splat(value: R) -> Self::Vector;
@@ -138,16 +134,15 @@ pub trait Simd<R: Real>: Copy + 'static {
 
     unsafe fn mul(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Returns `a b + c`.
     unsafe fn mul_add(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
 
-    /// Swaps lanes 2 i and 2 i + 1 (real and imaginary part).
+    /// Swaps lanes 2 i and 2 i + 1.
     unsafe fn swap_pairs(a: Self::Vector) -> Self::Vector;
 
-    /// Copies each even lane to the next, which duplicates real parts.
+    /// Copies each even lane to the next.
     unsafe fn dup_even(a: Self::Vector) -> Self::Vector;
 
-    /// Copies each odd lane to the previous, which duplicates imaginary parts.
+    /// Copies each odd lane to the previous.
     unsafe fn dup_odd(a: Self::Vector) -> Self::Vector;
 
     /// Returns `a - b` in even lanes and `a + b` in odd lanes.
@@ -162,21 +157,21 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// Interleaves the 4-byte words of the first halves of each piece of 16 bytes of `a` and `b`.
     unsafe fn low_4(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Interleaves the 4-byte words of the second halves of each piece of 16 bytes of `a` and `b`.
+    /// Like [`Simd::low_4`], for the second halves.
     unsafe fn high_4(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
     /// Concatenates the first 8 bytes of each piece of 16 bytes of `a` and `b`.
     unsafe fn low_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Concatenates the last 8 bytes of each piece of 16 bytes of `a` and `b`.
+    /// Like [`Simd::low_8`], for the last 8 bytes.
     unsafe fn high_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
     /// Transposes the pieces of 16 bytes: piece i of vector j becomes piece j of vector i, for the first n vectors if
     /// vectors have n < 4 pieces.
     unsafe fn exchange(vectors: [Self::Vector; 4]) -> [Self::Vector; 4];
 
-    /// Like [`Simd::store`], but bypasses the caches if the instruction set has such a store. `to` is aligned to the
-    /// vector's size, and a [`fence`] precedes reads of other threads.
+    /// Bypasses the caches if the instruction set has such a store. `to` is aligned to the vector's size, and a
+    /// [`fence`] precedes reads of other threads.
     unsafe fn stream(to: *mut R, vector: Self::Vector);
 
     /// Returns the sum of all lanes, in a fixed order.
@@ -196,12 +191,10 @@ pub trait Simd<R: Real>: Copy + 'static {
     }
 }
 
-/// An instruction set with vectors of both real types.
 pub(super) trait Both: Simd<f32> + Simd<f64> {}
 
 impl<S: Simd<f32> + Simd<f64>> Both for S {}
 
-/// Code to be compiled for every instruction set.
 pub(super) trait Body {
     type Output;
 
@@ -210,8 +203,6 @@ pub(super) trait Body {
     unsafe fn run<S: Both>(self) -> Self::Output;
 }
 
-/// Runs the version of a body that is compiled for an instruction set.
-///
 /// # Safety
 /// The processor must support `isa`, and the body's own requirements must hold.
 #[inline(always)]
@@ -280,7 +271,6 @@ pub(super) fn fence() {
     };
 }
 
-/// Whether this machine supports an instruction set.
 pub fn available(isa: Isa) -> bool {
     match isa {
         Isa::Generic => true,
@@ -301,7 +291,6 @@ pub fn available(isa: Isa) -> bool {
     }
 }
 
-/// Returns the widest instruction set that this machine supports.
 pub fn widest() -> Isa {
     *[Isa::Avx512, Isa::Avx2, Isa::Neon].iter().find(|&&isa| available(isa)).unwrap_or(&Isa::Generic)
 }

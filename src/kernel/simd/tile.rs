@@ -2,13 +2,12 @@
 //!
 //! An element is `P` real numbers (reals) of 4, 8 or 16 bytes in total. A square tile has as many rows and columns as a
 //! vector has elements, and is loaded in pieces of 16 bytes, which saves half of the shuffles. A flat tile has as many
-//! rows as a piece has elements, and is loaded in full vectors and stored in pieces.
+//! rows as a piece has elements, and is stored in pieces.
 //!
-//! Only `rows` x `cols` elements are accessed, and the destination is never read; `permute` blocks for the caches.
+//! Only `rows` x `cols` elements are accessed, and the destination is never read.
 
 use super::{Real, Simd};
 
-/// Maximum number of vectors in a tile.
 const MAX_TILE_VECTORS: usize = 16;
 
 /// Loads a full tile, whose rows are at `from`, and returns its columns.
@@ -66,8 +65,6 @@ unsafe fn quad<S: Simd<R>, R: Real>([a, b, c, d]: [S::Vector; 4]) -> [S::Vector;
     }
 }
 
-/// Returns the columns of a tile, given its rows.
-///
 /// # Safety
 /// The processor must support the instruction set `S`.
 #[inline(always)]
@@ -110,15 +107,15 @@ unsafe fn transpose<S: Simd<R>, R: Real, const P: usize>(
     }
 }
 
-/// The number of rows and columns of the source, in elements.
+/// The size of the source, in elements.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Size {
     pub rows: usize,
     pub cols: usize,
 }
 
-/// Transposes a tile, with row addresses `from` and `to`: element `j` of row `i` becomes element `i` of row `j`. There
-/// are at most as many rows and columns as elements in a vector.
+/// Transposes a tile, with row addresses `from` and `to`, and at most as many rows and columns as a vector has
+/// elements.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`. The `P` reals of every element must be readable in the source
@@ -184,8 +181,8 @@ unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
     }
 }
 
-/// Computes `to[j to_stride + i] = from[i from_stride + j]` for `i` below `rows` and `j` below `cols`. This is fastest
-/// for multiples of a vector. Strides are in elements.
+/// Computes `to[j to_stride + i] = from[i from_stride + j]` for `i` below `rows` and `j` below `cols`, fastest for
+/// multiples of a vector. Strides are in elements.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`. The elements of `from` must be readable, and the elements of
@@ -201,7 +198,7 @@ pub(in super::super) unsafe fn transpose_squares<S: Simd<R>, R: Real, const P: u
     let side = S::LANES / P;
     let (from_stride, to_stride) = (from_stride * P as isize, to_stride * P as isize);
     // With too few rows but enough columns for a square tile, tiles are flat. The last tile is moved back to be full,
-    // because full tiles are faster, and overlaps the previous one.
+    // which is faster, and overlaps the previous one.
     let words = 16 / (size_of::<R>() * P);
     let high = if rows >= side || cols < side { side } else { words };
     let back = rows >= high && cols >= side;

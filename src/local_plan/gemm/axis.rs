@@ -2,8 +2,8 @@
 //! boxes.
 //!
 //! Tables of row and column offsets make a tensor a matrix (Matthews, High-Performance Tensor Contraction without
-//! Transposition, 2018, section 4). A box is a range of each dimension, so it can have contiguous runs of both tensors
-//! of the axis, unlike a range of the combined index.
+//! Transposition, 2018, section 4). A box is a range of each dimension, so it can have contiguous runs of both tensors,
+//! unlike a range of the combined index.
 //!
 //! A panel is consecutive indices of a box that a micro-kernel computes together. It does not cross the ends of runs
 //! (evenly spaced indices), so the last of a run may be shorter.
@@ -14,11 +14,10 @@
 
 use std::sync::Arc;
 
-/// One dimension of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AxisDim {
     pub extent: usize,
-    /// Maximum number of the dimension's indices in a box.
+    /// Maximum indices in a box.
     pub tile: usize,
     /// The strides in the two tensors that have the dimension.
     pub strides: [isize; 2],
@@ -34,17 +33,15 @@ pub struct Table {
     /// For each tensor, the dimension with stride 1, if any: the distance in the box's index between neighbours along
     /// it, and the box's extent in it.
     pub unit: [Option<(usize, usize)>; 2],
-    /// The extent of the box in each dimension.
     pub lens: Vec<usize>,
     /// The length of all runs: consecutive indices with evenly spaced offsets in the tensors of `runs` of `Axis::new`,
     /// or the whole box without any. Panels must not cross the end of a run.
     pub run: usize,
 }
 
-/// Consecutive indices that a micro-kernel computes together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Panel {
-    /// The number of the panel within its box.
+    /// The number within its box.
     pub number: usize,
     pub first: usize,
     pub len: usize,
@@ -54,20 +51,19 @@ pub struct Panel {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
     dims: Vec<AxisDim>,
-    /// The indices in `dims` of dimensions with a shorter last piece.
+    /// The dimensions with a shorter last piece.
     edges: Vec<usize>,
     /// The tables, indexed by the set of dimensions with the shorter last piece: bit i is dimension `edges[i]`.
     tables: Vec<Table>,
     boxes: usize,
 }
 
-/// The shape and the position of a box.
 #[derive(Debug, Clone, Copy)]
 pub struct BoxAt<'a> {
     pub table: &'a Table,
-    /// The index of the table in [`Axis::tables`].
+    /// The index in [`Axis::tables`].
     pub shape: usize,
-    /// The offset of the box's first index in both tensors.
+    /// The offset of the first index in both tensors.
     pub start: [isize; 2],
 }
 
@@ -175,7 +171,6 @@ impl Table {
         Table { offsets, even, unit, lens, run }
     }
 
-    /// Divides the box into panels of at most `size` indices.
     pub(super) fn panels(&self, size: usize) -> Vec<Panel> {
         let runs = (0..self.len()).step_by(self.run);
         let firsts = runs.flat_map(|run| (run..run + self.run).step_by(size));

@@ -3,8 +3,7 @@
 //!
 //! A panel of columns stays in the first-level cache, a box's packed rows in the second, and its packed columns in the
 //! last (K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008, section 4). The cache
-//! fractions below, which leave space for streamed data, were measured on processors with AVX2 and AVX-512
-//! (`make bench`).
+//! fractions below leave space for streamed data; they were measured with AVX2 and AVX-512 (`make bench`).
 //!
 //! Invariant: a box has at least one register tile of rows and one of columns.
 
@@ -15,26 +14,24 @@ use crate::local_plan::CACHE_LINE;
 
 /// Fraction of the first-level cache for a panel of columns (numerator, denominator).
 const L1_COLUMNS: (usize, usize) = (3, 5);
-/// Fraction of the first-level cache for a box's rows, if sums are short.
+/// The same for a box's rows, if sums are short.
 const L1_ROWS: (usize, usize) = (1, 3);
-/// Fraction of the first-level cache for a panel of rows, if the inner loop is over panels of columns.
+/// The same for a panel of rows, if the inner loop is over panels of columns.
 const L1_ROW_PANEL: (usize, usize) = (1, 2);
 /// Fraction of the second-level cache for a box's rows, and for its dense copy of `out`, if any.
 const L2_ROWS: (usize, usize) = (2, 5);
 
-/// Maximum depth of a box, i.e. terms for which sums stay in registers.
+/// Maximum depth of a box.
 const MAX_DEPTH: usize = 512;
-/// The same if the operands have stride 1 along different dimensions, for complete cache lines of both and less
-/// traffic.
+/// The same if the operands have stride 1 along different dimensions, for complete cache lines of both.
 const MAX_CROSSED_DEPTH: usize = 896;
-/// Minimum depth of a box, because writing `out` more often would cost more than cache misses. `MIN_SLAB_DEPTH` applies
-/// if several indices of a [`Slab`] are packed together.
+/// Minimum depth of a box, because writing `out` more often would cost more than cache misses; `MIN_SLAB_DEPTH` if
+/// several indices of a [`Slab`] are packed together.
 const MIN_DEPTH: usize = 64;
 const MIN_SLAB_DEPTH: usize = 32;
 /// The depth of a box is divided by the slab indices packed together, up to this number.
 const MAX_SLAB_SHARE: usize = 4;
-/// Larger column counts are treated as this when the rows of a box with a dense copy of `out` are chosen, so that these
-/// are not few.
+/// Larger column counts are treated as this when the rows of a box with a dense copy of `out` are chosen.
 const MAX_BUFFERED_COLUMNS: usize = 256;
 /// Maximum bytes of packed columns; more would exceed a core's share of the last-level cache.
 pub(super) const COLUMN_BYTES: usize = 4 << 20;
@@ -43,7 +40,6 @@ fn part(cache: usize, (numerator, denominator): (usize, usize)) -> usize {
     cache * numerator / denominator
 }
 
-/// One way to read the operands and write `out`.
 pub(super) struct Blocking<'a> {
     view: &'a View,
     rows: &'a [AxisDim],
@@ -53,7 +49,7 @@ pub(super) struct Blocking<'a> {
     out: OutAccess,
     /// For panels of rows and of columns, the tensors in which they must be evenly spaced.
     runs: [[bool; 2]; 2],
-    /// The number of rows that are evenly spaced in these tensors.
+    /// The number of rows evenly spaced in these tensors.
     row_run: usize,
     /// The size of the register tile, in vectors by columns.
     vectors: usize,
@@ -118,7 +114,7 @@ impl<'a> Blocking<'a> {
         self.vectors * self.view.lanes
     }
 
-    /// Chooses the depth so that a panel of columns fits into its fraction of the first-level cache.
+    /// A panel of columns must fit into its fraction of the first-level cache.
     fn cut_depth(&self) -> Vec<AxisDim> {
         let mut depth = self.depth.to_vec();
         (0..2).filter(|&t| self.in_place[t]).for_each(|t| fix_after_first(&mut depth, t));
@@ -136,7 +132,7 @@ impl<'a> Blocking<'a> {
         depth
     }
 
-    /// Chooses the rows so that they and any dense copy of `out` fit into their fraction of the second-level cache.
+    /// The rows and any dense copy of `out` must fit into their fraction of the second-level cache.
     fn cut_rows(&self, kc: usize) -> Vec<AxisDim> {
         let (mr, buffered) = (self.panel_rows(), self.out == OutAccess::Buffered);
         let all_cols = self.cols.iter().map(|d| d.extent).product::<usize>();
@@ -153,8 +149,8 @@ impl<'a> Blocking<'a> {
         rows
     }
 
-    /// Chooses the columns so that they fit into a core's share of the last-level cache, and any dense copy of `out`
-    /// into its fraction of the second-level cache.
+    /// The columns must fit into a core's share of the last-level cache, and any dense copy of `out` into its fraction
+    /// of the second-level cache.
     fn cut_cols(&self, kc: usize, mc: usize) -> Vec<AxisDim> {
         let (columns, buffered) = (self.columns, self.out == OutAccess::Buffered);
         let most = if buffered {

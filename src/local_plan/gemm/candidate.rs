@@ -1,7 +1,7 @@
 //! Defines a candidate for a plan, and the view of a contraction that it comes from.
 //!
-//! Invariants: a [`View`] has each dimension once: as a batch loop (kind c), the slab (a batch dimension packed
-//! together), or in rows, columns or depth. A [`Candidate`] has everything that its price depends on.
+//! Invariant: a [`View`] has each dimension once: as a batch loop (kind c), the slab (a batch dimension packed
+//! together), or in rows, columns or depth.
 
 use super::{Access, AxisDim, OutAccess, Slab, cycles_of_step, register_tiles};
 use crate::dtype::Dtype;
@@ -25,7 +25,6 @@ pub(super) struct Candidate {
     pub columns: usize,
     pub access: [Access; 2],
     pub out: OutAccess,
-    /// Whether the inner loop is over panels of columns.
     pub columns_inside: bool,
 }
 
@@ -37,10 +36,9 @@ pub(super) struct View {
     pub rows: Vec<AxisDim>,
     pub cols: Vec<AxisDim>,
     pub depth: Vec<AxisDim>,
-    /// Number of elements in a vector.
     pub lanes: usize,
     pub element: usize,
-    /// Number of real numbers per element.
+    /// Real numbers per element.
     parts: usize,
     tiles: &'static [(usize, usize)],
     pub l1: usize,

@@ -72,7 +72,6 @@ pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, ta
     (price, plan)
 }
 
-/// Returns the number of elements in both operands.
 fn operand_elements(dims: &[Vec<Dim<3>>; 4]) -> usize {
     let elements = |t: usize| {
         let moving = dims.iter().flatten().filter(|dim| dim.strides[t] != 0);
@@ -115,8 +114,7 @@ impl View {
         lists
     }
 
-    /// Passes to `take` all candidates for one order of the dimensions: all ways to read the operands and write `out`
-    /// that the strides allow.
+    /// Passes to `take` all candidates for one order of the dimensions.
     fn candidate(&self, rows: &[usize], depth: &[usize], cols: &[usize], take: &mut dyn FnMut(Candidate)) {
         let rows: Vec<AxisDim> = rows.iter().map(|&i| self.rows[i]).collect();
         let cols: Vec<AxisDim> = cols.iter().map(|&i| self.cols[i]).collect();

@@ -1,4 +1,4 @@
-//! Estimates a candidate's nanoseconds on one thread of a current core. This only ranks candidates and decides about
+//! Estimates a candidate's nanoseconds on one thread of a current core, only to rank candidates and to decide about
 //! plain loops.
 
 use std::fmt;
@@ -40,7 +40,6 @@ const UNCACHED_WRITE: f64 = 10.0;
 /// Nanoseconds of overhead per copied contiguous run.
 const RUN: f64 = 1.2;
 
-/// A candidate's estimated nanoseconds by activity.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Cost {
     /// Multiply-adds in registers, calls to micro-kernels, and starts of boxes.
@@ -83,7 +82,6 @@ impl fmt::Display for Cost {
     }
 }
 
-/// Returns the cost of a candidate on one thread.
 pub(super) fn cost(candidate: &Candidate, dtype: Dtype, target: &Target) -> Cost {
     let estimate = Estimate::new(candidate, dtype, target);
     let [left, right] = [0, 1].map(|operand| estimate.operand(operand));
@@ -99,23 +97,19 @@ pub(super) fn cost(candidate: &Candidate, dtype: Dtype, target: &Target) -> Cost
     }
 }
 
-/// The quantities from which the cost of a candidate is computed.
 struct Estimate<'a> {
     candidate: &'a Candidate,
     dtype: Dtype,
     lanes: usize,
-    /// The size of an element in bytes, and in words of 4 bytes (at least 1).
+    /// Bytes of an element, and its words of 4 bytes (at least 1).
     element: f64,
     word: f64,
-    /// Number of rows in a panel.
     mr: usize,
-    /// Extents of rows, columns and depth.
+    /// The order of each is rows, columns, depth; `tiles` are the extents of a box.
     extents: [f64; 3],
-    /// Numbers of boxes along rows, columns and depth.
     boxes: [f64; 3],
-    /// Extents of a box.
     tiles: [usize; 3],
-    /// Whether all three tensors fit into the second-level cache together.
+    /// Whether all three tensors fit into the second-level cache.
     cached: bool,
 }
 
@@ -173,7 +167,6 @@ impl<'a> Estimate<'a> {
         batches * CYCLE * (product * fractions + BOX * count / self.candidate.slab.size as f64)
     }
 
-    /// Returns the cost of reading and packing an operand.
     fn operand(&self, operand: usize) -> OperandCost {
         let Candidate { access, depth, slab, columns, batches, .. } = self.candidate;
         let axis = if operand == 0 { &self.candidate.rows } else { &self.candidate.cols };
@@ -227,8 +220,7 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// Returns the time to store the elements of `out`, the time to start its contiguous pieces, and the bytes of
-    /// traffic.
+    /// Returns the times to store the elements of `out` and to start its contiguous pieces, and the bytes of traffic.
     fn out(&self) -> (f64, f64, f64) {
         let Candidate { rows, cols, runs, out: access, slab, .. } = self.candidate;
         let depth_boxes = self.boxes[2];

@@ -4,7 +4,6 @@
 
 use super::{AxisDim, Slab};
 
-/// Size of a page in bytes.
 pub(super) const PAGE: usize = 4096;
 
 /// One dimension of a tensor, and the number of its indices in a box.

@@ -2,8 +2,8 @@
 //! boxes and depth boxes.
 //!
 //! A share packs its own parts of the operands, and never waits for another. Invariants: shares are disjoint and cover
-//! all boxes; those with the same part of the depth write disjoint elements of `out` (first part) or of that part's
-//! partial sum.
+//! all boxes; those with the same part of the depth write disjoint elements of `out` (first part) or of its partial
+//! sum.
 
 use std::ops::Range;
 
@@ -22,7 +22,6 @@ impl Grid {
         self.parts.iter().product()
     }
 
-    /// Returns the part of the depth that a share computes.
     pub fn depth_part(&self, number: usize) -> usize {
         number % self.parts[3]
     }
@@ -87,9 +86,8 @@ pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_
     (Grid { parts }, candidate)
 }
 
-/// The cost of packing an element, in multiply-adds.
+/// The costs of packing an element, and of writing, reading and adding one of a partial sum, in multiply-adds.
 const PACK_STEPS: f64 = 24.0;
-/// The cost of writing, reading and adding an element of a partial sum, in multiply-adds.
 const MERGE_STEPS: f64 = 128.0;
 
 /// Reduces tiles until each part has at least one box, and about as many as others.

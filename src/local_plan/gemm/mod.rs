@@ -2,8 +2,7 @@
 //! shares.
 //!
 //! The loops are those of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), with boxes
-//! over several dimensions. The operand that is read as vectors, `left` or `right`, has the rows, the other the
-//! columns.
+//! over several dimensions. The operand that is read as vectors has the rows, the other the columns.
 //!
 //! Invariants: shares write disjoint boxes of `out`, or separate partial sums per part of the depth, added in a fixed
 //! order, so results are bitwise identical whichever thread runs which share.
@@ -46,7 +45,6 @@ pub enum PackBy {
     Elements,
 }
 
-/// How a product reads one operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     InPlace,
@@ -54,7 +52,6 @@ pub enum Access {
     Packed(PackBy),
 }
 
-/// How a product writes `out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutAccess {
     /// In place from registers, or from a register tile in memory if rows form no vectors in `out`.
@@ -74,7 +71,7 @@ pub struct Slab {
 /// The loops around packing and micro-kernels. Strides are in the order rows' operand, columns' operand, `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GemmPlan {
-    /// Whether the rows' operand is the right operand of the contraction.
+    /// Whether the rows' operand is the right one.
     pub swapped: bool,
     /// Batch loops (kind c), outermost first, without the slab.
     pub batch: Vec<Dim<3>>,
@@ -85,11 +82,10 @@ pub struct GemmPlan {
     pub cols: Axis,
     /// Offsets in both operands.
     pub depth: Axis,
-    /// Number of elements in a vector.
     pub lanes: usize,
-    /// Number of vectors in a panel of the rows' operand, i.e. `lanes` x `vectors` rows.
+    /// Vectors in a panel of the rows' operand.
     pub vectors: usize,
-    /// Number of columns in a panel of the columns' operand.
+    /// Columns in a panel of the columns' operand.
     pub columns: usize,
     pub access: [Access; 2],
     pub out: OutAccess,
@@ -102,14 +98,13 @@ pub struct GemmPlan {
     /// partial sum for the second half of each level.
     pub leaf_boxes: usize,
     pub levels: usize,
-    /// Adds a partial sum to `out`, if threads share the depth or the depth is halved.
+    /// Adds a partial sum to `out`, if there is one.
     pub merge: Option<Permute>,
     /// Write the dense copy of a box to `out`, indexed by the shapes of columns (fastest) and rows, and whether the box
     /// has fewer than `slab.size` slab indices, which exists only if that does not divide the slab.
     unpack: Vec<Permute>,
-    /// The tiles of a box of rows, indexed by its shape.
     row_tiles: Vec<RowTiles>,
-    /// The panels of a box of columns, indexed by its shape.
+    /// The panels of a box of columns, by its shape.
     col_panels: Vec<Vec<Panel>>,
     /// Whether stores to `out` bypass the caches, if `out` starts at a cache line and `beta` is 0.
     pub streams: bool,
@@ -119,7 +114,6 @@ pub struct GemmPlan {
 const ALIGN: usize = 16;
 
 impl GemmPlan {
-    /// Returns the number of rows in a panel.
     pub fn panel_rows(&self) -> usize {
         self.lanes * self.vectors
     }
@@ -146,19 +140,16 @@ impl GemmPlan {
         (self.buffer_rows() * self.cols.longest()).next_multiple_of(ALIGN)
     }
 
-    /// Returns the panels for a box of rows with table `shape`.
     #[inline]
     pub fn row_tiles(&self, shape: usize) -> &RowTiles {
         &self.row_tiles[shape]
     }
 
-    /// Returns the panels for a box of columns with table `shape`.
     #[inline]
     pub fn col_panels(&self, shape: usize) -> &[Panel] {
         &self.col_panels[shape]
     }
 
-    /// Computes panels, tile offsets, and whether stores to `out` may bypass the caches.
     fn plan_tiles(&mut self, dtype: Dtype) {
         let parts = if dtype.is_complex() { 2 } else { 1 };
         let (in_place, buffered) = (self.access[0] == Access::InPlace, self.out == OutAccess::Buffered);
@@ -206,7 +197,6 @@ impl GemmPlan {
         &self.unpack[(part * shapes[0] + rows) * shapes[1] + cols]
     }
 
-    /// Replaces lists of offsets with equal lists from another plan, to store each once.
     pub(super) fn share(&mut self, other: &GemmPlan) {
         self.rows.share(&other.rows);
         self.cols.share(&other.cols);
@@ -239,8 +229,7 @@ impl GemmPlan {
         }
     }
 
-    /// Returns the workspace elements of one share for packed rows, packed columns, the copy of `out`, and the register
-    /// tile.
+    /// Returns a share's workspace elements for packed rows, packed columns, the copy of `out`, and the register tile.
     pub fn share_elements(&self) -> [usize; 4] {
         let panels = |operand: usize| match self.access[operand] {
             Access::InPlace => 0,
@@ -250,7 +239,6 @@ impl GemmPlan {
         [panels(0), panels(1), buffer, (self.panel_rows() * self.columns).next_multiple_of(ALIGN)]
     }
 
-    /// Returns the elements in a partial sum, rounded up to a cache line.
     pub fn partial_elements(&self) -> usize {
         self.partial.len.next_multiple_of(ALIGN)
     }
@@ -261,8 +249,7 @@ impl GemmPlan {
         self.grid.shares() * self.share_elements().iter().sum::<usize>() + partials
     }
 
-    /// Plans the addition of a partial sum to `out`, for dimensions of kinds c, m, n and k with strides in `left`,
-    /// `right` and `out`.
+    /// Plans the addition of a partial sum to `out`.
     fn plan_merge(&mut self, dims: &[Vec<Dim<3>>; 4], element_bytes: usize, threads: usize) {
         if self.grid.parts[3] > 1 || self.levels > 0 {
             let same = |dim: &Dim<3>| Dim { extent: dim.extent, strides: [dim.strides[2]; 2] };

@@ -18,14 +18,13 @@ const OPERANDS_PER_PARTIAL: usize = 16;
 /// The memory range that `out` spans, in elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Partial {
-    /// The distance from the lowest address of `out` to its first element.
+    /// From the lowest address of `out` to its first element.
     pub first: usize,
-    /// The number of elements from the lowest address of `out` to the highest, inclusive.
+    /// From the lowest address of `out` to the highest, inclusive.
     pub len: usize,
 }
 
 impl Partial {
-    /// Computes the range, given the dimensions of kinds c, m, n and k with their strides in `left`, `right` and `out`.
     pub(super) fn new(dims: &[Vec<Dim<3>>; 4]) -> Partial {
         let mut partial = Partial { first: 0, len: 1 };
         for dim in dims[..3].iter().flatten() {

@@ -2,7 +2,6 @@
 
 use crate::local_plan::{Isa, KernelFamily};
 
-/// Maximum number of columns in a tile.
 pub const MAX_COLUMNS: usize = 48;
 
 /// Returns the tiles that fit into the registers, as vectors (along rows) by columns. Each also has kernels with fewer
@@ -26,8 +25,8 @@ pub const fn register_tiles(isa: Isa, family: KernelFamily, complex: bool) -> &'
 }
 
 /// Returns the cycles of one step of the sum in a tile of `vectors` vectors by `columns` real columns. A core executes
-/// two multiply-adds and two loads per cycle, and a step takes at least the latency of a multiply-add. Loads cost a
-/// little even if they are no bottleneck.
+/// two multiply-adds and two loads per cycle, and a step takes at least a multiply-add's latency. Loads always cost a
+/// little.
 pub(super) fn cycles_of_step(vectors: usize, columns: usize) -> f64 {
     let (multiply_adds, loads) = ((vectors * columns) as f64, (vectors + columns) as f64);
     (multiply_adds / 2.0).max(loads / 2.0).max(4.0) + loads / 10.0

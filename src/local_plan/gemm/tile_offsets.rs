@@ -7,13 +7,12 @@ use super::{Panel, Table};
 /// The offsets of one tile in real numbers, two per complex element.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TileOffsets {
-    /// Offset in the rows' operand if read in place; otherwise 0.
+    /// In the rows' operand if read in place; otherwise 0.
     pub left: isize,
-    /// Offset in the columns' operand.
     pub right: isize,
-    /// Offset in `out`, or in the dense copy of a box of `out`.
+    /// In `out`, or in the dense copy of a box of `out`.
     pub out: isize,
-    /// Offsets in `out` from the tile's first row to each vector's contiguous rows.
+    /// In `out` from the tile's first row to each vector's contiguous rows.
     pub vectors: [isize; 3],
 }
 
@@ -38,10 +37,8 @@ pub enum RowLayout {
 /// Consecutive panels with the same number of rows and the same layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
-    /// Number of the first panel.
     pub first: usize,
     pub count: usize,
-    /// Number of rows in each panel.
     pub rows: usize,
     pub layout: RowLayout,
 }

@@ -1,6 +1,6 @@
 //! Divides long sums into blocks, each summed by the loop nest of a share (one thread's work) in a dense buffer, and
-//! added pairwise in a binary tree. Rounding errors grow only with the length of a block plus the logarithm of their
-//! number (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2).
+//! added pairwise in a binary tree, for small rounding errors (N. J. Higham, Accuracy and Stability of Numerical
+//! Algorithms, 2nd edition, section 4.2).
 //!
 //! Invariants: blocks visit each index of the sum once. All have the same nest, except the last ones along the cut
 //! loop. Blocks have the lengths that [`crate::local_plan::longest_chain`] assumes.
@@ -22,7 +22,6 @@ const MAX_STRIDED_TERMS: usize = 256;
 /// Longer blocks begin at multiples of this number.
 const GRAIN: usize = 64;
 
-/// A sum that is divided into blocks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SumBlocks {
     /// The loops of the sum around the blocks, outermost first, with one index per block.
@@ -30,7 +29,7 @@ pub struct SumBlocks {
     /// The loop that is cut, and its indices in a block.
     pub cut: Dim<3>,
     pub tile: usize,
-    /// The nest of a shorter block at the end of the cut loop, if any.
+    /// The nest of a shorter last block, if any.
     pub last: Option<Nest>,
     /// Add the share's sums, in the first buffer after the last block, to `out` or the share's partial result.
     pub sums: Partials,
@@ -77,7 +76,6 @@ impl SumBlocks {
         Some(blocks)
     }
 
-    /// Returns the number of blocks.
     pub fn count(&self) -> usize {
         self.pieces() * self.outer.iter().map(|d| d.extent).product::<usize>()
     }
@@ -98,13 +96,11 @@ impl SumBlocks {
         (start, piece + 1 == self.pieces())
     }
 
-    /// Returns the number of elements in the share's buffers.
     pub fn workspace_elements(&self) -> usize {
         self.buffers * self.sums.step
     }
 }
 
-/// Returns the maximum number of terms in a block.
 fn terms_of_block(loops: &[Loop], choice: &Choice, dtype: Dtype) -> usize {
     match choice {
         Choice::Line { .. } => MAX_LINE_TERMS,

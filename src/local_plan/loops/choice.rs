@@ -1,7 +1,6 @@
 //! Represents a choice of the innermost and unrolled loops, and builds its [`Nest`].
 //!
-//! Invariant: the nest depends only on the loops and the element size; `choose` lists choices, and `price` estimates
-//! their cost.
+//! Invariant: the nest depends only on the loops and the element size.
 
 use super::{Dots, Line, NO_LOOP, Nest, OUT, StridedNest};
 use crate::local_plan::{Dim, MIN_STREAMED_OUT_BYTES};
@@ -12,16 +11,13 @@ pub(super) const TERMS: usize = 8;
 pub(super) const TILE: usize = 4;
 /// Bytes of a block that leaves space for others in a first-level cache.
 const L1_BLOCK_BYTES: usize = 16 << 10;
-/// Minimum bytes in a line for stores that bypass the caches; the incomplete cache lines of shorter ones are too large
-/// a fraction.
+/// Minimum bytes in a line for stores that bypass the caches; shorter lines have too many incomplete cache lines.
 const MIN_STREAMED_LINE_BYTES: usize = 1 << 10;
-/// Extents of a block in a strided nest. Larger blocks would be evicted early if strides are powers of two, which map
-/// to few cache sets.
+/// Extents of a block in a strided nest. Strides that are powers of two would evict larger blocks early.
 const BLOCK: [usize; 3] = [16; 3];
 /// Maximum block length if one loop has the smallest stride in every tensor.
 const MAX_ONLY_LOOP_BLOCK: usize = 256;
 
-/// One loop of the contraction.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Loop {
     pub dim: Dim<3>,

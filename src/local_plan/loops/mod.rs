@@ -1,5 +1,4 @@
-//! Plans contractions other than matrix products, such as dot, matrix-vector, outer and element-wise products, and tiny
-//! or unusual ones.
+//! Plans contractions other than matrix products, such as dot, matrix-vector, outer and element-wise products.
 //!
 //! [`plan_loops`] chooses the innermost loop and divides the work into shares, one per thread. A [`Nest`] has one of
 //! three forms:
@@ -11,8 +10,8 @@
 //! | [`StridedNest`] | any loop, blocked so that cache lines are reused before they are evicted | `cij,cji->ijc` |
 //!
 //! Invariants: shares visit each index once; partial results of a split sum are added in a fixed order, and blocks of a
-//! long sum ([`SumBlocks`]) pairwise. Results of the same plan are bitwise identical. Strides inside a nest are in the
-//! operand order of [`LoopPlan::swapped`]. No loop of a nest is empty. Nothing depends on the instruction set.
+//! long sum ([`SumBlocks`]) pairwise, so results of the same plan are bitwise identical. Strides inside a nest are in
+//! the operand order of [`LoopPlan::swapped`]. No loop of a nest is empty. Nothing depends on the instruction set.
 
 mod blocks;
 mod choice;
@@ -31,7 +30,6 @@ const NO_LOOP: Dim<3> = Dim { extent: 1, strides: [0; 3] };
 /// Partial results are multiples of this many elements, so that those of different threads share no cache line.
 const ALIGN: usize = 16;
 
-/// A plan for a contraction with loops that are divided among threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopPlan {
     /// Whether the nests' first operand is the right operand of the contraction.
@@ -39,11 +37,10 @@ pub struct LoopPlan {
     pub shares: Vec<ThreadShare>,
     /// The partial results, if the shares split the sum.
     pub partials: Option<Partials>,
-    /// The estimated time in picoseconds.
+    /// In picoseconds.
     price: u64,
 }
 
-/// The part of the work that one thread does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadShare {
     /// The start offsets of the share's loops in both operands, and in `out` or its partial result.
@@ -58,13 +55,12 @@ pub struct ThreadShare {
 pub struct Partials {
     /// Loops over `out`, with strides in a dense partial result and in `out`.
     pub out_loops: Vec<Dim<2>>,
-    /// The offset in `out` at which the loops start.
+    /// The start offset in `out`.
     pub start: isize,
     /// The elements between shares' partial results.
     pub step: usize,
 }
 
-/// The loops of one share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Nest {
     Line(Line),
@@ -91,7 +87,6 @@ pub struct Line {
     pub streams: bool,
 }
 
-/// A nest whose innermost loop is a loop of the sum, with stride 1 in both operands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dots {
     /// Loops of `out` around chunks (ranges) of the loop `lanes`, each around tiles of rows and columns.
@@ -171,7 +166,6 @@ fn dense(loops: &mut [Loop], start: isize) -> Partials {
 }
 
 impl LoopPlan {
-    /// Returns the number of elements of workspace that execution needs.
     pub fn workspace_elements(&self) -> usize {
         let partials = self.partials.as_ref().map_or(0, |partials| partials.step * self.shares.len());
         let blocks = self.shares.iter().filter_map(|share| share.blocks.as_ref());

@@ -1,7 +1,6 @@
 //! Estimates the nanoseconds of loops on a current core: arithmetic, loop starts and memory traffic.
 //!
-//! The constants were fitted on one machine with vectors of 32 bytes; a factor of two elsewhere is good enough to
-//! choose.
+//! The constants were fitted on one machine with vectors of 32 bytes; a factor of two elsewhere is good enough.
 
 use super::choice::{Choice, Loop, TERMS, TILE};
 use super::{Dim, Nest, OUT};
@@ -19,7 +18,6 @@ const START: f64 = 4.0;
 const ACROSS: f64 = 4.0;
 /// Time for one step of a loop over single elements.
 const STEP: f64 = 0.6;
-/// Time to call the kernel once.
 const CALL: f64 = 15.0;
 /// Time to move a byte between the core and the second-level cache, and memory.
 const L2_BYTE: f64 = 0.02;
@@ -28,9 +26,9 @@ const L1_BYTES: f64 = 32.0 * 1024.0;
 const L2_BYTES: f64 = 1024.0 * 1024.0;
 /// Time to wake another thread and wait for it.
 const THREAD: f64 = 4_000.0;
-/// Minimum nanoseconds per thread, below which another thread costs more than it saves.
+/// Minimum nanoseconds per thread for another thread to save time.
 const MIN_NANOSECONDS_PER_THREAD: f64 = 12_000.0;
-/// Time to add an element of a partial result to `out`.
+/// Time to add a partial result's element to `out`.
 const ADDING: f64 = 1.0;
 
 /// Returns how many of `threads` threads are useful at this price.
@@ -44,7 +42,7 @@ pub(super) fn shared(price: f64, threads: usize, added: usize) -> f64 {
     price / threads as f64 + threads_start + added as f64 * ADDING
 }
 
-/// Returns the price of a choice on one thread, with operands not exchanged yet.
+/// Returns the price of a choice on one thread, before operands are exchanged.
 pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> f64 {
     let element_bytes = dtype.size();
     let step = VECTOR_STEP * if dtype.is_complex() { COMPLEX } else { 1.0 };

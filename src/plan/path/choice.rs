@@ -27,27 +27,25 @@ pub enum PathChoice {
     /// minute. Candidates are the order as written, greedy orders, and those of exhaustive search and annealing.
     #[default]
     Auto,
-    /// The best of several orders that contract the pair with the smallest result first. They differ in the weight of
-    /// the pair's own size, and in how ties are broken.
+    /// The best of several orders that contract the pair with the smallest result first.
     Greedy,
     /// The order with the fewest operations, as far as [`PlanOptions::path_seconds`](crate::PlanOptions::path_seconds)
-    /// allows. The search first covers orders that leave products without a common label to the end, then all others if
-    /// there are few enough.
+    /// allows. The search covers orders that leave products without a common label to the end, then all others if there
+    /// are few enough. If time or memory runs out, the best of greedy and annealed orders is used.
     ///
-    /// For dense networks, the search time is exponential in the number of tensors. If few sets of tensors are
-    /// connected, it is much faster: rings and chains of 40 tensors take less than a second. If time or memory runs
-    /// out, the best of greedy and annealed orders is used.
+    /// For dense networks, the time is exponential in the number of tensors; rings and chains of 40 take less than a
+    /// second.
     Optimal,
-    /// Simulated annealing from greedy orders and from recursive bisection, with fixed seeds; at most one second, unless
+    /// Simulated annealing from greedy orders and recursive bisection, with fixed seeds; at most one second, unless
     /// [`PlanOptions::path_seconds`](crate::PlanOptions::path_seconds) is set.
     Anneal,
-    /// Contracts the tensors from left to right, as written.
+    /// From left to right, as written.
     LeftToRight,
-    /// The steps as positions in the list of tensors. A step removes its tensors from the list and appends their
-    /// result, as in opt_einsum.
+    /// Positions in the list of tensors. A step removes its tensors from the list and appends their result, as in
+    /// opt_einsum.
     Explicit(Vec<Vec<usize>>),
-    /// The steps as numbers of tensors, as in cotengra's SSA paths: the operands have the numbers from 0, followed by the
-    /// results in the order of the steps.
+    /// Numbers of tensors, as in cotengra's SSA paths: the operands from 0, followed by the results in the order of the
+    /// steps.
     Numbered(Vec<Vec<usize>>),
 }
 

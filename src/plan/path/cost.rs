@@ -1,6 +1,6 @@
 //! Computes the number of multiply-adds in a contraction order.
 //!
-//! Costs are logarithms to base 2, because a network of a thousand tensors can have more operations than a float can
+//! Costs are logarithms to base 2, because networks of a thousand tensors can have more operations than a float can
 //! represent.
 
 use std::collections::HashMap;
@@ -10,15 +10,15 @@ use einsum_path::log2_sum;
 use crate::dims::Label;
 use crate::tree::{Network, Order};
 
-/// log2 of the number of multiply-adds over all contractions in an order. A contraction costs the product of the
-/// extents of all its labels, after each operand has been summed over labels of its own.
+/// log2 of the multiply-adds over all contractions in an order. A contraction costs the product of the extents of all
+/// its labels, after each operand has been summed over labels of its own.
 pub fn log2_products(network: &Network, order: &Order) -> f64 {
     let mut terms = Vec::with_capacity(order.len());
     each_contraction(network, order, |_, all, _| terms.push(log2_size(all, network.extents)));
     log2_sum(&terms)
 }
 
-/// log2 of the number of elements that the contractions in an order read and write, except those of operands.
+/// log2 of the elements that the contractions read and write, except those of operands.
 pub fn log2_elements(network: &Network, order: &Order) -> f64 {
     let mut terms = Vec::with_capacity(order.len());
     // An intermediate is written once and read once.
@@ -26,15 +26,14 @@ pub fn log2_elements(network: &Network, order: &Order) -> f64 {
     log2_sum(&terms)
 }
 
-/// log2 of the maximum number of elements of intermediates that are live at the same time in one slice. Operands and the
-/// final result are not counted.
+/// log2 of the maximum elements of intermediates that are live at the same time in one slice, without the final result.
 pub fn log2_peak(network: &Network, order: &Order, sliced: &[Label]) -> f64 {
     let size = |labels: &[Label]| {
         let whole = labels.iter().filter(|label| !sliced.contains(label));
         whole.map(|label| network.extents[label.0 as usize] as f64).product::<f64>()
     };
     let (mut live, mut peak) = (0.0f64, 0.0f64);
-    // The sizes of all tensors that are counted and live.
+    // The sizes of all counted tensors that are live.
     let mut sizes = vec![0.0; network.tensors.len() + order.len()];
     each_contraction(network, order, |group, _, result| {
         let size = if group + 1 == order.len() { 0.0 } else { size(result) };
@@ -46,8 +45,8 @@ pub fn log2_peak(network: &Network, order: &Order, sliced: &[Label]) -> f64 {
     peak.log2()
 }
 
-/// Calls `visit` for each contraction of two tensors, with the number of its group, all of its labels, and the labels of
-/// its result.
+/// Calls `visit` for each contraction of two tensors, with the number of its group, its labels, and those of its
+/// result.
 fn each_contraction(network: &Network, order: &Order, mut visit: impl FnMut(usize, &[Label], &[Label])) {
     let mut tensors: Vec<Vec<Label>> = network.tensors.iter().map(|labels| distinct(labels)).collect();
     let mut needed: HashMap<Label, usize> = HashMap::new();

@@ -1,5 +1,5 @@
-//! Orders and slices of whole expressions, in the forms of opt_einsum (`path`, with positions) and cotengra (`ssa_path`,
-//! with numbers of tensors).
+//! Orders and slices of whole expressions, in the forms of opt_einsum (`path`, positions) and cotengra (`ssa_path`,
+//! numbers of tensors).
 //!
 //! Invariant: what [`Plan::path_json`](crate::Plan::path_json) writes gives the same tree and slices if it is read.
 
@@ -12,7 +12,7 @@ use super::PathChoice;
 use super::positions::numbered;
 use crate::tree::{EinsumSource, Einsums, Order};
 
-/// A choice of the contraction order, and the dimensions to slice.
+/// A contraction order, and the dimensions to slice.
 ///
 /// ```
 /// use einsum_dist::{GivenPath, Machine, PlanOptions, Problem};
@@ -68,15 +68,15 @@ impl FromStr for GivenPath {
     }
 }
 
-/// The pairs of a path as numbers of tensors, given the number of operands.
+/// The pairs of a path as numbers of tensors.
 pub fn numbers(path: &[[usize; 2]], operands: usize) -> Vec<[usize; 2]> {
     let path: Vec<Vec<usize>> = path.iter().map(|pair| pair.to_vec()).collect();
-    // The path of a plan is valid.
+    // A plan's path is valid.
     let order = numbered(&path, operands, false).unwrap_or_default();
     order.iter().map(|pair| [pair[0], pair[1]]).collect()
 }
 
-/// Returns the order of each einsum in the order of the nodes; none for a choice that is no path.
+/// The order of each einsum in the order of the nodes; none for a choice that is no path.
 ///
 /// # Errors
 /// If the path is not one of the expression.
@@ -90,7 +90,7 @@ pub fn given(einsums: &Einsums, choice: &PathChoice) -> Result<Vec<Order>, Strin
     Ok(orders.filter(|(_, node)| matches!(node.source, EinsumSource::Of(_))).map(|(order, _)| order).collect())
 }
 
-/// Divides an order of all operands among the nodes of an expression.
+/// Divides an order of all operands among the nodes.
 fn divided(einsums: &Einsums, order: &Order) -> Result<Vec<Order>, String> {
     let nodes = &einsums.nodes;
     // For each node, the einsum that contracts it, and its number there.

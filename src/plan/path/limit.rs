@@ -1,4 +1,4 @@
-//! Defines the limits that can end a path search early, with their messages for users.
+//! Defines the limits that can end a path search early.
 
 use serde::{Deserialize, Serialize};
 

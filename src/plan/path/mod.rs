@@ -2,13 +2,13 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `choice` | the user's choice, as text and as a value |
-//! | `form` | orders and slices that the user gives, in the forms of other libraries |
-//! | `search` | the searches of the crate `einsum_path` for greedy, optimal and annealed orders |
+//! | `choice` | the user's choice |
+//! | `form` | given orders and slices, in the forms of other libraries |
+//! | `search` | the searches of the crate `einsum_path` |
 //! | `limit` | the limits that can end a search early |
-//! | `record` | what a search did, for reports |
+//! | `record` | what a search did |
 //! | `cost` | the number of operations in an order |
-//! | `positions` | the conversion between tensor numbers and the positions that opt_einsum uses in paths |
+//! | `positions` | the conversion between tensor numbers and opt_einsum's positions |
 //!
 //! Guarantees: an order depends only on the einsum, the choice, the budget, the machine and the element type, so all
 //! ranks find the same; without a memory limit, `auto` has no more operations than left to right. Einsums in nested
@@ -36,32 +36,31 @@ use crate::dims::Label;
 use crate::tree::{Network, Order, left_to_right};
 use einsum_path::{Progress, Proof};
 
-/// Maximum number of tensors for which `auto` searches. Larger networks are contracted as written, because a search
-/// takes seconds.
+/// Maximum tensors for which `auto` searches, because a search of larger networks takes seconds.
 const MAX_SEARCHED_TENSORS: usize = 20_000;
 
 /// Minimum and maximum time of a search by `auto`, as a fraction of the predicted time of all runs in the best order so
-/// far, and before anything is known about the progress of the search.
+/// far, and the fraction before the progress is known.
 const LEAST_SEARCH_SHARE: f64 = 0.05;
 const MAX_SEARCH_SHARE: f64 = 0.5;
 const FIRST_SEARCH_SHARE: f64 = 0.2;
 
-/// The next doubling of the search time is expected to save this fraction of what the last one saved.
+/// The next doubling of the search time is expected to save this fraction of the last saving.
 const NEXT_SAVING: f64 = 0.5;
 
-/// Networks run at about this fraction of the rate of large matrix products.
+/// Networks run at about this fraction of the rate of large products.
 const NETWORK_RATE: f64 = 0.5;
 
-/// Seconds per element that a contraction reads or writes, including the first access to new memory.
+/// Seconds per element read or written by a contraction, including the first access to new memory.
 const ELEMENT_SECONDS: f64 = 1e-9;
 
-/// A search by `auto` takes at least this many seconds per tensor, which is less than planning takes.
+/// Minimum seconds per tensor for a search by `auto`, which is less than planning takes.
 const LEAST_SEARCH_SECONDS: f64 = 1e-4;
 
-/// Maximum nominal seconds for a search by `auto`.
+/// Maximum nominal seconds of a search by `auto`.
 const MAX_SEARCH_SECONDS: f64 = 60.0;
 
-/// Default budget for the search for the optimal order, in nominal seconds.
+/// Default budget for the optimal order, in nominal seconds.
 const OPTIMAL_SECONDS: f64 = 10.0;
 
 /// Default budget for annealing, in nominal seconds per tensor, and its maximum.
@@ -72,50 +71,44 @@ const MAX_ANNEAL_SECONDS: f64 = 1.0;
 const OPTIMAL_SHARE: f64 = 0.1;
 const MAX_OPTIMAL_SECONDS: f64 = 0.05;
 
-/// Above this number of tensors, the search for the optimal order rarely ends in time, so that it gets less.
+/// Above this number of tensors, the optimal search rarely ends in time, so it gets less.
 const OFTEN_OPTIMAL_TENSORS: f64 = 40.0;
 
-/// Maximum number of steps of the optimal search if the budget allows examining all orders.
+/// Maximum steps of the optimal search if the budget allows examining all orders.
 const OPTIMAL_STEPS: u64 = 100_000_000;
 
-/// An operand is live beside the result, so a result has at most about half of the elements; the fraction allows for
-/// powers of two.
+/// An operand is live beside the result, so a result has at most about half of the elements; this allows for powers of
+/// two.
 const LEAST_LIVE_BITS: f64 = 0.95;
 
 /// A budget in nominal seconds, given the progress of the search.
 type Seconds<'a> = dyn Fn(&[Progress]) -> f64 + 'a;
 
-/// Called now and then during a search.
 pub type Watch<'a> = dyn Fn(SearchProgress) + 'a;
 
-/// What a search may spend.
 #[derive(Clone, Copy)]
 pub struct Budget<'a> {
-    /// The seconds that the user allows; `None` for the default of the search.
+    /// What the user allows; `None` for the default of the search.
     pub asked: Option<f64>,
     /// Nominal seconds of search in one second.
     pub speed: f64,
-    /// How often the plan will run.
     pub runs: f64,
-    /// Number of multiply-adds per second on one rank, from which `auto` computes its default budget.
+    /// Multiply-adds per second on one rank.
     pub rate: f64,
-    /// The number of ranks.
     pub ranks: f64,
-    /// The number of threads that search, which is that of the planned machine, so that all ranks find the same order.
+    /// The threads that search: those of the planned machine, so that all ranks find the same order.
     pub threads: usize,
-    /// log2 of the number of elements of intermediates that fit into the memory limit; infinite without a limit.
+    /// log2 of the elements of intermediates that fit into the memory limit; infinite without a limit.
     pub elements: f64,
-    /// Is told how the search proceeds.
     pub watch: &'a Watch<'a>,
 }
 
 impl Budget<'_> {
-    /// The nominal seconds that the user allows.
     fn seconds(&self) -> Option<f64> {
         self.asked.map(|seconds| seconds * self.speed)
     }
 
-    /// Predicts the seconds of all runs, given log2 of the multiply-adds and of the elements read and written.
+    /// The predicted seconds of all runs, given log2 of the multiply-adds and of the elements read and written.
     fn of_runs(&self, products: f64, elements: f64) -> f64 {
         let one = (products - (NETWORK_RATE * self.rate).log2()).exp2() + ELEMENT_SECONDS * elements.exp2();
         // Few contractions of a network use many ranks well.
@@ -140,12 +133,11 @@ impl Budget<'_> {
     }
 }
 
-/// The result of a search.
 pub struct Searched {
     pub order: Order,
-    /// Labels to slice, so that the intermediates fit into the memory limit.
+    /// Labels to slice.
     pub sliced: Vec<Label>,
-    /// The limit that ended the search early, if any.
+    /// The limit that ended the search early.
     pub limit: Option<SearchLimit>,
     pub record: SearchRecord,
 }
@@ -183,7 +175,7 @@ fn greedy(search: &PathSearch, tensors: usize, budget: Budget) -> Searched {
     Searched::new(PathMethod::Greedy, search.greedy(0..most), limit)
 }
 
-/// Finds the optimal order, or the best of greedy and annealed orders if the budget does not suffice.
+/// The optimal order, or the best of greedy and annealed orders if the budget does not suffice.
 fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     let tensors = network.tensors.len();
     let seconds = budget.seconds().unwrap_or(OPTIMAL_SECONDS);
@@ -201,8 +193,8 @@ fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     Searched { order, limit: Some(limit), ..annealed }
 }
 
-/// Anneals orders, with slices if the intermediates do not fit into the memory limit otherwise. `seconds` is the
-/// budget, given the best order so far.
+/// Anneals orders, with slices if the intermediates do not fit otherwise. `seconds` is the budget, given the best
+/// order.
 fn anneal(search: &PathSearch, budget: Budget, seconds: &Seconds) -> Searched {
     let Budget { threads, elements, .. } = budget;
     let limit = (elements - LEAST_LIVE_BITS).max(0.0);
@@ -219,7 +211,6 @@ fn anneal(search: &PathSearch, budget: Budget, seconds: &Seconds) -> Searched {
     Searched { order, sliced, limit: None, record }
 }
 
-/// Returns the cheapest order found within the budget.
 fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     let tensors = network.tensors.len();
     let price = |order: &Order| cost::log2_products(network, order);
@@ -251,7 +242,7 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     // An order that does not fit says little about the time of one with slices.
     let known = if fit { runs } else { f64::INFINITY };
     let annealed = anneal(search, budget, &|rounds| budget.after(tensors, known, rounds));
-    // An upper bound, because contractions without the sliced labels are repeated, and others are not.
+    // An upper bound, because only contractions without the sliced labels are repeated.
     let sliced = price(&annealed.order) + log2_size(&annealed.sliced, network.extents);
     if !fit || sliced < best.0 {
         return annealed;

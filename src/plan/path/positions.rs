@@ -1,18 +1,18 @@
-//! Converts between tensor numbers and positions. Inputs have the numbers 0 to n - 1, followed by results in the order
-//! of steps. Positions refer to a list from which each step removes its tensors and to which it appends their result.
+//! Converts between tensor numbers (inputs from 0, then results in the order of steps) and positions in a list from
+//! which each step removes its tensors and to which it appends their result.
 //!
 //! Each direction costs O(n log n).
 
 use crate::tree::{NodeId, Order, Step, Tree};
 
-/// The numbers that are still in the list, stored as a Fenwick tree of ones.
+/// The numbers in the list, as a Fenwick tree of ones.
 struct Live {
     sums: Vec<usize>,
     count: usize,
 }
 
 impl Live {
-    /// A list of the numbers 0 to `first - 1`, with room for all numbers below `all`.
+    /// A list of 0 to `first - 1`, with room for all numbers below `all`.
     fn new(first: usize, all: usize) -> Live {
         let mut live = Live { sums: vec![0; all + 1], count: 0 };
         (0..first).for_each(|number| live.insert(number));
@@ -36,7 +36,7 @@ impl Live {
         self.change(number, -1);
     }
 
-    /// The position of a number, which is the count of smaller numbers in the list.
+    /// The position of a number: the count of smaller numbers in the list.
     fn position(&self, number: usize) -> usize {
         let (mut at, mut sum) = (number, 0);
         while at > 0 {
@@ -46,7 +46,6 @@ impl Live {
         sum
     }
 
-    /// The number at a position below `count`.
     fn number(&self, position: usize) -> usize {
         let (mut at, mut left) = (0, position);
         let mut step = self.sums.len().next_power_of_two() / 2;
@@ -109,8 +108,8 @@ pub fn numbered(path: &[Vec<usize>], tensors: usize, numbers: bool) -> Result<Or
     }
 }
 
-/// Returns the contractions of a tree as positions, the left operand first. The result of a unary step keeps the number
-/// of its input.
+/// The contractions of a tree as positions, the left operand first. The result of a unary step keeps its input's
+/// number.
 pub fn path(tree: &Tree) -> Vec<[usize; 2]> {
     let contractions = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
     let mut live = Live::new(tree.operands, tree.operands + contractions);
@@ -134,8 +133,8 @@ pub fn path(tree: &Tree) -> Vec<[usize; 2]> {
     path
 }
 
-/// Returns the same contractions depth-first, each directly after those that produce its right operand. Avoids
-/// recursion, because trees may be deep.
+/// The same contractions depth-first, each directly after those that produce its right operand, without recursion,
+/// because trees may be deep.
 pub fn depth_first(steps: &[[usize; 2]], tensors: usize) -> Order {
     let mut order = Order::with_capacity(steps.len());
     let mut open = vec![Some(tensors + steps.len() - 1)];

@@ -1,37 +1,37 @@
-//! Records what a path search did, for reports.
+//! Records what a path search did.
 
 use serde::{Deserialize, Serialize};
 
-/// The method that found a contraction order.
+/// How a contraction order was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathMethod {
     /// The order as written.
     LeftToRight,
-    /// The user prescribed the order.
+    /// Prescribed by the user.
     Explicit,
     /// A greedy search.
     Greedy,
     /// Dynamic programming over sets of tensors, which proved the order optimal.
     Optimal,
-    /// Annealing from greedy orders and from recursive bisection, with reconfigured subtrees.
+    /// Annealing from greedy orders and recursive bisection, with reconfigured subtrees.
     Anneal,
-    /// The order was in the checkpoint of an interrupted run.
+    /// From the checkpoint of an interrupted run.
     Checkpoint,
 }
 
 /// What a path search did. Nominal seconds are search steps divided by the steps per second of a core of about 3 GHz.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SearchRecord {
-    /// The method that found the order.
+    /// How the order was found.
     pub method: PathMethod,
-    /// Nominal seconds that the search took; 0 for searches that need no budget.
+    /// Nominal seconds of the search; 0 for searches without a budget.
     pub seconds: f64,
-    /// Nominal seconds after which the order was found.
+    /// Nominal seconds until the order was found.
     pub found_at: f64,
 }
 
-/// The state of a search that is going on.
+/// The state of a running search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SearchProgress {
     /// The budget in seconds, given the best order so far.

@@ -1,4 +1,4 @@
-//! Runs the searches for contraction orders. The crate `einsum_path` anneals orders from many starts.
+//! Runs the searches for contraction orders.
 //!
 //! Guarantee: the same network and budget give the same order on all ranks, because budgets are numbers of steps and no
 //! clock is read.
@@ -14,27 +14,25 @@ use super::positions::depth_first;
 use crate::dims::Label;
 use crate::tree::{Network, Order};
 
-/// Users do not notice a search that takes at most this many seconds.
+/// Users do not notice a search of at most this many seconds.
 pub const UNNOTICED_SECONDS: f64 = 5e-3;
 
-/// Maximum number of tensors for which a greedy search tries several weights and seeds.
+/// Maximum tensors for which a greedy search tries several weights and seeds.
 const MAX_VARIED_TENSORS: usize = 3_000;
 
 const MAX_TIE_ORDERS: u64 = 16;
 
-/// Number of steps that the optimal search makes per second on one core. Measured 5.5 to 7.5 times 10^8 on networks of
-/// 20 to 125 tensors.
+/// Steps of the optimal search per second on one core. Measured 5.5 to 7.5 times 10^8 on networks of 20 to 125 tensors.
 const STEPS_PER_SECOND: f64 = 5e8;
 
-/// Seconds that a greedy search takes per tensor and tie-breaking seed.
+/// Seconds of a greedy search per tensor and tie-breaking seed.
 const GREEDY_SECONDS: f64 = 4e-6;
 
 /// Cost of reading or writing an element, in multiply-adds. Among orders with equally many multiply-adds, this prefers
-/// those with smaller tensors; one of five networks ran twice as fast. With a cost of 1, orders have up to 8 % more
-/// multiply-adds.
+/// smaller tensors; one of five networks ran twice as fast. With a cost of 1, orders have up to 8 % more multiply-adds.
 const ELEMENT_PRICE: f64 = 0.05;
 
-/// The tie-breaking seeds that a greedy search tries if the user selects greedy search.
+/// The tie-breaking seeds if the user selects greedy search.
 pub fn patient_ties(tensors: usize) -> Range<u64> {
     0..if tensors > MAX_VARIED_TENSORS { 1 } else { MAX_TIE_ORDERS }
 }
@@ -44,25 +42,23 @@ pub fn ties_within(tensors: usize, seconds: f64) -> u64 {
     (seconds / (GREEDY_SECONDS * tensors as f64)) as u64
 }
 
-/// Number of steps that the optimal search makes in `seconds`.
+/// Number of steps of the optimal search in `seconds`.
 pub fn steps_within(seconds: f64) -> u64 {
     (seconds * STEPS_PER_SECOND) as u64
 }
 
-/// A pessimistic estimate of the seconds needed to examine all orders.
+/// A pessimistic estimate of the seconds to examine all orders.
 pub fn exhaustive_seconds(tensors: usize) -> f64 {
     5e-8 * 3f64.powi(tensors.min(600) as i32)
 }
 
-/// The result of annealing.
 pub struct Annealed {
     pub order: Order,
-    /// The labels to slice.
     pub sliced: Vec<Label>,
     pub found: Found,
 }
 
-/// An einsum prepared for the searches. Tensors keep only distinct labels that another tensor or the output needs.
+/// An einsum whose tensors keep only distinct labels that another tensor or the output needs.
 pub struct PathSearch<'a> {
     network: &'a Network<'a>,
     tensors: Vec<Vec<u32>>,
@@ -89,8 +85,8 @@ impl<'a> PathSearch<'a> {
         Labelled { tensors: &self.tensors, output: &self.output, log2: &self.log2 }
     }
 
-    /// Returns the cheapest of several greedy orders. They differ in the weight of the operands' sizes and in the seed
-    /// that breaks ties.
+    /// The cheapest of several greedy orders, which differ in the weight of the operands' sizes and in the seed that
+    /// breaks ties.
     pub fn greedy(&self, ties: Range<u64>) -> Order {
         let weights: &[f64] = if self.tensors.len() > MAX_VARIED_TENSORS { &[0.0] } else { &[0.0, 0.5, 1.0] };
         let parameters =
@@ -117,8 +113,8 @@ impl<'a> PathSearch<'a> {
         priced.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, order)| order).unwrap_or_default()
     }
 
-    /// Anneals orders from many starts. `elements` is log2 of the elements of intermediates that fit, and `limit` is that
-    /// of a result in one slice; both are infinite if nothing is sliced.
+    /// Anneals orders from many starts. `elements` is log2 of the elements of intermediates that fit, and `limit` is
+    /// that of a result in one slice; both are infinite if nothing is sliced.
     pub fn anneal(&self, limit: f64, elements: f64, budget: &Seconds, threads: usize) -> Annealed {
         let tensors = self.network.tensors.iter().map(|labels| labels.iter().map(|label| label.0).collect()).collect();
         let output = self.network.output.iter().map(|label| label.0).collect();

@@ -12,8 +12,7 @@
 //! ```
 //!
 //! Copied parts are received in place, and summands in two alternating scratch buffers, so that one arrives while the
-//! previous one is added. Each piece of a message is a transfer, which is forwarded when it has arrived and fits a
-//! scratch buffer.
+//! previous one is added. Each piece of a message is a transfer, and fits a scratch buffer.
 //!
 //! Invariants: all members pass the same algorithm and number of pieces, and views of equal extents for each part.
 
@@ -22,22 +21,19 @@ use super::pattern::Pattern;
 use super::{Collective, CollectiveAlgorithm, Group};
 use crate::schedule::{Buffer, BufferId, Builder, Home, View, Work};
 
-/// The boxes of this rank's buffers that store the parts of a collective. A part may have any number of boxes.
+/// The boxes of this rank's buffers that store the parts of a collective.
 #[derive(Debug, Clone, Default)]
 pub struct Parts {
-    /// For each part, the boxes that store it. Copied parts are sent from and received into these boxes, even if only
-    /// forwarded; in a reduction, they store the sum.
+    /// For each part, the boxes that store it, even if only forwarded; in a reduction, they store the sum.
     pub at: Vec<Vec<View>>,
-    /// For reductions, the boxes of this rank's summand for each part, in which forwarded partial sums (ring, tree)
-    /// accumulate.
+    /// For each part of a reduction, the boxes of this rank's summand, in which forwarded partial sums accumulate.
     pub summands: Vec<Vec<View>>,
     /// Whether `beta` times the old values are added to the sum.
     pub onto: bool,
 }
 
 impl Parts {
-    /// Returns the boxes that one piece of a message is sent from or added to; `own` is a receiver's own part, and
-    /// `None` for the sender.
+    /// Returns the boxes of one piece of a message; `own` is a receiver's own part, and `None` for the sender.
     fn views(&self, message: &Message, piece: usize, pieces: usize, own: Option<usize>) -> Vec<View> {
         let views = message.parts.iter().flat_map(|part| {
             let place = if message.reduce && own != Some(part) { &self.summands } else { &self.at };
@@ -96,8 +92,8 @@ fn corner(buffer: BufferId, like: &View) -> View {
     View { buffer, bounds: like.bounds.iter().map(|range| 0..range.len()).collect() }
 }
 
-/// Declares up to two slots (scratch memory for a piece of summands), each with as many buffers as the message with the
-/// most boxes has.
+/// Declares up to two slots (scratch memory for a piece), each with as many buffers as the message with the most
+/// boxes.
 fn slots(
     builder: &mut Builder,
     pattern: &Pattern,

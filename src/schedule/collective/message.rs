@@ -2,7 +2,7 @@
 //!
 //! Invariant: a member sends and receives at most one message per round.
 
-/// The numbers of `count` parts: `first`, `first + step`, and so on.
+/// The numbers of `count` parts, from `first` in steps of `step`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbers {
     pub first: usize,
@@ -11,7 +11,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Returns the list that contains only the number `first`.
+    /// Returns the list of only `first`.
     pub const fn one(first: usize) -> Numbers {
         Numbers { first, step: 1, count: 1 }
     }
@@ -33,8 +33,8 @@ pub struct Message {
 }
 
 impl Message {
-    /// Returns the message in the opposite direction. Reversing all messages turns a scatter into a gather, and an
-    /// all-gather into a reduce-scatter (if `reduce`).
+    /// Reverses the message: all messages reversed turn a scatter into a gather, and an all-gather into a
+    /// reduce-scatter (if `reduce`).
     fn back(self, reduce: bool) -> Message {
         Message { from: self.to, to: self.from, reduce, ..self }
     }

@@ -1,7 +1,7 @@
 //! Builds collectives from sends, receives and work tasks: the messages, their cost, and one rank's tasks.
 //!
-//! A *group* is an ordered list of ranks, its numbered *members*. The data has one *part* in a broadcast and otherwise
-//! one per member, of any size.
+//! A *group* is an ordered list of ranks, its numbered *members*. The data has one *part* per member (one in a
+//! broadcast), of any size.
 //!
 //! ```text
 //! members                    0            1            2
@@ -26,29 +26,19 @@
 //! | direct | the root to each member | the root with each member | every member with every other, by distance |
 //!
 //! **Trees with minimum distance** (Kwasniewski et al., Red-Blue Pebbling Revisited, section 7.2: "the distance in the
-//! grid between communicating processors is minimized"). For a collective with a root, the group is recursively divided
-//! into halves of adjacent members. The root sends the data for the other half to its nearest member, so every part
-//! only moves towards its owner, and the last round, with the most messages, is between neighbours.
+//! grid between communicating processors is minimized"). For a collective with a root, the group is recursively
+//! divided into halves of adjacent members. The root sends the data for the other half to its nearest member, so every
+//! part only moves towards its owner.
 //!
 //! If all members need all parts, the last messages are the largest, so the even and the odd members gather separately
 //! first, and then exchange with their neighbours. Any number of members works: the last of an odd number receives the
 //! data from the member before it.
 //!
-//! | file | topic |
-//! |---|---|
-//! | `message` | one message, and the messages of a member in a round |
-//! | `pattern` | the messages of a collective, in total order or for one member |
-//! | `steps` | the two basic patterns, which spread data from a root and exchange data among all members |
-//! | `order` | the order in which summands are added |
-//! | `price` | seconds, bytes and distances |
-//! | `fragment` | the tasks of one rank |
+//! Invariants: a member sends and receives at most one message per round. It sends only data that it had or received
+//! in previous rounds. All transfers have one total order, by round and then by piece, so a run terminates even with
+//! one unbuffered transfer in flight per lane.
 //!
-//! Invariants: a member sends and receives at most one message per round. It sends only data that it had or received in
-//! previous rounds. All transfers have one total order, by round and then by piece, so a run terminates even with one
-//! unbuffered transfer in flight per lane.
-//!
-//! Callers choose the algorithm; [`price()`] predicts its cost. A reduction to a single root would be a reduce-scatter
-//! with all other parts empty. A member's summands and its result must be in different buffers.
+//! A member's summands and its result must be in different buffers.
 
 mod fragment;
 mod message;
@@ -90,11 +80,11 @@ pub enum Collective {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CollectiveAlgorithm {
-    /// Each member sends to the next, and the last to the first.
+    /// Each member sends to the next, cyclically.
     Ring,
     /// Recursive halving, which has the fewest rounds.
     Tree,
-    /// Each part is sent directly from its source to its destination.
+    /// Each part is sent directly to its destination.
     #[default]
     Direct,
 }
@@ -104,7 +94,7 @@ impl CollectiveAlgorithm {
         [CollectiveAlgorithm::Ring, CollectiveAlgorithm::Tree, CollectiveAlgorithm::Direct];
 }
 
-/// An ordered list of ranks (members), and this rank's position in it.
+/// An ordered list of ranks, and this rank's position in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     ranks: Vec<usize>,
@@ -118,12 +108,12 @@ impl Group {
         Some(Group { ranks, me })
     }
 
-    /// Returns the ranks of the members, in order.
+    /// The ranks of the members, in order.
     pub fn ranks(&self) -> &[usize] {
         &self.ranks
     }
 
-    /// Returns the member number of this rank.
+    /// This rank's member number.
     pub fn me(&self) -> usize {
         self.me
     }

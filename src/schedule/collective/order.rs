@@ -1,6 +1,6 @@
 //! Computes the order in which a reduction adds, which a plan guarantees and the verifier checks.
 //!
-//! The pattern's messages are simulated for this, so both cannot differ.
+//! The pattern's messages are simulated, so the order cannot differ from the messages.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use super::pattern::Pattern;
 use crate::distribution::Region;
 use crate::schedule::verify::Summand;
 
-/// The sum or partial sum that one member computes for one part.
+/// The sum that one member computes for one part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
     pub part: usize,
-    /// The members whose summands the sum contains, in order of addition, the computing member first.
+    /// The members whose summands are added, in order, the computing member first.
     pub members: Vec<usize>,
 }
 

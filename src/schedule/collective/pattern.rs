@@ -1,16 +1,15 @@
-//! Computes the pattern of a collective, which is the messages between its members. It depends only on the collective,
-//! the number of members, the root and the algorithm.
+//! Computes the pattern of a collective: the messages between its members.
 //!
 //! Invariants: without a reduction, every member receives each part at most once. In a reduction, a member sends a sum
 //! after it has received all of its summands.
 //!
-//! A member's messages in one round take O(log members), so a rank's schedule costs about as much as its own tasks.
+//! A member's messages in one round take O(log members).
 
 use super::message::{Message, Step};
 use super::steps::{exchange, rounds, spread};
 use super::{Collective, CollectiveAlgorithm};
 
-/// A collective operation on `members` members, with one of the algorithms.
+/// A collective of `members` members, with an algorithm.
 ///
 /// ```
 /// use einsum_dist::schedule::collective::{Collective, Pattern, CollectiveAlgorithm};
@@ -43,23 +42,23 @@ impl Pattern {
         self.members
     }
 
-    /// Returns the number of parts into which the data is divided.
+    /// The number of parts of the data.
     pub fn parts(&self) -> usize {
         if matches!(self.collective, Collective::Broadcast { .. }) { 1 } else { self.members }
     }
 
-    /// Whether the collective is a reduction, which adds summands.
+    /// Whether the collective adds summands.
     pub fn reduces(&self) -> bool {
         matches!(self.collective, Collective::ReduceScatter | Collective::AllReduce)
     }
 
-    /// Returns the number of rounds, some of which may be empty in a tree.
+    /// The number of rounds, some of which may be empty.
     pub fn rounds(&self) -> usize {
         let all = rounds(self.collective, self.algorithm, self.members);
         if self.collective == Collective::AllReduce { 2 * all } else { all }
     }
 
-    /// Returns a member's messages in a round.
+    /// A member's messages in a round.
     pub fn step(&self, member: usize, round: usize) -> Step {
         let Pattern { collective, algorithm, members } = *self;
         let one_phase = rounds(collective, algorithm, members);
@@ -85,7 +84,7 @@ impl Pattern {
         (0..self.rounds()).flat_map(move |round| self.round(round))
     }
 
-    /// Iterates over the messages of one round, which do not depend on each other.
+    /// Iterates over the messages of one round.
     pub fn round(self, round: usize) -> impl Iterator<Item = Message> {
         (0..self.members).filter_map(move |member| self.step(member, round).sent)
     }

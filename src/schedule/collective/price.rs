@@ -1,7 +1,7 @@
-//! Estimates the cost of a collective by simulating its messages on lanes, without schedules.
+//! Estimates the cost of a collective by simulating its messages on lanes.
 //!
-//! A transfer occupies the sender's send lane and the receiver's receive lane for the latency plus bytes / bandwidth. A
-//! summand occupies one of two scratch buffers until the workers have added it.
+//! A transfer occupies both ends' lanes for the latency plus bytes / bandwidth. A summand occupies one of two scratch
+//! buffers until the workers have added it.
 //!
 //! ```text
 //! a ring broadcast of 12 bytes in 2 pieces, 3 members; latency 1, 3 bytes a second
@@ -44,11 +44,11 @@ pub struct Price {
     pub seconds: f64,
     /// Bytes that the busiest member receives.
     pub received: usize,
-    /// The sum over all messages of bytes times the cyclic distance between the members.
+    /// The sum over all messages of bytes times cyclic distance.
     pub carried: usize,
 }
 
-/// Bytes moved per byte added (two reads, one write) or copied (two reads, with write-allocate, and one write).
+/// Bytes moved per byte added (two reads, one write) or copied (with write-allocate).
 const BYTES_MOVED: f64 = 3.0;
 
 /// Returns the price of a pattern with parts of `sizes` bytes, and `pieces` transfers per message. Cost: O(pieces x
@@ -97,7 +97,7 @@ impl<'a> Simulation<'a> {
         let idle = Member { send: 0.0, receive: 0.0, work: 0.0, slots: [0.0; 2], received: 0, since };
         let mut simulation =
             Simulation { sizes, pieces, rates, members: vec![idle; pattern.members()], carried: 0, end: 0.0 };
-        // In a reduction, a member first copies its own summand.
+        // A member first copies its own summand.
         if pattern.reduces() {
             for (number, &size) in sizes.iter().enumerate() {
                 let seconds = simulation.work(size);

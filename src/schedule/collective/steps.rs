@@ -1,5 +1,5 @@
 //! Computes the two basic patterns of messages. A spread sends from a root to all members, and an exchange from all to
-//! all; others are one of these reversed, or two in sequence.
+//! all; others reverse or combine these.
 //!
 //! ```text
 //! spread as a tree, 5 members, root 3          exchange as a tree, 5 members
@@ -8,17 +8,17 @@
 //!   round 2   1 -> 0          0|1                rounds 4, 5   0 <-> 1  2 <-> 3  3 -> 4  level 0: {0 2 4 | 1 3}
 //! ```
 //!
-//! A member's step is its messages in one round, computed without those of others.
+//! A member's step is its messages in one round.
 
 use super::message::{Message, Numbers, Step};
 use super::{Collective, CollectiveAlgorithm};
 
-/// Returns how often a group must be halved until every half has one member.
+/// How often a group is halved until every half has one member.
 fn levels(members: usize) -> usize {
     members.next_power_of_two().trailing_zeros() as usize
 }
 
-/// Returns the number of rounds of a collective. For an all-reduce, these are of one of its two phases.
+/// The number of rounds; for an all-reduce, of one of its two phases.
 pub fn rounds(collective: Collective, algorithm: CollectiveAlgorithm, members: usize) -> usize {
     match (algorithm, collective) {
         (CollectiveAlgorithm::Ring | CollectiveAlgorithm::Direct, _) => members - 1,
@@ -31,14 +31,12 @@ pub fn rounds(collective: Collective, algorithm: CollectiveAlgorithm, members: u
     }
 }
 
-/// Returns the step of `member` in a round with only this message.
 fn step(member: usize, from: usize, to: usize, parts: Numbers) -> Step {
     let message = Message { from, to, parts, reduce: false };
     Step { sent: (member == from).then_some(message), received: (member == to).then_some(message) }
 }
 
-/// Returns the step of `member` in a round of a spread from the root, of own parts if `scatter`, otherwise of the same
-/// part.
+/// The step of `member` in a round of a spread, of own parts if `scatter`, otherwise of the same part.
 pub fn spread(
     algorithm: CollectiveAlgorithm,
     members: usize,
@@ -57,7 +55,7 @@ pub fn spread(
             let behind = (member + members - root) % members;
             let at = |behind: usize| (root + behind) % members;
             let message = |from: usize| {
-                // The part with the longest path is first, so that all arrive in the last round.
+                // The part with the longest path is first.
                 let own = Numbers::one(at(members - 1 - round + from));
                 let goes = if scatter { from <= round } else { from == round };
                 let message = Message { from: at(from), to: at(from + 1), parts: parts(own), reduce: false };
@@ -89,7 +87,7 @@ pub fn spread(
     }
 }
 
-/// Returns the step of `member` in a round of an exchange.
+/// The step of `member` in a round of an exchange.
 pub fn exchange(algorithm: CollectiveAlgorithm, members: usize, member: usize, round: usize) -> Step {
     let copy = |from: usize, to: usize, parts: Numbers| Some(Message { from, to, parts, reduce: false });
     let [next, previous] = [1, members - 1].map(|distance| (member + distance) % members);

@@ -1,5 +1,5 @@
-//! Determines the cone of influence of some ranks' result blocks: all tasks, on any rank, that contribute to them. Only
-//! these are followed (checked), and schedules are built only for their ranks.
+//! Determines the cone of influence of some ranks' result blocks: all tasks, on any rank, that contribute to them.
+//! Only these are followed (checked).
 //!
 //! ```text
 //! out of rank 0 after a product on a grid       from
@@ -8,10 +8,9 @@
 //!   rank 4   the sends of its summand of out    its contractions, and what these received
 //! ```
 //!
-//! On ranks that were not chosen, a task is followed only if a followed task reads what it writes. Followed tasks keep
-//! the order of the complete schedule. Invariant: a rank in the cone has as many sends to another as that one has
-//! receives from it, so the n-th send matches the n-th receive. Termination is proved only for ranks in the cone; the
-//! other ranks run the same algorithm.
+//! On ranks that were not chosen, a task is followed only if a followed task reads what it writes. Invariant: a rank
+//! in the cone has as many sends to another as that one has receives from it, so the n-th send matches the n-th
+//! receive. Termination is proved only for ranks in the cone.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -33,14 +32,12 @@ pub fn follow(schedule: &dyn Fn(usize) -> Schedule, spec: &Spec, chosen: &[usize
     Ok(parts.len())
 }
 
-/// A rank's schedule, and which of its tasks are followed.
 struct RankCone {
     schedule: Schedule,
     followed: Vec<bool>,
-    /// The sends to each peer, in order; `recvs` has the receives.
+    /// The sends to each peer, in order.
     sends: BTreeMap<usize, Vec<TaskId>>,
     recvs: BTreeMap<usize, Vec<TaskId>>,
-    /// The writers of each buffer, in order.
     writers: Vec<Vec<TaskId>>,
 }
 
@@ -63,7 +60,7 @@ impl RankCone {
         RankCone { followed: vec![false; schedule.tasks.len()], schedule, sends, recvs, writers }
     }
 
-    /// Returns the tasks that write what a task reads, back to a writer of the complete box.
+    /// Returns the tasks that write what a task reads, back to one that wrote the complete box.
     fn sources(&self, id: TaskId) -> Vec<TaskId> {
         let mut sources = Vec::new();
         for read in self.schedule.tasks[id].action.reads() {
@@ -81,8 +78,7 @@ impl RankCone {
         sources
     }
 
-    /// Returns the tasks that `keep` accepts, in order, with edges from such tasks only: the last per lane, because a
-    /// lane completes its tasks in order.
+    /// Returns the tasks that `keep` accepts, in order, with edges from such tasks only: the last per lane.
     fn kept(&self, keep: impl Fn(TaskId, &Task) -> bool) -> Vec<Task> {
         let tasks = &self.schedule.tasks;
         let mut kept: Vec<Task> = Vec::new();
@@ -164,7 +160,7 @@ impl Cone<'_> {
         Ok(())
     }
 
-    /// Returns a schedule of a rank's followed tasks, without sends to unfollowed receives.
+    /// A schedule of a rank's followed tasks, without sends to unfollowed receives.
     fn part(&self, rank_cone: &RankCone) -> Schedule {
         let Schedule { rank, ranks, element, ref buffers, .. } = rank_cone.schedule;
         let received = |id: TaskId, peer: usize| {

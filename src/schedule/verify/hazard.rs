@@ -1,7 +1,7 @@
 //! Checks that one rank's views are inside their buffers, and that tasks with a hazard (access to the same element,
 //! with at least one write) are ordered.
 //!
-//! Happens-before is one vector clock ([`Clock`]) per task, a few words of memory.
+//! Happens-before is one vector clock ([`Clock`]) per task.
 
 use super::clock::Clock;
 use super::sharing::Sharing;
@@ -66,7 +66,7 @@ pub fn check(schedule: &Schedule, spec: &Spec) -> Result<(), VerifyError> {
     Ok(())
 }
 
-/// Checks that no tensor stays valid longer than its inputs, and the result, scaled by `alpha`, only for one slice.
+/// Checks that no tensor stays valid longer than its inputs, and the result only for one slice.
 fn check_reuse_scopes(schedule: &Schedule, spec: &Spec) -> Result<(), Fault> {
     for (id, value) in spec.values.iter().enumerate() {
         let longest = match value.origin {

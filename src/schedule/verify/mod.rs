@@ -1,16 +1,14 @@
-//! Proves that the schedules of a plan are correct for any number of ranks, without running them.
+//! Proves that the schedules of a plan are correct, without running them.
 //!
 //! [`own`] checks one rank's schedule: views are inside buffers, and edges order any two accesses to the same elements
 //! of which one writes. [`whole`] checks all ranks together: sends match receives, and no element is read before it is
 //! written. The run terminates even with one unbuffered transfer in flight per lane. It also follows the *provenance*
-//! of every element from the operands through every computation and transfer, and compares it with the expression. Each
-//! element of `out` must have the product for each summed index k exactly once, on every owner and replica.
+//! of every element from the operands through all tasks, and compares it with the expression. Each element of `out`
+//! must have the product for each summed index k exactly once, on every owner and replica.
 //!
 //! Conjugation is not followed: the schedule's flags are compared with the plan's.
 //!
-//! The contents of all boxes are derived here; tasks only state which boxes they access.
-//!
-//! [`whole`] is linear in the tasks of all ranks. For thousands of ranks, [`follow`] checks some result blocks only.
+//! [`whole`] is linear in the tasks of all ranks. [`follow`] checks some result blocks only.
 
 mod clock;
 mod cone;

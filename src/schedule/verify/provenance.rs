@@ -1,5 +1,4 @@
-//! Represents the provenance of a rank's buffers: pieces of tensors, of whose elements it states the tensor and the
-//! products added so far.
+//! Represents the provenance of a rank's buffers: the tensor of each element and the products added so far.
 
 use std::ops::Range;
 
@@ -7,33 +6,30 @@ use super::Fault;
 use crate::distribution::{Bounds, Region, is_empty, volume, without};
 use crate::schedule::View;
 
-/// Whether a sum contains the user's previous values of the output, and multiplied by `beta`.
+/// Whether a sum contains the user's previous values of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prior {
-    /// The user's values are not part of this sum.
+    /// Without the user's values.
     Absent,
-    /// The user's values are part of the sum, not yet multiplied by `beta`.
+    /// With the user's values, not yet multiplied by `beta`.
     Raw,
-    /// The user's values are part of the sum, multiplied by `beta`.
+    /// With the user's values multiplied by `beta`.
     Scaled,
 }
 
-/// The contents of a box in a buffer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
-    /// The tensor to which the elements belong (the value before redistribution); `None` for zeros of no tensor yet.
+    /// The tensor of the elements (before redistribution); `None` for zeros of no tensor yet.
     pub value: Option<usize>,
-    /// The region of the tensor in the box; without dimensions for zeros of unknown position.
+    /// The region of the tensor; without dimensions for zeros of unknown position.
     pub at: Region,
     /// The products that have been added, in order, as disjoint regions of the summed dimensions. Adjacent regions are
     /// merged if their indices alone determine the order.
     pub sum: Vec<Region>,
     pub prior: Prior,
-    /// Whether the content has been multiplied by `alpha`.
     pub alpha: bool,
 }
 
-/// A box of a buffer and its contents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Piece {
     pub bounds: Bounds,
@@ -41,7 +37,6 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// Returns the part of the piece inside a box of the same buffer.
     pub fn part(&self, bounds: &[Range<usize>]) -> Piece {
         let bounds = intersect(&self.bounds, bounds);
         if bounds == self.bounds {
@@ -54,7 +49,7 @@ impl Piece {
     }
 }
 
-/// The contents of all buffers of one rank, as disjoint pieces; elements in no piece have not been written.
+/// The contents of a rank's buffers, as disjoint pieces; other elements have not been written.
 #[derive(Debug, Default)]
 pub struct Contents(pub Vec<Vec<Piece>>);
 
@@ -63,7 +58,7 @@ pub fn intersect(a: &[Range<usize>], b: &[Range<usize>]) -> Bounds {
 }
 
 impl Contents {
-    /// Returns the pieces inside a box, clipped to the box.
+    /// Returns the pieces of a box, clipped to it.
     ///
     /// # Errors
     /// If an element of the box has not been written.
@@ -75,7 +70,6 @@ impl Contents {
         if written == view.elements() { Ok(parts) } else { Err(Fault::Unwritten(view.buffer)) }
     }
 
-    /// Writes a piece into a buffer in place of the contents of its box.
     pub fn write(&mut self, buffer: usize, piece: Piece) {
         if is_empty(&piece.bounds) {
             return;
@@ -97,8 +91,7 @@ impl Contents {
 }
 
 /// Appends the products `more` to a sum. `follows` returns whether the first products of `more` may follow the last of
-/// the sum. The order within `more` was checked when it was summed, possibly on a different rank. If `joins`, adjacent
-/// regions are merged.
+/// the sum; the order within `more` has been checked. If `joins`, adjacent regions are merged.
 ///
 /// # Errors
 /// If products of `more` are already in the sum, or `follows` returns false.
@@ -126,7 +119,6 @@ pub fn add(
     Ok(())
 }
 
-/// Returns the number of products in a sum.
 pub fn products(sum: &[Region]) -> usize {
     sum.iter().map(Region::volume).sum()
 }

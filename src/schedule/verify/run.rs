@@ -1,8 +1,7 @@
 //! Checks the schedules of all ranks together, by simulating the run with one unbuffered transfer in flight per lane
 //! and following the provenance of every element.
 //!
-//! By [`super::hazard`], edges order all conflicting tasks, so every order that they allow produces the same contents,
-//! and one proves all.
+//! By [`super::hazard`], edges order all conflicting tasks, so one order proves all.
 
 use super::provenance::Contents;
 use super::semantics::{Semantics, carry};
@@ -18,7 +17,6 @@ struct Rank<'a> {
 }
 
 impl Rank<'_> {
-    /// Returns the next task of a lane if it can start.
     fn head(&self, lane: Lane) -> Option<TaskId> {
         let &task = self.lanes[lane as usize].get(self.next[lane as usize])?;
         self.semantics.schedule.tasks[task].after.iter().all(|&t| self.done[t]).then_some(task)
@@ -43,7 +41,7 @@ pub fn check(schedules: &[Schedule], spec: &Spec) -> Result<(), VerifyError> {
     Ok(())
 }
 
-/// Like [`check`], for the results of the ranks in `chosen`, with only the tasks that contribute to them.
+/// Like [`check`], for the results of the ranks in `chosen`.
 pub fn of_some(schedules: &[&Schedule], spec: &Spec, chosen: &[usize]) -> Result<(), VerifyError> {
     for Rank { semantics, contents, .. } in simulate(schedules, spec)? {
         let rank = semantics.schedule.rank;
@@ -54,7 +52,7 @@ pub fn of_some(schedules: &[&Schedule], spec: &Spec, chosen: &[usize]) -> Result
     Ok(())
 }
 
-/// Simulates the schedules of some ranks, ascending, which include both ends of every transfer.
+/// Simulates some ranks, ascending, which include both ends of every transfer.
 fn simulate<'a>(schedules: &[&'a Schedule], spec: &'a Spec) -> Result<Vec<Rank<'a>>, VerifyError> {
     let mut ranks: Vec<Rank> = schedules.iter().map(|schedule| start(schedule, spec)).collect();
     let mut woken: Vec<usize> = (0..ranks.len()).rev().collect();

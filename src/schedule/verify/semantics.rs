@@ -42,7 +42,6 @@ impl Semantics<'_> {
         Some(Piece { bounds, content: Content { value, at, sum, prior, alpha: prior != Prior::Absent } })
     }
 
-    /// Applies one work task to the contents of the buffers.
     pub fn work(&self, contents: &mut Contents, work: &Work) -> Result<(), Fault> {
         match work {
             Work::Contract { left, right, out, accumulate } => self.contract(contents, left, right, out, *accumulate),
@@ -66,7 +65,6 @@ impl Semantics<'_> {
         &self.schedule.buffers[view.buffer]
     }
 
-    /// Applies `change` to every piece inside a box.
     fn change(
         &self,
         contents: &mut Contents,
@@ -80,8 +78,7 @@ impl Semantics<'_> {
         Ok(())
     }
 
-    /// Returns zeros of no tensor yet that fill a box, with the box's region if the buffer has a placement, otherwise
-    /// without dimensions.
+    /// Returns zeros of no tensor yet that fill a box, with the box's region if the buffer has a placement.
     fn zeros(&self, out: &View) -> Piece {
         let placed = self.placed(self.buffer(out), Prior::Absent).map(|piece| piece.part(&out.bounds).content.at);
         let at = placed.unwrap_or_else(|| Region::from(Vec::<Intervals>::new()));
@@ -89,7 +86,7 @@ impl Semantics<'_> {
         Piece { bounds: out.bounds.clone(), content }
     }
 
-    /// Returns the index sets of a box, which must have finished sums (with all products) of `value`.
+    /// Returns the index sets of a box, which must have complete sums of `value`.
     fn finished(&self, contents: &Contents, view: &View, value: usize) -> Result<Vec<Intervals>, Fault> {
         let needed: usize = self.spec.summed(value).1.iter().product();
         let pieces = contents.read(view)?;
@@ -119,7 +116,7 @@ impl Semantics<'_> {
     ) -> Result<(), Fault> {
         let value = self.spec.tensor(self.buffer(out).node);
         let Origin::Contract { left: l, right: r } = self.spec.values[value].origin else { return Err(Fault::Shape) };
-        // With an empty operand, a correct schedule fills or scales instead.
+        // A correct schedule fills or scales instead.
         if left.elements() == 0 || right.elements() == 0 {
             return Err(Fault::Shape);
         }
@@ -142,14 +139,12 @@ impl Semantics<'_> {
         self.accumulate(contents, Piece { bounds: out.bounds.clone(), content }, out, accumulate)
     }
 
-    /// Returns the products that a contraction or sum adds to each element, as a region of the summed dimensions, for
-    /// the indices in `ranges`.
+    /// The products that a contraction or sum adds to each element, for the indices in `ranges`.
     fn product_box(&self, value: usize, ranges: &HashMap<Label, Intervals>) -> Region {
         let labels = self.spec.summed(value).0;
         Region::from(labels.iter().map(|label| ranges.get(label).cloned().unwrap_or_default()).collect::<Vec<_>>())
     }
 
-    /// Returns what a task writes to `out`, for the indices in `ranges` and the products in `sum`.
     fn written(
         &self,
         value: usize,
@@ -268,7 +263,6 @@ impl Semantics<'_> {
         Ok(())
     }
 
-    /// Adds the content of `more` to `piece`, for the same elements of the same tensor unless one is zeros.
     fn combine(&self, piece: &mut Piece, more: &Piece) -> Result<(), Fault> {
         let more = &more.part(&piece.bounds).content;
         let content = &mut piece.content;
@@ -291,7 +285,7 @@ impl Semantics<'_> {
     }
 }
 
-/// Returns the indices along one dimension of a box filled by pieces; `None` if they conflict or do not ascend.
+/// The indices along one dimension of a box filled by pieces; `None` if they conflict or do not ascend.
 fn along(pieces: &[Piece], dim: usize) -> Option<Intervals> {
     let mut ends: Vec<usize> = pieces.iter().flat_map(|p| [p.bounds[dim].start, p.bounds[dim].end]).collect();
     ends.sort_unstable();
@@ -312,7 +306,7 @@ fn along(pieces: &[Piece], dim: usize) -> Option<Intervals> {
     ranges.windows(2).all(|pair| pair[0].end <= pair[1].start).then(|| Intervals::ascending(ranges))
 }
 
-/// Returns a piece read from the box `from`, moved to the box `to` of the same shape.
+/// Moves a piece read from the box `from` to the box `to` of the same shape.
 pub fn carry(piece: Piece, from: &View, to: &View) -> Piece {
     let moved = |(at, (from, to)): (&Range<usize>, (&Range<usize>, &Range<usize>))| {
         at.start - from.start + to.start..at.end - from.start + to.start

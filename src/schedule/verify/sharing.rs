@@ -7,16 +7,16 @@ use super::clock::Clock;
 use crate::schedule::arena::{Occupants, lifetimes};
 use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
 
-/// Tracks which buffer occupies each byte of the arena, task by task.
+/// Tracks which buffer occupies each byte of the arena.
 pub struct Sharing<'a> {
     schedule: &'a Schedule,
     lifetimes: Vec<Option<(TaskId, TaskId)>>,
-    /// For each buffer and lane, the number of tasks up to the buffer's last use.
+    /// For each buffer and lane, the tasks up to the buffer's last use.
     left: Vec<Clock>,
     occupants: Occupants,
-    /// For each buffer, whether later runs read it without writing it again.
+    /// For each buffer, whether later runs read it without writing it.
     kept: Vec<bool>,
-    /// The sharing group of each buffer (how long its contents stay valid), outside of which it must not share memory.
+    /// The sharing group of each buffer, outside of which it must not share memory.
     groups: Vec<ReuseScope>,
     /// For each buffer and section, the first and last branch that use it.
     branches: HashMap<(BufferId, usize), (usize, usize)>,
@@ -64,7 +64,7 @@ impl<'a> Sharing<'a> {
         if (0..count).all(inside) { Ok(sharing) } else { Err(Fault::Arena) }
     }
 
-    /// Checks that a task may use a buffer, with `clock` tasks per lane certainly complete at its start.
+    /// Checks that a task may use a buffer, with `clock` tasks per lane complete at its start.
     pub fn used(&mut self, task: TaskId, buffer: BufferId, clock: &Clock) -> Result<(), Fault> {
         if !self.is_own(buffer) {
             return Ok(());

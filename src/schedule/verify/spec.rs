@@ -1,5 +1,4 @@
-//! Specifies the result of a correct run: the tensors of a plan and how each is computed, independently of any
-//! schedule.
+//! Specifies the result of a correct run: the tensors of a plan and how each is computed.
 
 use std::ops::Range;
 
@@ -18,34 +17,34 @@ pub enum Origin {
     Unary {
         input: usize,
     },
-    /// The same tensor as `input`, in a different distribution.
+    /// The tensor `input` in a different distribution.
     Same {
         input: usize,
     },
 }
 
-/// Products that are added to some elements of a tensor at the same time.
+/// Products that are added to some elements at the same time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summand {
-    /// The elements to which the products are added.
+    /// The elements to which they are added.
     pub of: Region,
-    /// The products, as index sets of the summed dimensions in the order of [`Spec::summed`].
+    /// Index sets of the summed dimensions, in the order of [`Spec::summed`].
     pub products: Region,
 }
 
-/// The order in which products are added to an element, which a plan fixes for bitwise reproducible results.
+/// The order in which products are added to an element, for bitwise reproducible results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// In ascending order of the summed indices.
     Ascending,
-    /// In cyclic descending order along one summed dimension, as partial sums on a ring.
+    /// In cyclic descending order along one summed dimension, as on a ring.
     RingDown(Label),
-    /// For each rank, the summands that it adds, in order, to the elements of their regions.
+    /// For each rank, the summands that it adds, in order.
     Listed(Vec<Vec<Summand>>),
 }
 
 impl Order {
-    /// Whether the indices of the products alone determine this order, so that adjacent regions may be merged.
+    /// Whether the products' indices alone determine this order, so that adjacent regions may be merged.
     pub fn joins(&self) -> bool {
         !matches!(self, Order::Listed(_))
     }
@@ -59,23 +58,22 @@ pub struct Value {
     pub distribution: Distribution,
     pub origin: Origin,
     pub order: Order,
-    /// Whether stored elements are conjugates of those in the expression, as in the result until it is scaled by
-    /// `alpha`.
+    /// Whether stored elements are conjugates of the expression's, as in the result until it is scaled by `alpha`.
     pub conjugated: bool,
 }
 
-/// The specification of a run: all tensors in a plan. Invariant: the inputs of a value precede the value.
+/// All tensors in a plan. Invariant: the inputs of a value precede the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     pub values: Vec<Value>,
-    /// The index of the value that is the result of the run.
+    /// The index of the run's result.
     pub output: usize,
-    /// Whether `beta` times the user's values in the output are added to the result.
+    /// Whether `beta` times the output's previous values are added.
     pub accumulate: bool,
 }
 
 impl Spec {
-    /// Returns the index of the value before any redistribution.
+    /// The index of the value before any redistribution.
     pub fn tensor(&self, mut value: usize) -> usize {
         while let Origin::Same { input } = self.values[value].origin {
             value = input;
@@ -83,7 +81,7 @@ impl Spec {
         value
     }
 
-    /// Returns the labels and extents of a value's summed dimensions, or the number of summands without a label for an
+    /// The labels and extents of a value's summed dimensions, or the number of summands, without a label, for an
     /// operand of partial sums.
     pub fn summed(&self, value: usize) -> (Vec<Label>, Vec<usize>) {
         let value = &self.values[self.tensor(value)];
@@ -131,7 +129,7 @@ impl Spec {
         }
     }
 
-    /// Whether `value` is the result of the run, whose products are multiplied by `alpha`.
+    /// Whether `value` is the run's result, whose products are multiplied by `alpha`.
     pub fn is_result(&self, value: usize) -> bool {
         self.tensor(value) == self.tensor(self.output)
     }

@@ -1,6 +1,6 @@
-//! Fits a grid of ranks to a contraction. Of all numbers of tiles along c, m, n and k, the search finds those with the
-//! fewest words to transfer. As in section 7.1 of the COSMA paper (Kwasniewski and others, 2019), some ranks are left
-//! idle if this reduces them.
+//! Fits a grid of ranks to a contraction. The search finds the numbers of tiles along c, m, n and k with the fewest
+//! words to transfer. As in section 7.1 of the COSMA paper (Kwasniewski and others, 2019), some ranks are left idle if
+//! this reduces the words.
 //!
 //! [`words`] estimates the words of each grid, and counts those of the busiest rank exactly for the best few.
 //! Guarantee: no rank exceeds the memory limit, unless the user prescribes `grid` and none fits. [`super::price`]
@@ -19,7 +19,7 @@ use words::{OPERANDS, SUMMANDS, Volumes};
 
 /// Maximum number of grids whose words are counted exactly.
 const MAX_COUNTED_GRIDS: usize = 24;
-/// Grids within this multiple of the minimum are treated as equally good.
+/// Grids within this multiple of the minimum count as equally good.
 const MAX_EQUAL_VOLUME_RATIO: f64 = 1.01;
 
 /// A contraction for which a grid of ranks is searched.
@@ -36,28 +36,21 @@ const MAX_EQUAL_VOLUME_RATIO: f64 = 1.01;
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct GridFit<'a> {
-    /// The dimensions by kind.
     pub kinds: &'a Kinds,
-    /// The extent of each label.
     pub extents: &'a [usize],
-    /// Dimensions that must not be distributed.
     pub uncut: &'a [Label],
-    /// Number of ranks.
     pub ranks: usize,
-    /// Maximum number of elements that a rank can store; `None` means no limit.
     pub memory: Option<f64>,
 }
 
-/// The numbers of tiles along all dimensions of one kind.
 #[derive(Debug, Clone)]
 struct Tiles {
     cuts: Vec<(Label, usize)>,
-    /// The number of indices in the largest tile over these dimensions.
+    /// The indices in the largest tile over these dimensions.
     volume: f64,
 }
 
-/// Returns grids with and without idle ranks, each also with fewer and with more rounds, for the planner to choose by
-/// time.
+/// Returns grids with and without idle ranks, each also with fewer and with more rounds.
 pub fn candidates(setting: &Setting) -> Vec<Grid> {
     let &Setting { kinds, extents, uncut, memory, .. } = setting;
     let fit = GridFit { kinds, extents, uncut, ranks: setting.ranks(), memory };
@@ -85,18 +78,18 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
     grids
 }
 
-/// The two sort keys of a grid, and its numbers of tiles along the dimensions of kinds c, m, n and k.
+/// The two sort keys of a grid, and its numbers of tiles along c, m, n and k.
 type Found = ((f64, f64), [usize; 4]);
 
 impl GridFit<'_> {
-    /// Returns the grid with at most `idle` idle ranks, the fewest words, and then the least work on the busiest rank;
-    /// `None` if none fits, or if there are too few indices. Cost: about r (ln r)^2 steps for r ranks.
+    /// Returns the grid with at most `idle` idle ranks, the fewest words, and then the least work on the busiest rank,
+    /// if any fits. Cost: about r (ln r)^2 steps for r ranks.
     pub fn best(&self, idle: usize) -> Option<Grid> {
         self.near_best(idle).into_iter().next()
     }
 
-    /// Returns the grid of [`GridFit::best`], followed by grids that cut other kinds and transfer at most 1 % more
-    /// words. A cube, for example, can be cut along m, n or k on 2 ranks. Cost: that of [`GridFit::best`].
+    /// Returns the grid of [`GridFit::best`], then grids that cut other kinds and transfer at most 1 % more words.
+    /// Cost: that of [`GridFit::best`].
     pub fn near_best(&self, idle: usize) -> Vec<Grid> {
         let mut found =
             self.cheapest(self.ranks.saturating_sub(idle).max(1), |words, work| (words, work), MAX_COUNTED_GRIDS);
@@ -155,8 +148,7 @@ impl GridFit<'_> {
         let mut rounds = most_pieces(left.max(right)).min(deep.max(parts[1]).max(parts[2])).min(summed_indices);
         let mut pieces = most_pieces(summed);
         if let Some(free_memory) = free_memory.map(|free_memory| free_memory.max(1.0)) {
-            // There are no more `rounds` or `pieces` than indices, because `held` assumes pieces with at least one
-            // index.
+            // At most as many `rounds` or `pieces` as indices, because `held` assumes pieces with at least one index.
             let [_, m, n, k] = volumes.tile;
             rounds = rounds.max((slots as f64 * volumes.travelling() / free_memory).min(k).ceil() as usize);
             pieces = pieces.max((SUMMANDS * summed / free_memory).min(m.max(n)).ceil() as usize);
@@ -171,8 +163,8 @@ impl GridFit<'_> {
         (self.memory.is_none() && rounds < grid.rounds).then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// Returns the same grid with up to `MAX_PIECES` rounds; `None` if it already has them. On slow links, smaller
-    /// pieces expose less transfer time. Also returns `None` if any memory limit is set, or if no operand is shared.
+    /// Returns the same grid with up to `MAX_PIECES` rounds, which expose less transfer time on slow links; `None` if
+    /// it already has them, with any memory limit, or if no operand is shared.
     pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
         let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();
         let rounds = MAX_PIECES.min(summed);
@@ -180,7 +172,7 @@ impl GridFit<'_> {
         wanted.then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// The larger of the numbers of ranks that share a tile of `left` and of `right`.
+    /// The larger number of ranks that share a tile of `left` or of `right`.
     fn sharing_most(&self, grid: &Grid) -> usize {
         let parts = |labels: &[Label]| -> usize {
             grid.cuts.iter().filter(|(label, _)| labels.contains(label)).map(|&(_, parts)| parts).product()
@@ -188,7 +180,7 @@ impl GridFit<'_> {
         parts(&self.kinds.m).max(parts(&self.kinds.n))
     }
 
-    /// The maximum number of ranks that may be idle: 3 %, and at least one.
+    /// The maximum number of idle ranks: 3 %, and at least one.
     pub fn idle(&self) -> usize {
         (self.ranks * 3 / 100).max(1)
     }
@@ -197,8 +189,8 @@ impl GridFit<'_> {
         [&self.kinds.c, &self.kinds.m, &self.kinds.n, &self.kinds.k]
     }
 
-    /// Returns the `keep` cheapest grids with at least `least` ranks, cheapest first. `price` computes a grid's two
-    /// sort keys from the words and products of the busiest rank.
+    /// Returns the `keep` cheapest grids with at least `least` ranks, cheapest first. `price` computes the two sort
+    /// keys from the words and products of the busiest rank.
     fn cheapest(&self, least: usize, price: impl Fn(f64, f64) -> (f64, f64), keep: usize) -> Vec<Found> {
         let tables = self.kinds().map(|labels| {
             (1..=self.ranks).map(|parts| Some(self.tiles(labels, parts)?.volume)).collect::<Vec<Option<f64>>>()
@@ -251,7 +243,7 @@ impl GridFit<'_> {
     }
 }
 
-/// The prime factors of a number, largest first.
+/// Largest first.
 fn prime_factors(mut number: usize) -> Vec<usize> {
     let mut factors = Vec::new();
     let mut factor = 2;

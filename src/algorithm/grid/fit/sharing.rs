@@ -1,5 +1,5 @@
-//! Decides how ranks that need the same tile of a tensor divide the tile, so that each of them stores one part. Cutting
-//! the tile along two dimensions can make the largest part smaller than cutting it along one dimension:
+//! Decides how ranks that need the same tile of a tensor divide it among them. Cutting along two dimensions can make
+//! the largest part smaller:
 //!
 //! ```text
 //! out of 8704 x 8704 on 576 ranks along k: parts of at most 16 rows, or 24 x 24 of 363 x 363, 5 % smaller
@@ -33,14 +33,14 @@ impl GridFit<'_> {
         })
     }
 
-    /// Number of indices in the largest tile of a dimension.
+    /// Indices in the largest tile of a dimension.
     fn length(&self, label: Label, cuts: &[(Label, usize)]) -> usize {
         let parts = cuts.iter().find(|(cut, _)| *cut == label).map_or(1, |(_, parts)| *parts);
         self.extent(label).div_ceil(parts)
     }
 }
 
-/// The dimensions of a tensor's tile with their lengths, later those of the largest part.
+/// The dimensions of a tile with their lengths, later those of the largest part.
 #[derive(Clone)]
 struct Tile(Vec<(Label, usize)>);
 
@@ -60,7 +60,7 @@ impl Tile {
         self.0.iter().map(|(_, length)| length).product()
     }
 
-    /// Divides the tile along a single dimension; returns the elements in the largest part, and one `Sharing` per cut.
+    /// Divides the tile along one dimension; returns the elements in the largest part, and one `Sharing` per cut.
     fn along(mut self, along: Label, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
         lacking.iter().for_each(|&(_, ranks)| self.cut(along, ranks));
         (self.volume(), lacking.iter().map(|&(cut, ranks)| Sharing { cut, along, ranks }).collect())

@@ -4,10 +4,9 @@ use super::GridFit;
 use crate::algorithm::grid::Grid;
 use crate::dims::Kinds;
 
-/// Maximum number of slots per operand. A slot is a buffer for a piece that is received or contracted; fewer are used
-/// if memory is short.
+/// Maximum number of slots (buffers for a received or contracted piece) per operand; fewer are used if memory is short.
 pub const OPERANDS: usize = 3;
-/// Number of buffers that receive pieces of other ranks' partial sums.
+/// Buffers that receive pieces of other ranks' partial sums.
 pub const SUMMANDS: f64 = 2.0;
 
 /// The indices in the largest tile (`tile`) and the tiles (`parts`) along c, m, n and k.
@@ -18,7 +17,7 @@ pub struct Volumes {
 }
 
 impl Volumes {
-    /// The numbers of elements in a rank's tiles of `left`, `right` and `out`.
+    /// The elements in a rank's tiles of `left`, `right` and `out`.
     pub fn tensors(&self) -> [f64; 3] {
         let [c, m, n, k] = self.tile;
         [c * m * k, c * k * n, c * m * n]
@@ -31,10 +30,9 @@ impl Volumes {
         left * of_others(n) + right * of_others(m) + out * of_others(k)
     }
 
-    /// The number of words that a rank stores. These are its parts of the three tensors, its partial sums, and `slots`
-    /// slots per operand for one value of the summed index k. If `in_place`, it adds up its own part in its block of
-    /// `out`. Partial sums are sent after all operands have arrived, so slots and buffers for partial sums are never
-    /// needed together.
+    /// The words that a rank stores: its parts of the three tensors, its partial sums, and `slots` slots per operand
+    /// for one value of k. If `in_place`, it adds up its own part in its block of `out`. Partial sums are sent after
+    /// all operands have arrived, so slots and buffers for partial sums are never needed together.
     pub fn held(&self, slots: f64, in_place: bool) -> f64 {
         let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
         let own = out / k as f64;
@@ -51,7 +49,7 @@ impl Volumes {
         tiles + (slots * self.travelling() / self.tile[3].max(1.0)).max(summands)
     }
 
-    /// The elements in the operand tiles that a rank shares, parts of which it receives.
+    /// The elements in the operand tiles that a rank shares.
     pub fn travelling(&self) -> f64 {
         let ([left, right, _], [_, m, n, _]) = (self.tensors(), self.parts);
         let moves = |tile: f64, sharing: usize| if sharing > 1 { tile } else { 0.0 };
