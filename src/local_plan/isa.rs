@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+/// A set of vector instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Isa {
@@ -16,6 +17,7 @@ pub enum Isa {
 }
 
 impl Isa {
+    /// All instruction sets.
     pub const ALL: [Isa; 4] = [Isa::Generic, Isa::Avx2, Isa::Avx512, Isa::Neon];
 
     /// Returns the name used in machine files and in JSON.
@@ -28,6 +30,7 @@ impl Isa {
         }
     }
 
+    /// Returns the size of a vector register in bytes.
     pub const fn vector_bytes(self) -> usize {
         match self {
             Isa::Generic | Isa::Neon => 16,

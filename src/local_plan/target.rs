@@ -5,9 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::Isa;
 use crate::dtype::Dtype;
 
+/// The origin of the micro-kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelFamily {
+    /// The micro-kernels of this crate.
     Own,
     /// The micro-kernels of LIBXSMM, which are generated for each size.
     Xsmm,
@@ -15,19 +17,21 @@ pub enum KernelFamily {
     Mixed,
 }
 
-/// Assumed bytes of a cache line.
+/// Assumed bytes of a cache line, correct for x86-64 and most AArch64 processors.
 pub const CACHE_LINE: usize = 64;
 
-/// Minimum multiply-adds for a second thread in matrix products; fewer do not pay for waking it.
+/// Minimum multiply-adds for a second thread in matrix products, below which waking it costs more than it saves.
 pub(crate) const MIN_PARALLEL_MULTIPLY_ADDS: f64 = 400_000.0;
 
 /// Minimum bytes of `out` for stores that bypass the caches; it would be evicted before it is read again.
 pub(super) const MIN_STREAMED_OUT_BYTES: usize = 16 << 20;
 
-/// The data caches available to one core, in bytes.
+/// The data caches available to one core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Caches {
+    /// Size of the first-level data cache in bytes.
     pub l1: usize,
+    /// Size of the second-level cache in bytes.
     pub l2: usize,
 }
 
@@ -38,11 +42,16 @@ impl Default for Caches {
     }
 }
 
+/// The resources of a machine that one contraction may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Target {
+    /// The widest instruction set that may be used.
     pub isa: Isa,
+    /// The origin of the micro-kernels to use.
     pub family: KernelFamily,
+    /// The caches of a core.
     pub caches: Caches,
+    /// The number of compute threads.
     pub threads: usize,
 }
 
