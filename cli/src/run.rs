@@ -9,7 +9,7 @@ use std::time::Instant;
 use einsum_dist::api::host;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::report::Seconds;
-use einsum_dist::{DistTensor, Element, OperandParts, World};
+use einsum_dist::{DistTensor, Element, OperandParts, Program, World};
 use num_complex::Complex;
 
 use super::config::RunConfig;
@@ -76,18 +76,7 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
             }
             barrier(world)?;
             let started = Instant::now();
-            match &config.checkpoint {
-                Some(checkpoint) => {
-                    let stopping = signals::Stopping::new();
-                    let checkpoint = checkpoint.clone().stop_when(stopping.flag());
-                    program.run_reading_with_checkpoint(&checkpoint, T::ONE, &mut operands, beta, &mut part)?;
-                }
-                None if config.exponent => {
-                    let whole: Vec<&DistTensor<T>> = operands.tensors().iter().collect();
-                    exponent = Some(apart + program.run_dist_with_exponent(&whole, &mut part)?);
-                }
-                None => program.run_part_reading(number, T::ONE, &mut operands, beta, &mut part)?,
-            }
+            exponent = compute(config, &mut program, number, (&mut operands, beta), &mut part)?.map(|own| apart + own);
             took += started.elapsed().as_secs_f64();
             if run + 1 == runs {
                 sink.consume(&part, &corner)?;
@@ -126,6 +115,27 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
         kernel,
         trace_error,
     })
+}
+
+/// Computes a part of the result. With `--exponent`, returns the exponent of the power of two that is kept apart.
+fn compute<T: Element>(
+    config: &RunConfig,
+    program: &mut Program<T>,
+    number: usize,
+    (operands, beta): (&mut OperandParts<T>, T),
+    part: &mut DistTensor<T>,
+) -> einsum_dist::Result<Option<i64>> {
+    if let Some(checkpoint) = &config.checkpoint {
+        let stopping = signals::Stopping::new();
+        let checkpoint = checkpoint.clone().stop_when(stopping.flag());
+        program.run_reading_with_checkpoint(&checkpoint, T::ONE, operands, beta, part)?;
+    } else if config.exponent {
+        let whole: Vec<&DistTensor<T>> = operands.tensors().iter().collect();
+        return program.run_dist_with_exponent(&whole, part).map(Some);
+    } else {
+        program.run_part_reading(number, T::ONE, operands, beta, part)?;
+    }
+    Ok(None)
 }
 
 fn read<T: Element>(

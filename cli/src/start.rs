@@ -115,6 +115,10 @@ pub fn check_flags(args: &Args) -> Result<()> {
             return Err(usage(format!("--workers {workers} are more than the {most} {what}")));
         }
     }
+    if let Some(groups) = args.slice_groups.filter(|groups| groups.get() > MAX_PLANNED_RANKS) {
+        let most = MAX_PLANNED_RANKS;
+        return Err(usage(format!("--slice-groups {groups} are more than the {most} ranks that plans are made for")));
+    }
     if args.machine.is_some() && !args.explain && !args.simulate {
         return Err(usage("--machine describes another machine than this one: it needs --explain or --simulate"));
     }

@@ -88,8 +88,8 @@ impl RunOptions {
 pub enum Team<'a> {
     /// The calling thread and its current rayon pool, without peers.
     Inline,
-    /// The calling thread, which communicates, and a pool, which computes, and runs schedules without transfers alone; `on_failure` is called immediately, even
-    /// while a worker computes.
+    /// The calling thread, which communicates, and a pool, which computes, and runs schedules without transfers alone;
+    /// `on_failure` is called immediately, even while a worker computes.
     Pool { pool: &'a ThreadPool, endpoint: &'a mut Endpoint, on_failure: &'a mut dyn FnMut(&RunError) },
 }
 
