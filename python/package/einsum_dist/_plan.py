@@ -92,7 +92,7 @@ def plan(
     >>> import einsum_dist
     >>> plan = einsum_dist.plan("ij,jk,kl->il", (10, 1000), (1000, 20), (20, 500))
     >>> plan.path
-    [(0, 1), (0, 1)]
+    [(0, 1), (1, 0)]
     >>> plan.output_shape
     (10, 500)
     """
