@@ -127,8 +127,8 @@ pub struct Plan {
     pub ungrouped: Option<f64>,
     /// Whether the result is added onto an existing output.
     pub accumulate: bool,
-    /// The contraction order in opt_einsum's format: positions in a list, from which each step removes its operands and
-    /// to which it appends its result. Branches run in a different order.
+    /// The contraction order in opt_einsum's format: positions in a list, the left operand's first, from which each step
+    /// removes its operands and to which it appends its result. Branches run in a different order.
     pub path: Vec<[usize; 2]>,
     /// Maximum bytes on each rank.
     pub memory_limit: Option<u64>,
