@@ -100,8 +100,7 @@ fn left_behind(command: &Command, code: i32, folder: &Path, before: &Files) -> R
     let shows = |name: &String| code == 1 && ["t.json", "t.svg"].contains(&name.as_str());
     // An order is worth keeping even if the run with it fails.
     let keeps = |name: &String| ["cache", "p.json"].contains(&name.as_str());
-    let is_allowed =
-        |name: &String| (code == 0 || shows(name) || keeps(name)) && command.allowed_files.contains(name);
+    let is_allowed = |name: &String| (code == 0 || shows(name) || keeps(name)) && command.allowed_files.contains(name);
     let new = after.keys().find(|name| !before.contains_key(*name) && !is_allowed(name));
     let changed = before.iter().find(|(name, bytes)| after.get(*name) != Some(bytes) && !is_allowed(name));
     match (new, changed) {
