@@ -54,6 +54,24 @@ fn flags_work_with_groups() {
 }
 
 #[test]
+fn a_fault_in_one_group_ends_all() {
+    let folder = Folder::new("slice-groups-faults");
+    output_of(&mut program(&folder, &["ad->ad", "-sa=35,d=25", "-oz.npy", "-n1"])).succeeded();
+    for (fault, what) in [
+        ("worker@2:0", "panicked: injected"),
+        ("worker@2:1", "panicked: injected"),
+        ("communication@3:1", "communication"),
+        ("allocation@1", ": cannot allocate "),
+    ] {
+        for mut command in commands(&folder, 4) {
+            let ended = output_of(command.args(["--timeout=1"]).env("EINSUM_DIST_INJECT", fault));
+            assert!(ended.code != Some(0) && ended.err.contains(what), "{fault}: {}", ended.err);
+            assert_eq!(folder.files(), ["z.npy"], "{fault}");
+        }
+    }
+}
+
+#[test]
 fn thousands_of_ranks_are_explained_with_their_bytes() {
     let folder = Folder::new("slice-groups-explained");
     for ranks in ["1024", "8192"] {
