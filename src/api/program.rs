@@ -96,8 +96,8 @@ pub(super) struct GroupSteps<T: Element> {
     pub(super) combination: Program<T>,
 }
 
-/// The slices to run, whose output is the whole result or a part. A slice is one repetition of the schedule, for one piece
-/// of every sliced dimension.
+/// The slices to run, whose output is the whole result or a part. A slice is one repetition of the schedule, for one
+/// piece of every sliced dimension.
 pub(super) struct Slices {
     pub(super) run: Range<usize>,
     pub(super) output: ResultResidency,
@@ -377,7 +377,8 @@ impl<T: Element> Program<T> {
     }
 
     /// Runs the schedule for every slice. For a slice and its `beta`, `bind` returns its [`Factors`] and each rank's
-    /// user memory, of which operands in parts need less if it `reads` them. It may fail only on all processes, because others would not be notified.
+    /// user memory, of which operands in parts need less if it `reads` them. It may fail only on all processes, because
+    /// others would not be notified.
     pub(super) fn each_slice(
         &mut self,
         slices: Slices,

@@ -8,7 +8,8 @@ fn run(folder: &Folder, arguments: &[&str]) -> RunOutput {
     output_of(&mut program(folder, arguments))
 }
 
-fn doubles(folder: &Folder, name: &str, shape: &[usize], values: &[f64]) {
+/// Writes an array of double precision.
+pub fn doubles(folder: &Folder, name: &str, shape: &[usize], values: &[f64]) {
     let path = folder.path().join(name);
     let header = create(&path, Dtype::Float64, shape).unwrap();
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();

@@ -1,19 +1,10 @@
 //! Tests results outside the range of the element type: warnings without `--check`, and `--exponent`.
 
-use einsum_dist::{Dtype, io::npy::create, io::npy::write_block};
-
+use super::bound::doubles;
 use crate::command::{Folder, RunOutput, output_of, program};
 
 fn run(folder: &Folder, arguments: &[&str]) -> RunOutput {
     output_of(&mut program(folder, arguments)).succeeded()
-}
-
-fn doubles(folder: &Folder, name: &str, shape: &[usize], values: &[f64]) {
-    let path = folder.path().join(name);
-    let header = create(&path, Dtype::Float64, shape).unwrap();
-    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-    let ranges: Vec<_> = shape.iter().map(|&extent| 0..extent).collect();
-    write_block(&path, &header, &ranges, &bytes).unwrap();
 }
 
 /// Square matrices of one value each.
