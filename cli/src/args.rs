@@ -203,7 +203,7 @@ pub struct Args {
     /// Keep a power of two apart, so that neither the result nor intermediates leave the range of the element type: the
     /// result is 2 to the printed exponent times the elements, the largest of which is in [0.5, 1). Repeats runs whose
     /// intermediates left the range
-    #[arg(long, conflicts_with_all = ["accumulate", "checkpoint", "check"])]
+    #[arg(long)]
     #[arg(help_heading = "Run")]
     pub exponent: bool,
 

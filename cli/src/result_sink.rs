@@ -28,11 +28,11 @@ impl<'a> ResultSink<'a> {
         Ok(ResultSink { world, config, norm: Norm::default(), check, output: None })
     }
 
-    /// Consumes the part at `corner`. Collective.
+    /// Consumes the part at `corner`, divided by 2^`exponent`. Collective.
     ///
     /// # Errors
     /// If writing the output fails, or if the check cannot read an operand or runs out of memory.
-    pub fn consume<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize]) -> Result<()> {
+    pub fn consume<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize], exponent: i64) -> Result<()> {
         for (_, block) in part.first_replicas() {
             for element in &block {
                 let Complex { re, im } = element.to_c64();
@@ -43,7 +43,7 @@ impl<'a> ResultSink<'a> {
             }
         }
         let ok = match &mut self.check {
-            Some(check) => check.part(part, corner)?,
+            Some(check) => check.part(part, corner, exponent)?,
             None => true,
         };
         let Some(path) = self.config.output.as_ref().filter(|_| ok) else { return Ok(()) };

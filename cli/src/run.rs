@@ -79,7 +79,7 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
             exponent = compute(config, &mut program, number, (&mut operands, beta), &mut part)?.map(|own| apart + own);
             took += started.elapsed().as_secs_f64();
             if run + 1 == runs {
-                sink.consume(&part, &corner)?;
+                sink.consume(&part, &corner, exponent.unwrap_or(0))?;
             }
         }
         if run >= config.warmup {

@@ -172,6 +172,14 @@ impl Request {
             None => args.ranks.map_or(1, usize::from),
         };
         check_explained(args, ranks)?;
+        if args.exponent && args.accumulate.is_some() {
+            return Err(usage("--exponent cannot be used with --accumulate: add the array to the output, which has another scale"));
+        }
+        if args.exponent && args.checkpoint.is_some() {
+            return Err(usage(
+                "--exponent cannot be used with --checkpoint: it repeats slices with other powers of two, so finished ones are no use",
+            ));
+        }
         let options = options(args, dtype, target)?.path_speed(speed);
         let resolved_kernel = ResolvedKernel::resolve(options.kernel, dtype)?;
         let machine = match described {

@@ -8,10 +8,10 @@
 
 use std::cell::RefCell;
 
-use einsum_dist::ndarray::ArrayViewD;
+use einsum_dist::ndarray::{ArrayViewD, ArrayViewMutD};
 use einsum_dist::{Dtype, Element, PathChoice, PlanOptions, Program, ProgramCache};
 use num_complex::Complex;
-use numpy::PyUntypedArray;
+use numpy::{IntoPyArray, PyUntypedArray};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -21,6 +21,7 @@ use smallvec::SmallVec;
 use super::array::{Operand, Output, in_place, new_array, scalar_or_array};
 use super::error::exception;
 use super::order::axis_order;
+use super::range::{examine, warn};
 use super::threads::{Team, team};
 
 /// Maximum number of caches of a thread: one for each of the numbers of threads that were used last.
@@ -152,6 +153,29 @@ pub fn contract<'py>(
     compute(py, subscripts, &views, [alpha, beta], out, options)
 }
 
+/// Contract arrays that can be used in place. Returns the result and the power of two by which it is to be multiplied.
+#[pyfunction]
+pub fn contract_with_exponent<'py>(
+    py: Python<'py>,
+    subscripts: &str,
+    operands: Vec<Bound<'py, PyAny>>,
+    path: Option<&str>,
+    conj: Vec<usize>,
+) -> PyResult<(Bound<'py, PyAny>, i64)> {
+    let Some(views) = in_place(&operands) else {
+        return Err(PyTypeError::new_err("the operands need one element type, native byte order and alignment"));
+    };
+    let options = PlanOptions::default().path(path_choice(path)?).conjugate(conj);
+    let one = Complex::new(1.0, 0.0);
+    let call = Call { py, subscripts, operands: &views, factors: [one, one], options };
+    match views[0].dtype {
+        Dtype::Float32 => call.run_with_exponent::<f32>(),
+        Dtype::Float64 => call.run_with_exponent::<f64>(),
+        Dtype::Complex64 => call.run_with_exponent::<Complex<f32>>(),
+        Dtype::Complex128 => call.run_with_exponent::<Complex<f64>>(),
+    }
+}
+
 type Target<'a, 'py> = (Output<'a, 'py>, Bound<'py, PyAny>);
 
 fn path_choice(path: Option<&str>) -> PyResult<PathChoice> {
@@ -200,8 +224,16 @@ impl<'py> Call<'_, 'py> {
         let is_new = given.is_none();
         let arrays: SmallVec<[&dyn einsum_dist::Operand<T>; 4]> = views.iter().map(|view| view as _).collect();
         let [alpha, beta] = factors.map(|factor| T::from_f64(factor.re, factor.im));
+        let mut found = None;
+        let mut run = |program: &mut Program<T>, out: &mut ArrayViewMutD<T>| {
+            program.run_into(alpha, &arrays, beta, out)?;
+            if beta == T::ZERO {
+                found = examine(program.plan(), alpha, &views, out);
+            }
+            Ok(())
+        };
         let compute = |program: &mut Program<T>| match (&mut given, result) {
-            (Some(out), Some(array)) => program.run_into(alpha, &arrays, beta, out).map(|()| Ok(array)),
+            (Some(out), Some(array)) => run(program, out).map(|()| Ok(array)),
             _ => {
                 // The shape of the result is known here only, so the GIL is taken once more.
                 let new = Python::attach(|py| {
@@ -210,14 +242,28 @@ impl<'py> Call<'_, 'py> {
                     unsafe { new_array::<T>(py, &program.plan().output_shape(), &axes) }
                 });
                 match new {
-                    Ok((array, mut out)) => program.run_into(alpha, &arrays, beta, &mut out).map(|()| Ok(array)),
+                    Ok((array, mut out)) => run(program, &mut out).map(|()| Ok(array)),
                     Err(error) => Ok(Err(error)),
                 }
             }
         };
         let array = py.detach(|| with_cache(team, |cache| cache.run(subscripts, &shapes, &options, compute)));
         let array = array.map_err(exception)??.into_bound(py);
+        warn(py, T::DTYPE, found)?;
         if is_new { scalar_or_array(array) } else { Ok(array) }
+    }
+
+    fn run_with_exponent<T: Element + numpy::Element>(self) -> PyResult<(Bound<'py, PyAny>, i64)> {
+        let Call { py, subscripts, operands, options, .. } = self;
+        let team = team(py, None)?;
+        let shapes: SmallVec<[&[usize]; 4]> = operands.iter().map(Operand::shape).collect();
+        // SAFETY: as in `run`.
+        let views: SmallVec<[ArrayViewD<T>; 4]> = operands.iter().map(|operand| unsafe { operand.view() }).collect();
+        let arrays: SmallVec<[&dyn einsum_dist::Operand<T>; 4]> = views.iter().map(|view| view as _).collect();
+        let compute = |program: &mut Program<T>| program.run_with_exponent(&arrays);
+        let result = py.detach(|| with_cache(team, |cache| cache.run(subscripts, &shapes, &options, compute)));
+        let (array, exponent) = result.map_err(exception)?;
+        Ok((scalar_or_array(array.into_pyarray(py).into_any())?, exponent))
     }
 }
 

@@ -12,6 +12,7 @@
 //! | `contract` | calls without a plan, through a cache of compiled programs |
 //! | `error` | errors as Python exceptions |
 //! | `order` | the order in memory of a result's axes |
+//! | `range` | warnings of results that left the range of their type |
 //! | `plan`, `program` | plans, and plans compiled for arrays |
 //! | `world`, `dist_tensor` | ranks, and tensors that are distributed over them |
 //! | `threads` | the pool in which contractions compute; its state after a fork |
@@ -30,6 +31,7 @@ mod error;
 mod order;
 mod plan;
 mod program;
+mod range;
 mod threads;
 mod world;
 
@@ -39,7 +41,7 @@ mod _einsum_dist {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use super::contract::{contract, einsum};
+    use super::contract::{contract, contract_with_exponent, einsum};
     #[pymodule_export]
     use super::dist_tensor::{DistTensor, Distribution};
     #[pymodule_export]

@@ -13,7 +13,7 @@ use std::sync::{Arc, Weak};
 use einsum_dist::ndarray::ArrayViewD;
 use einsum_dist::{Dtype, Element, Plan, World};
 use num_complex::Complex;
-use numpy::PyUntypedArray;
+use numpy::{IntoPyArray, PyUntypedArray};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -23,6 +23,7 @@ use smallvec::SmallVec;
 use super::array::{Operand, Operands, Output, in_place, new_array, scalar_or_array};
 use super::error::exception;
 use super::order::axis_order;
+use super::range::{examine, warn};
 use super::threads::{Team, team};
 
 /// A compiled plan. Call it with arrays of the planned shapes and element type.
@@ -130,9 +131,9 @@ impl Program {
                 program.run_into(alpha, &arrays, beta, &mut view)?;
             }
             COMPILED.with_borrow_mut(|all| all.insert(*self.identity, compiled));
-            Ok(())
+            Ok(if beta == T::ZERO { examine(&self.plan, alpha, &views, &view) } else { None })
         });
-        outcome.map_err(exception)?;
+        warn(py, T::DTYPE, outcome.map_err(exception)?)?;
         let array = array.into_bound(py);
         if is_new { scalar_or_array(array) } else { Ok(array) }
     }
@@ -142,6 +143,27 @@ impl Program {
     /// Returns the operands if all can be used in place and have the planned element type.
     fn in_place<'a, 'py>(&self, arrays: &'a [Bound<'py, PyAny>]) -> Option<Operands<'a, 'py>> {
         in_place(arrays).filter(|views| views[0].dtype == self.plan.dtype)
+    }
+
+    fn run_with_exponent<'py, T: Element + numpy::Element>(
+        &self,
+        py: Python<'py>,
+        operands: &[Operand<'_, 'py>],
+    ) -> PyResult<(Bound<'py, PyAny>, i64)> {
+        // SAFETY: as in `contract`.
+        let views: SmallVec<[ArrayViewD<T>; 4]> = operands.iter().map(|operand| unsafe { operand.view() }).collect();
+        let arrays: SmallVec<[&dyn einsum_dist::Operand<T>; 4]> = views.iter().map(|view| view as _).collect();
+        let team = team(py, self.threads)?;
+        let outcome = py.detach(|| {
+            let mut compiled = self.compiled::<T>(team)?;
+            let program = compiled.program.downcast_mut::<einsum_dist::Program<T>>();
+            let outcome = program.map(|program| program.run_with_exponent(&arrays)).transpose()?;
+            COMPILED.with_borrow_mut(|all| all.insert(*self.identity, compiled));
+            Ok(outcome)
+        });
+        let (array, exponent) =
+            outcome.map_err(exception)?.ok_or_else(|| PyTypeError::new_err("the plan has another element type"))?;
+        Ok((scalar_or_array(array.into_pyarray(py).into_any())?, exponent))
     }
 
     fn dispatch<'py>(
@@ -165,13 +187,15 @@ impl Program {
     /// Contract arrays of the planned shapes.
     ///
     /// Returns ``alpha`` times the contraction plus ``beta`` times ``out``, in ``out`` if it is given.
-    #[pyo3(signature = (*operands, out=None, alpha=None, beta=None))]
+    /// With ``strip_exponent=True``, returns a mantissa and an exponent, as :func:`contract` does.
+    #[pyo3(signature = (*operands, out=None, alpha=None, beta=None, strip_exponent=false))]
     fn __call__<'py>(
         slf: &Bound<'py, Self>,
         operands: &Bound<'py, PyTuple>,
         out: Option<Bound<'py, PyAny>>,
         alpha: Option<Bound<'py, PyAny>>,
         beta: Option<Bound<'py, PyAny>>,
+        strip_exponent: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         static CALL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = slf.py();
@@ -179,11 +203,12 @@ impl Program {
         if out.is_none()
             && alpha.is_none()
             && beta.is_none()
+            && !strip_exponent
             && let Some(views) = slf.get().in_place(&arrays)
         {
             return slf.get().dispatch(py, &views, [Complex::new(1.0, 0.0), Complex::new(0.0, 0.0)], None);
         }
-        CALL.import(py, "einsum_dist._normalize", "call")?.call1((slf, operands, out, alpha, beta))
+        CALL.import(py, "einsum_dist._normalize", "call")?.call1((slf, operands, out, alpha, beta, strip_exponent))
     }
 
     /// Contract arrays that can be used in place. For `einsum_dist._normalize`, which has converted the arguments.
@@ -202,6 +227,22 @@ impl Program {
             Ok::<_, PyErr>((usable.ok_or_else(wrong)?, array.clone().into_any()))
         });
         self.dispatch(py, &views, [alpha, beta], out.transpose()?)
+    }
+
+    /// Contract arrays that can be used in place. Returns the result and the power of two by which it is to be multiplied.
+    fn _run_with_exponent<'py>(
+        &self,
+        py: Python<'py>,
+        operands: Vec<Bound<'py, PyAny>>,
+    ) -> PyResult<(Bound<'py, PyAny>, i64)> {
+        let views = self.in_place(&operands);
+        let views = views.ok_or_else(|| PyTypeError::new_err("operands cannot be used in place"))?;
+        match self.plan.dtype {
+            Dtype::Float32 => self.run_with_exponent::<f32>(py, &views),
+            Dtype::Float64 => self.run_with_exponent::<f64>(py, &views),
+            Dtype::Complex64 => self.run_with_exponent::<Complex<f32>>(py, &views),
+            Dtype::Complex128 => self.run_with_exponent::<Complex<f64>>(py, &views),
+        }
     }
 
     /// Discard the intermediates that were kept for constant operands, so that the next call computes them again.

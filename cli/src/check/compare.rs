@@ -38,6 +38,8 @@ pub struct Comparison<'a> {
     /// The array of `--accumulate`.
     prior: Option<Source<'a>>,
     choice: Choice<'a>,
+    /// The elements are to be multiplied by 2 to this power.
+    pub exponent: i64,
 }
 
 pub struct Pass<'a> {
@@ -75,22 +77,26 @@ impl<'a> Comparison<'a> {
             sources,
             prior,
             choice,
+            exponent: 0,
         })
     }
 
+    /// `scaled`: the largest values of operands in a run with scaled values.
+    ///
     /// # Errors
     /// If there is too little memory for a product, or a check that takes minutes would be much faster with more.
-    pub fn first_pass(&self) -> Result<Pass<'a>> {
+    pub fn first_pass(&self, scaled: Option<&[f64]>) -> Result<Pass<'a>> {
         let strategy = self.choice.strategy().ok_or_else(|| {
             let (least, most) = (budget::least(self.tree), self.choice.most);
             let missing = (least as f64 - most).max(0.0);
             Error::Usage(format!("--check needs {least} bytes beside the run, {missing:.0} more than there are"))
         })?;
         self.in_time(&strategy)?;
-        let exponents = vec![0; self.tree.operands];
-        let evaluator = Evaluator::new(self.tree, &self.limits, strategy.evaluation, exponents);
-        let unordered = self.limits.unordered && strategy.evaluation == Evaluation::Directly;
-        Ok(Pass { limits: Limits { unordered, ..self.limits }, evaluator, strategy })
+        let limits = if scaled.is_some() { self.limits.scaled() } else { self.limits };
+        let exponents = scaled.map_or_else(|| vec![0; self.tree.operands], exponents);
+        let evaluator = Evaluator::new(self.tree, &limits, strategy.evaluation, exponents, scaled.is_some());
+        let unordered = limits.unordered && strategy.evaluation == Evaluation::Directly;
+        Ok(Pass { limits: Limits { unordered, ..limits }, evaluator, strategy })
     }
 
     fn in_time(&self, strategy: &Strategy) -> Result<()> {
@@ -116,13 +122,11 @@ impl<'a> Comparison<'a> {
         if !operand_limits.finite && first.strategy.evaluation == Evaluation::AlongTree {
             return None;
         }
-        let exponent = |&largest: &f64| if largest > 0.0 { largest.log2().floor() as i32 } else { 0 };
-        let exponents: Vec<i32> =
-            if operand_limits.finite { largest.iter().map(exponent).collect() } else { vec![0; largest.len()] };
+        let exponents = if operand_limits.finite { exponents(largest) } else { vec![0; largest.len()] };
         let strategy = self.choice.along_tree(&first.strategy)?;
         let absolute = if operand_limits.finite { operand_limits.absolute } else { self.limits.absolute };
         let limits = Limits { absolute, unordered: self.limits.unordered && operand_limits.finite, ..self.limits };
-        let evaluator = Evaluator::new(self.tree, &limits, strategy.evaluation, exponents);
+        let evaluator = Evaluator::new(self.tree, &limits, strategy.evaluation, exponents, false);
         Some(Pass { limits, evaluator, strategy })
     }
 
@@ -178,8 +182,9 @@ impl<'a> Comparison<'a> {
             if wave.is_empty() {
                 return Ok(tally);
             }
-            let elements =
-                |job: &Job, single_threaded| pass.evaluator.elements(&self.sources, &job.selection, single_threaded);
+            let elements = |job: &Job, single_threaded| {
+                pass.evaluator.elements(&self.sources, &job.selection, single_threaded, self.exponent)
+            };
             let summands = if concurrent_pieces > 1 {
                 wave.par_iter().map(|job| elements(job, true)).collect::<Result<Vec<_>>>()?
             } else {
@@ -242,7 +247,7 @@ impl<'a> Comparison<'a> {
             Ok(all)
         };
         let local = self.out.iter().zip(bounds).map(local).collect::<Result<Vec<_>>>()?;
-        let exponent = pass.evaluator.exponent();
+        let exponent = pass.evaluator.exponent(self.exponent);
         let judged =
             reference.into_par_iter().enumerate().with_min_len(1 << 8).map_init(Vec::new, |at, (place, reference)| {
                 let reference = reference.reference(exponent);
@@ -257,6 +262,11 @@ impl<'a> Comparison<'a> {
             });
         Ok(judged.reduce(Tally::default, Tally::merge))
     }
+}
+
+/// The exponents by which operands are divided, so that they are at most about 1.
+fn exponents(largest: &[f64]) -> Vec<i32> {
+    largest.iter().map(|&largest| if largest > 0.0 { largest.log2().floor() as i32 } else { 0 }).collect()
 }
 
 /// Writes to `at` the index of the element at row-major position `place`; `dims` lists the indices of each dimension.

@@ -97,6 +97,13 @@ impl Limits {
         Limits { relative, absolute: last, largest, smallest, complex, unordered }
     }
 
+    /// The limits of a run that scales all values: those that are lost to underflow are larger, because the largest
+    /// numbers of two operands may be as small as 2^-24, or 2^-200 in double precision.
+    pub fn scaled(self) -> Limits {
+        let factor = 2f64.powi(if self.largest > 1e100 { 400 } else { 48 });
+        Limits { absolute: self.absolute * factor, smallest: self.smallest * factor, ..self }
+    }
+
     pub fn tolerance(&self, want: &Reference) -> f64 {
         let worst_case = self.relative * want.magnitude.min(f64::MAX) + self.absolute;
         // Without a finite spread, only the worst case limits the error.

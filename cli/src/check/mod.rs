@@ -45,6 +45,8 @@ pub struct Check<'a> {
     config: &'a RunConfig,
     comparison: Comparison<'a>,
     limits: Limits,
+    /// Whether the run scales all values.
+    is_scaled: bool,
     first: Pass<'a>,
     /// Limits that depend on the operands, and any second pass; `None` until needed.
     operands: Option<(OperandLimits, Option<Pass<'a>>)>,
@@ -60,18 +62,23 @@ impl<'a> Check<'a> {
     pub fn new(world: &'a World, config: &'a RunConfig) -> Result<Check<'a>> {
         let limits = Limits::new(&config.plan, &config.tree);
         let comparison = agree(world, Comparison::new(config, limits))?;
-        let first = agree(world, comparison.first_pass())?;
+        let largest = if config.exponent { agree(world, comparison.largest_operands())? } else { vec![f64::NAN] };
+        let scaled = Some(largest.as_slice()).filter(|largest| largest.iter().all(|largest| largest.is_finite()));
+        let first = agree(world, comparison.first_pass(scaled))?;
+        let is_scaled = scaled.is_some();
         let tally = Tally { bound: limits.relative, ..Tally::default() };
-        Ok(Check { world, config, comparison, limits, first, operands: None, tally })
+        Ok(Check { world, config, comparison, limits, is_scaled, first, operands: None, tally })
     }
 
-    /// Compares the part of the result at `corner`. Returns whether all parts so far are correct. Collective.
+    /// Compares the part of the result at `corner`, divided by 2^`exponent`. Returns whether all parts so far are
+    /// correct. Collective.
     ///
     /// # Errors
     /// If reading a file fails, or memory runs out.
-    pub fn part<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize]) -> Result<bool> {
+    pub fn part<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize], exponent: i64) -> Result<bool> {
+        self.comparison.exponent = exponent;
         let mut found = self.run_pass(&self.first, part, corner)?;
-        if found.is_open() {
+        if found.is_open() && !self.is_scaled {
             let (operand_limits, second) = self.operands()?;
             // Elements that are infinite because operands are need no second pass.
             let wrong = found.unclear > 0 || !found.is_right();

@@ -34,17 +34,17 @@ impl From<Complex<f64>> for Tracked {
 }
 
 impl Tracked {
-    /// Divides by 2^`exponent` and resets the error to 0.
-    pub fn divided(self, exponent: i32) -> Tracked {
-        let by = |number: f64| scaled(number, -exponent);
-        Tracked::from(Complex::new(by(self.value.re), by(self.value.im)))
+    /// Multiplies by 2^`exponent`.
+    pub fn scaled(self, exponent: i32) -> Tracked {
+        let by = |number: f64| scaled(number, exponent);
+        let both = |number: Complex<f64>| Complex::new(by(number.re), by(number.im));
+        Tracked { value: both(self.value), magnitude: by(self.magnitude), error: both(self.error) }
     }
 
     /// Multiplies by 2^`exponent`, for the reference for an element.
     pub fn reference(self, exponent: i32) -> Reference {
-        let by = |number: f64| scaled(number, exponent);
-        let value = Complex::new(by(self.value.re), by(self.value.im));
-        Reference { value, magnitude: by(self.magnitude), spread: by(self.error.norm()) }
+        let Tracked { value, magnitude, error } = self.scaled(exponent);
+        Reference { value, magnitude, spread: error.norm() }
     }
 }
 

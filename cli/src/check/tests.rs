@@ -17,6 +17,15 @@ fn checked(arguments: &[&str], off: f32) -> CheckReport {
 
 /// Computes a result on one process, modifies it by `change`, and checks it.
 fn changed(arguments: &[&str], change: impl Fn(&mut ndarray::ArrayViewMutD<'_, f32>)) -> CheckReport {
+    changed_by(arguments, change, 0)
+}
+
+/// Like [`changed`], also multiplies the result by 2^`exponent`.
+fn changed_by(
+    arguments: &[&str],
+    change: impl Fn(&mut ndarray::ArrayViewMutD<'_, f32>),
+    mut exponent: i64,
+) -> CheckReport {
     let world = World::single();
     let arguments = ["einsum-dist", "-t1", "--check"].iter().chain(arguments);
     let config = RunConfig::new(&world, Args::parse_from(arguments)).unwrap();
@@ -34,10 +43,15 @@ fn changed(arguments: &[&str], change: impl Fn(&mut ndarray::ArrayViewMutD<'_, f
     let output = config.plan.output();
     let mut out = DistTensor::zeros(&world, &config.plan.output_shape(), &output.distribution);
     let mut program = world.compile::<f32>(&config.plan).unwrap();
-    program.run_dist(1.0, &operands.iter().collect::<Vec<_>>(), 0.0, &mut out).unwrap();
+    let operands: Vec<_> = operands.iter().collect();
+    if config.exponent {
+        exponent += program.run_dist_with_exponent(&operands, &mut out).unwrap();
+    } else {
+        program.run_dist(1.0, &operands, 0.0, &mut out).unwrap();
+    }
     out.blocks_mut().for_each(|(_, mut block)| change(&mut block));
     let mut check = Check::new(&world, &config).unwrap();
-    check.part(&out, &vec![0; output.shape.len()]).unwrap();
+    check.part(&out, &vec![0; output.shape.len()], exponent).unwrap();
     check.report()
 }
 
@@ -102,6 +116,35 @@ fn wrong_results_of_trees_are_found() {
             block[other.as_slice()] = kept;
         });
         assert!(!swapped.ok, "{text}: two elements exchanged");
+    }
+}
+
+/// The elements of the last two chains are about 1e325 and 1e-390, beyond double precision.
+#[test]
+fn wrong_results_with_exponents_are_found() {
+    let chain = |steps: u32| {
+        let label = |at: u32| char::from_u32(0x4e00 + at).unwrap();
+        let terms: Vec<String> = (0..steps).map(|at| format!("{}{}", label(at), label(at + 1))).collect();
+        format!("{}->{}{}", terms.join(","), label(0), label(steps))
+    };
+    for (text, sizes) in [
+        ("mk,kn->mn".to_owned(), "-s30"),
+        ("abc,cdeb,efg,gahi,ijkd,klm,mnfj,nlh->hc".to_owned(), "-s6"),
+        (chain(40), "-s4"),
+        (chain(150), "-s64"),
+        (chain(900), "-s16"),
+        (chain(900), "-s1"),
+    ] {
+        let arguments = [text.as_str(), sizes, "--exponent", "--path=greedy"];
+        let what = text.chars().count();
+        let right = changed(&arguments, |_| ());
+        assert!(right.ok && right.bound > 0.0, "{what}: {right:?}");
+        assert!(!changed(&arguments, |block| block.fill(0.0)).ok, "{what}: zeros");
+        assert!(!changed(&arguments, |block| block.mapv_inplace(|x| -x)).ok, "{what}: the other sign");
+        assert!(!changed(&arguments, |block| block.mapv_inplace(|x| 1.5 * x)).ok, "{what}: half as much more");
+        for exponent in [1, -1, 1000, -1000, 100_000] {
+            assert!(!changed_by(&arguments, |_| (), exponent).ok, "{what}: 2^{exponent} times as much");
+        }
     }
 }
 

@@ -22,6 +22,7 @@ __all__ = [
     "__version__",
     "after_fork_in_child",
     "contract",
+    "contract_with_exponent",
     "einsum",
     "get_num_threads",
     "plan",
@@ -47,6 +48,9 @@ def contract(
     path: str | None,
     conj: Sequence[int],
 ) -> Any: ...
+def contract_with_exponent(
+    subscripts: str, operands: Sequence[NDArray[Any]], path: str | None, conj: Sequence[int]
+) -> tuple[Any, int]: ...
 def plan(subscripts: str, shapes: Sequence[Sequence[int]], options: Mapping[str, Any]) -> Plan: ...
 def get_num_threads() -> int: ...
 def set_num_threads(threads: SupportsIndex) -> None: ...
@@ -102,11 +106,13 @@ class Program:
         out: NDArray[Any] | None = None,
         alpha: _Scalar | None = None,
         beta: _Scalar | None = None,
+        strip_exponent: bool = False,
     ) -> Any: ...
     def renew(self) -> None: ...
     def _run(
         self, operands: Sequence[NDArray[Any]], alpha: complex, beta: complex, out: NDArray[Any] | None
     ) -> Any: ...
+    def _run_with_exponent(self, operands: Sequence[NDArray[Any]]) -> tuple[Any, int]: ...
 
 @final
 class World:

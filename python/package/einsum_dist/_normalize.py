@@ -8,6 +8,7 @@ raises its own errors for wrong arguments.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable, Sequence
 from typing import Any, SupportsIndex
@@ -59,6 +60,7 @@ def contract(
     out: NDArray[Any] | None = None,
     optimize: bool | str | Sequence[Any] | None = "auto",
     conj: Iterable[SupportsIndex | np.bool_] = (),
+    strip_exponent: bool = False,
 ) -> Any:
     """Compute ``alpha`` times the contraction of the operands, plus ``beta`` times ``out``.
 
@@ -76,11 +78,31 @@ def contract(
         The order of contractions, as in :func:`einsum`.
     conj : iterable of int or of bool, optional
         The operands, by index, whose complex conjugates are contracted, or a flag for every operand. No operand is copied.
+    strip_exponent : bool, optional
+        Return a mantissa and an exponent, so that no value leaves the range of its element type: neither the result nor
+        intermediates. Not with ``alpha``, ``beta`` or ``out``.
 
     Returns
     -------
     ndarray or scalar
         ``out`` if it is given, otherwise a new array, or a scalar if the result has no dimensions.
+    (ndarray or scalar, float)
+        With ``strip_exponent``: the result is the first times 10 to the power of the second, as in cotengra. The largest
+        absolute value of the mantissa's real and imaginary parts is in [0.5, 1). The exponent is a whole multiple of
+        log10(2), because powers of two scale without rounding. It is 0 for a result of zeros, and if an operand has
+        infinite or NaN elements; then nothing is scaled.
+
+    Warns
+    -----
+    RuntimeWarning
+        If the result overflowed or underflowed. Results of more than 4,096 elements are not examined if they have fewer
+        than 64 operations per element, nor is any with ``beta``.
+
+    Notes
+    -----
+    With ``strip_exponent``, operands are copied. Every intermediate is read once more, and the contraction is repeated if
+    intermediates left the range. Elements that are smaller than others of the same tensor by more than the range of the
+    type (2^126 in single precision) still underflow.
 
     Examples
     --------
@@ -89,6 +111,9 @@ def contract(
     >>> einsum_dist.contract("mk,kn->mn", np.ones((2, 3)), np.ones((3, 2)), alpha=2, beta=1, out=c)
     array([[106., 106.],
            [106., 106.]])
+    >>> mantissa, exponent = einsum_dist.contract("i,i,i->", *[np.full(2, 1e30, "f4")] * 3, strip_exponent=True)
+    >>> round(float(np.log10(mantissa) + exponent), 5)
+    90.30103
     """
     if not isinstance(subscripts, str):
         texts = _from_lists((subscripts, *operands))
@@ -102,6 +127,8 @@ def contract(
         raise ValueError(f"unknown order of contractions: {optimize!r}")
     if out is None and beta != 0:
         raise ValueError("beta is not 0, but there is no out to scale")
+    if strip_exponent and (alpha, beta, out is None) != (1, 0, True):
+        raise ValueError("strip_exponent returns a new array, without alpha, beta and out")
     arrays = [np.asarray(operand) for operand in operands]
     kinds = [array.dtype for array in arrays]
     if out is not None:
@@ -120,7 +147,16 @@ def contract(
     if out is not None and not np.can_cast(dtype, out.dtype, "same_kind"):
         raise TypeError(f"the result has type {dtype}, which out of type {out.dtype} cannot hold")
     conj = conjugated(conj, len(arrays))
-    return _contract(subscripts, [_usable(array, dtype) for array in arrays], *factors, out, path, conj)
+    arrays = [_usable(array, dtype) for array in arrays]
+    if strip_exponent:
+        return _decimal(_einsum_dist.contract_with_exponent(subscripts if subscripts.strip() else "->", arrays, path, conj))
+    return _contract(subscripts, arrays, *factors, out, path, conj)
+
+
+def _decimal(result):
+    """Returns the mantissa, and the exponent to base 10 instead of 2."""
+    mantissa, exponent = result
+    return mantissa, exponent * math.log10(2)
 
 
 def conjugated(conj, operands):
@@ -147,16 +183,20 @@ def converted(operands, dtype):
     return [_usable(array, dtype) for array in arrays]
 
 
-def call(program, operands, out, alpha, beta):
+def call(program, operands, out, alpha, beta, strip_exponent=False):
     """Calls a program with any arguments. `alpha` and `beta` are None if they are not given."""
     alpha, beta = (1 if alpha is None else alpha), (0 if beta is None else beta)
     if out is None and beta != 0:
         raise ValueError("beta is not 0, but there is no out to scale")
+    if strip_exponent and (alpha, out is None) != (1, True):
+        raise ValueError("strip_exponent returns a new array, without alpha, beta and out")
     wanted = len(program.plan.shapes)
     if len(operands) != wanted:
         raise ValueError(f"{len(operands)} operands for a plan of {wanted}")
     dtype = np.dtype(program.plan.dtype)
     arrays = converted(operands, dtype)
+    if strip_exponent:
+        return _decimal(program._run_with_exponent(arrays))
     if out is not None:
         if not isinstance(out, np.ndarray):
             raise TypeError(f"out must be an ndarray, not {type(out).__name__}")

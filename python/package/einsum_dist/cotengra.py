@@ -20,12 +20,14 @@ True
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ._einsum_dist import Plan, einsum
+from ._normalize import converted
 from ._plan import plan
 from ._products import tensordot
 
@@ -81,17 +83,31 @@ class Contractor:
             self._programs[dtype] = program
         return program
 
-    def __call__(self, *arrays: ArrayLike) -> Any:
-        """Contract arrays, in the order of the tree's inputs."""
+    def __call__(self, *arrays: ArrayLike, strip_exponent: bool = False) -> Any:
+        """Contract arrays, in the order of the tree's inputs.
+
+        With ``strip_exponent=True``, return a mantissa and an exponent, like :func:`einsum_dist.contract`. The sum of several
+        slices may have a smaller mantissa than 0.5.
+        """
         arrays = [np.asarray(array) for array in arrays]
         program = self._program(np.result_type(*arrays))
         if not self._tree.sliced_inds:
-            return program(*arrays)[()]
+            return program(*arrays, strip_exponent=True) if strip_exponent else program(*arrays)[()]
         tree = self._tree
         result = np.zeros([tree.size_dict[index] for index in tree.output], program.plan.dtype)
+        scale = None
         for number in range(tree.nslices):
             key = tree.slice_key(number)
             part = tuple(key.get(index, slice(None)) for index in tree.output)
             target = result[(..., *part)] if part else result
+            if strip_exponent:
+                mantissa, exponent = program._run_with_exponent(converted(tree.slice_arrays(arrays, number), result.dtype))
+                # All slices get the largest scale.
+                if np.any(mantissa):
+                    before, scale = scale, exponent if scale is None else max(scale, exponent)
+                    if before is not None and before < scale:
+                        result *= result.dtype.type(math.ldexp(1.0, max(before - scale, -2000)))
+                    target += mantissa * result.dtype.type(math.ldexp(1.0, max(exponent - scale, -2000)))
+                continue
             program(*tree.slice_arrays(arrays, number), out=target, beta=1)
-        return result[()]
+        return (result[()], (scale or 0) * math.log10(2)) if strip_exponent else result[()]

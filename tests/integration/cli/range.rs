@@ -97,9 +97,32 @@ fn exponents_are_kept_apart() {
             }
         }
     }
-    for other in [&["--check"][..], &["--accumulate", "one.npy"], &["--checkpoint", "state"]] {
+    for other in [&["--accumulate", "one.npy"][..], &["--checkpoint", "state"]] {
         let arguments = [&["mk,kn->mn", "huge.npy", "huge.npy", "--exponent"], other].concat();
         output_of(&mut program(&folder, &arguments)).refused("cannot be used with");
+    }
+}
+
+#[test]
+fn scaled_results_are_checked() {
+    let folder = Folder::new("exponents-checked");
+    matrices(&folder);
+    for (left, right) in [
+        ("huge", "huge"),
+        ("tiny", "tiny"),
+        ("vast", "vast"),
+        ("minute", "minute"),
+        ("huge", "tiny"),
+        ("zero", "tiny"),
+        ("left", "right"),
+        ("infinite", "huge"),
+    ] {
+        for ranks in ["1", "3"] {
+            let files = [left, right].map(|name| format!("{name}.npy"));
+            let arguments = ["mk,kn->mn", &files[0], &files[1], "-n", ranks, "-t1", "--exponent", "--check", "--json"];
+            let check = &run(&folder, &arguments).json()["check"];
+            assert!(check["ok"] == true && check["checked"] == 25, "{left} {right} on {ranks} ranks: {check}");
+        }
     }
 }
 
@@ -117,7 +140,8 @@ fn long_chains_do_not_overflow() {
     let want = double["output"]["log10_norm"].as_f64().unwrap();
     let mut exponents = Vec::new();
     for more in [&["-n1"][..], &["-n2"], &["-n4"], &["--memory-limit=2800KiB"]] {
-        let report = run(&folder, &[&arguments[..], &["--exponent"], more].concat()).json();
+        let report = run(&folder, &[&arguments[..], &["--exponent", "--check"], more].concat()).json();
+        assert_eq!(report["check"]["ok"], true, "{}", report["check"]);
         let got = report["output"]["log10_norm"].as_f64().unwrap();
         // Operands in single and double precision differ by their rounding.
         assert!((got - want).abs() < 1e-4, "{got}, not {want}");
