@@ -173,7 +173,9 @@ impl Request {
         };
         check_explained(args, ranks)?;
         if args.exponent && args.accumulate.is_some() {
-            return Err(usage("--exponent cannot be used with --accumulate: add the array to the output, which has another scale"));
+            return Err(usage(
+                "--exponent cannot be used with --accumulate: add the array to the output, which has another scale",
+            ));
         }
         if args.exponent && args.checkpoint.is_some() {
             return Err(usage(

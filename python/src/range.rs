@@ -63,10 +63,13 @@ fn largest<T: Element>(values: &ArrayViewD<T>) -> f64 {
     let size = |value: &T| {
         let Complex { re, im } = value.to_c64();
         // NaN if a part is NaN or infinite.
-        f64::max(re.abs(), im.abs()) + (re - re) + (im - im)
+        f64::max(re.abs(), im.abs()) + re * 0.0 + im * 0.0
     };
     let Some(values) = values.as_slice_memory_order() else {
-        return values.iter().map(size).fold(0.0, |most, size| if size.is_nan() { f64::INFINITY } else { most.max(size) });
+        return values
+            .iter()
+            .map(size)
+            .fold(0.0, |most, size| if size.is_nan() { f64::INFINITY } else { most.max(size) });
     };
     // Independent lanes become vectors.
     let (mut most, mut defects) = ([0.0f64; LANES], [0.0f64; LANES]);
@@ -74,7 +77,7 @@ fn largest<T: Element>(values: &ArrayViewD<T>) -> f64 {
         for ((most, defects), value) in most.iter_mut().zip(&mut defects).zip(chunk) {
             let size = size(value);
             *most = if size > *most { size } else { *most };
-            *defects += size - size;
+            *defects += size * 0.0;
         }
     }
     if defects.iter().any(|defect| defect.is_nan()) { f64::INFINITY } else { most.iter().copied().fold(0.0, f64::max) }

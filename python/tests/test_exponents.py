@@ -71,12 +71,16 @@ def test_the_base_is_ten():
     assert abs(math.log10(mantissa) + exponent - (90 + math.log10(5))) < 1e-6
 
 
-def test_zeros_and_infinities_have_no_exponent():
-    ones = np.ones((2, 2), "f4")
-    for special in (0.0, np.inf, np.nan):
-        mantissa, exponent = ed.contract("ij,jk->ik", ones * np.float32(special), ones, strip_exponent=True)
-        assert exponent == 0.0
-        assert np.array_equal(mantissa, np.full((2, 2), special * 2 if special == 0 else special, "f4"), equal_nan=True)
+def test_zeros_infinities_and_empty_tensors():
+    big = np.full((2, 2), 1e30, "f4")
+    mantissa, exponent = ed.contract("ij,jk->ik", np.zeros((2, 2), "f4"), big, strip_exponent=True)
+    assert exponent == 0.0 and not mantissa.any()
+    for special in (np.inf, -np.inf, np.nan):
+        left = np.eye(2, dtype="f4")
+        left[0, 0] = special
+        mantissa, exponent = ed.contract("ij,jk->ik", left, big, strip_exponent=True)
+        assert np.array_equal(mantissa[0], np.full(2, special, "f4"), equal_nan=True)
+        assert np.allclose(mantissa[1] * 10.0**exponent, 1e30)
     mantissa, exponent = ed.contract("ij,jk->ik", np.ones((2, 0)), np.ones((0, 3)), strip_exponent=True)
     assert exponent == 0.0 and mantissa.shape == (2, 3) and not mantissa.any()
     mantissa, exponent = ed.contract("ij,jk->ik", np.ones((0, 2)), np.ones((2, 3)), strip_exponent=True)

@@ -34,7 +34,13 @@ pub struct Evaluator<'a> {
 const MAX_EXPONENT: i32 = 64;
 
 impl<'a> Evaluator<'a> {
-    pub fn new(tree: &'a Tree, limits: &Limits, evaluation: Evaluation, exponents: Vec<i32>, is_scaled: bool) -> Evaluator<'a> {
+    pub fn new(
+        tree: &'a Tree,
+        limits: &Limits,
+        evaluation: Evaluation,
+        exponents: Vec<i32>,
+        is_scaled: bool,
+    ) -> Evaluator<'a> {
         let root = tree.root();
         let mut kept: Vec<&[Label]> = vec![&tree.nodes[root].labels; tree.nodes.len()];
         if evaluation == Evaluation::AlongTree {

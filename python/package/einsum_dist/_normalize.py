@@ -89,8 +89,8 @@ def contract(
     (ndarray or scalar, float)
         With ``strip_exponent``: the result is the first times 10 to the power of the second, as in cotengra. The largest
         absolute value of the mantissa's real and imaginary parts is in [0.5, 1). The exponent is a whole multiple of
-        log10(2), because powers of two scale without rounding. It is 0 for a result of zeros, and if an operand has
-        infinite or NaN elements; then nothing is scaled.
+        log10(2), because powers of two scale without rounding. It is 0 for a result of zeros. If an operand has infinite
+        or NaN elements, only operands are scaled, and the mantissa may have any size.
 
     Warns
     -----
