@@ -174,12 +174,12 @@ impl Request {
         check_explained(args, ranks)?;
         if args.exponent && args.accumulate.is_some() {
             return Err(usage(
-                "--exponent cannot be used with --accumulate: add the array to the output, which has another scale",
+                "--exponent cannot be used with --accumulate: the output has another scale than the array",
             ));
         }
         if args.exponent && args.checkpoint.is_some() {
             return Err(usage(
-                "--exponent cannot be used with --checkpoint: it repeats slices with other powers of two, so finished ones are no use",
+                "--exponent cannot be used with --checkpoint: slices may be repeated with another scale",
             ));
         }
         let options = options(args, dtype, target)?.path_speed(speed);

@@ -26,12 +26,9 @@ pub struct Evaluator<'a> {
     roundings: Vec<Rounding>,
     /// Operand `i` is divided by 2^`exponents[i]`, so that products stay in the range of double precision.
     exponents: Vec<i32>,
-    /// Whether every intermediate is also divided by a power of two, as in a run with `--exponent`.
+    /// Whether intermediates are scaled too, as in a run with `--exponent`.
     is_scaled: bool,
 }
-
-/// Values that are larger or smaller than 2 to this power are scaled.
-const MAX_EXPONENT: i32 = 64;
 
 impl<'a> Evaluator<'a> {
     pub fn new(
@@ -61,13 +58,13 @@ impl<'a> Evaluator<'a> {
         Evaluator { tree, layouts, evaluation, complex: limits.complex, roundings, exponents, is_scaled }
     }
 
-    /// Returns by which power of two computed elements are to be multiplied, for a run that keeps 2^`apart` apart.
+    /// Computed elements are to be multiplied by 2 to this power, if the run keeps 2^`apart` apart.
     pub fn exponent(&self, apart: i64) -> i32 {
         let all = self.exponents.iter().fold(0, |sum: i32, exponent| sum.saturating_add(*exponent));
         if self.is_scaled { 0 } else { difference(all.into(), apart) }
     }
 
-    /// Returns the selected elements of the result, in row-major order, if scaled divided by 2^`apart`;
+    /// Returns the selected elements of the result, in row-major order, divided by 2^`apart` if scaled;
     /// `single_threaded` if other threads compute others. `sources` has one entry per operand.
     ///
     /// # Errors
@@ -145,9 +142,8 @@ fn scale(values: &mut [Tracked], exponent: i32) {
     }
 }
 
-/// The exponent of the largest value, or 0 if it is of medium size.
+/// The exponent of the largest value.
 fn exponent_of(values: &[Tracked]) -> i32 {
     let largest = values.iter().fold(0.0, |most, Tracked { value, .. }| value.re.abs().max(value.im.abs()).max(most));
-    let exponent = if largest > 0.0 && largest.is_finite() { largest.log2().floor() as i32 } else { 0 };
-    if exponent.abs() > MAX_EXPONENT { exponent } else { 0 }
+    if largest > 0.0 && largest.is_finite() { largest.log2().floor() as i32 } else { 0 }
 }

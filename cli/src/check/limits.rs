@@ -12,21 +12,16 @@
 //! products, with one more addition per step. The bound applies to each part because
 //! |a b| + |c d| <= |a + c i| |b + d i|, so sqrt(2) times the bound applies to the complex number.
 //!
-//! In single precision, c is below 300 for sums with a scalar result, below 700 for matrix products over one dimension
-//! and below 1,100 for all others. So the bounds, relative to the sum of the absolute products, are below 2e-5, 5e-5
-//! and 7e-5 for every k up to 10^9. If a sum of k products with random signs is replaced by zero, its relative error is
-//! about 1.3 / sqrt(k), which is 1.3e-4 for k = 10^8, and more for the largest of several elements. So the check
-//! detects a result of zeros.
+//! In single precision, the bounds, relative to the sum of the absolute products, are below 7e-5 for every k up to 10^9.
+//! A zero instead of a sum of k products with random signs is wrong by about 1.3 / sqrt(k), and is detected.
 //!
 //! # Trees
 //!
-//! Along a tree of many steps, absolute products grow faster than the elements: in a chain of ten matrix products with
-//! extents of 64, an element is about 1e-8 of the sum of its absolute products. The bound for rounding would then
-//! accept zeros. So the allowed error is the smaller of that bound and an estimate: [`CONFIDENCE_FACTOR`] times the
-//! combined effect of errors that have random signs and are as large as possible in each step (see [`super::sum`]). The
-//! error of a step is at most gamma of the whole tree times the absolute products of the step's two operands, as if the
-//! errors of this and all earlier steps had the same sign. By the Cauchy-Schwarz inequality, this is at most gamma
-//! sqrt(n) times the square root of the sum of the squares of the step's n products.
+//! Along a tree of many steps, absolute products grow faster than the elements, and the bound for rounding would accept
+//! zeros. So the allowed error is the smaller of that bound and an estimate: [`CONFIDENCE_FACTOR`] times the combined
+//! effect of errors that have random signs and are as large as possible in each step (see [`super::sum`]). The error of
+//! a step is at most gamma of the whole tree times the absolute products of the step's two operands, which is at most
+//! gamma sqrt(n) times the square root of the sum of the squares of the step's n products (Cauchy-Schwarz).
 //!
 //! # Underflow
 //!
@@ -97,8 +92,7 @@ impl Limits {
         Limits { relative, absolute: last, largest, smallest, complex, unordered }
     }
 
-    /// The limits of a run that scales all values: those that are lost to underflow are larger, because the largest
-    /// numbers of two operands may be as small as 2^-24, or 2^-200 in double precision.
+    /// The limits of a run that scales all values to at least 2^-24, or 2^-200 in double precision.
     pub fn scaled(self) -> Limits {
         let factor = 2f64.powi(if self.largest > 1e100 { 400 } else { 48 });
         Limits { absolute: self.absolute * factor, smallest: self.smallest * factor, ..self }
