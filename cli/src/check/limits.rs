@@ -32,12 +32,6 @@
 //! element, times the largest absolute values of the operands that are not part of the step. The allowed error of an
 //! element is the sum over all steps.
 //!
-//! # Overflow
-//!
-//! If the reference is beyond the largest number of the type, the element must be infinite, with the same sign. If the
-//! reference is finite and the element is not, it is reported as an overflow if the sum of its absolute products, or
-//! such a sum in an earlier step, may exceed the range of the type; otherwise the element is wrong.
-//!
 //! Invariant: limits depend only on the plan, the operands and the element, and are the same on every rank.
 
 use einsum_dist::dims::Label;
