@@ -17,7 +17,7 @@ use super::along_tree::Evaluator;
 use super::budget;
 use super::cost::Evaluation;
 use super::fetch::Source;
-use super::limits::{Limits, OperandLimits};
+use super::limits::{self, Limits, OperandLimits};
 use super::select::{Indices, Selection};
 use super::strategy::{Choice, ComparedElements, Strategy};
 use super::sum::{Total, Tracked};
@@ -86,7 +86,9 @@ impl<'a> Comparison<'a> {
     /// # Errors
     /// If there is too little memory for a product, or a check that takes minutes would be much faster with more.
     pub fn first_pass(&self, scaled: Option<&[f64]>) -> Result<Pass<'a>> {
-        let strategy = self.choice.strategy().ok_or_else(|| {
+        // A product of many scaled operands may underflow.
+        let directly = self.choice.directly && (scaled.is_none() || limits::steps(self.tree) < 2);
+        let strategy = Choice { directly, ..self.choice }.strategy().ok_or_else(|| {
             let (least, most) = (budget::least(self.tree), self.choice.most);
             let missing = (least as f64 - most).max(0.0);
             Error::Usage(format!("--check needs {least} bytes beside the run, {missing:.0} more than there are"))
