@@ -12,9 +12,10 @@ use num_complex::Complex;
 use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 
-/// Larger results are examined only if each of their elements is the sum of this many operations.
-const MIN_EXAMINED: usize = 4096;
-const MIN_OPERATIONS: f64 = 64.0;
+/// Results with more elements are examined only if that takes a few percent of the time: with this many operations per
+/// element.
+const MAX_EXAMINED: usize = 4096;
+const MIN_OPERATIONS: f64 = 1024.0;
 
 /// What is wrong with `alpha` times the contraction of the operands, if anything.
 pub fn examine<T: Element>(
@@ -24,7 +25,7 @@ pub fn examine<T: Element>(
     out: &ArrayViewMutD<T>,
 ) -> Option<&'static str> {
     let elements = out.len();
-    if elements == 0 || elements > MIN_EXAMINED && plan.total_gflop() * 1e9 < MIN_OPERATIONS * elements as f64 {
+    if elements == 0 || elements > MAX_EXAMINED && plan.total_gflop() * 1e9 < MIN_OPERATIONS * elements as f64 {
         return None;
     }
     let least = match T::DTYPE {

@@ -96,7 +96,7 @@ def contract(
     -----
     RuntimeWarning
         If the result overflowed or underflowed. Results of more than 4,096 elements are not examined if they have fewer
-        than 64 operations per element, nor is any with ``beta``.
+        than 1,024 operations per element, nor is any with ``beta``.
 
     Notes
     -----
