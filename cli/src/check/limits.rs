@@ -27,10 +27,8 @@
 //!
 //! Let s be the smallest subnormal number. A real product that is too small to be a normal number has an error of at
 //! most s / 2 (section 2.1, equation 2.8), and a complex product of at most 2 s. Sums of such numbers are exact. The
-//! bound allows 2 s and 8 s, because the reference in double precision may lose as much as the run. Operands of later
-//! steps multiply the loss, so the loss due to a step is at most this amount, times the number of products in an
-//! element, times the largest absolute values of the operands that are not part of the step. The allowed error of an
-//! element is the sum over all steps.
+//! bound allows 2 s and 8 s, because the reference may lose as much. A step loses at most this amount, times the number
+//! of products in an element, times the largest absolute values of all other operands; the losses of all steps add up.
 //!
 //! Invariant: limits depend only on the plan, the operands and the element, and are the same on every rank.
 

@@ -2,8 +2,7 @@
 //!
 //! All elements are checked if that is cheap, otherwise a sample. The reference is one sum over all dimensions, which
 //! uses only the plan's labels and extents, so mistakes in the plan do not affect it. If that costs much more than the
-//! contraction tree, intermediates along the tree are used. Slow samples are computed in batches that share
-//! intermediates. Every rank checks its own blocks, part by part.
+//! contraction tree, intermediates along the tree are used. Every rank checks its own blocks, part by part.
 //!
 //! | file | content |
 //! |---|---|
@@ -45,7 +44,6 @@ pub struct Check<'a> {
     config: &'a RunConfig,
     comparison: Comparison<'a>,
     limits: Limits,
-    /// Whether the run scales all values.
     is_scaled: bool,
     first: Pass<'a>,
     /// Limits that depend on the operands, and any second pass; `None` until needed.
