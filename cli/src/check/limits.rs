@@ -9,8 +9,8 @@
 //! pairwise, so c is b + log2(k / b) instead of k (section 4.2). [`einsum_dist::local_plan::longest_chain`] bounds c
 //! for every kind of sum, and [`einsum_dist::Plan::roundings`] adds the additions over threads, ranks and slices. Its
 //! sums over the tree account for the relative errors of consecutive steps. The parts of a complex sum are sums of real
-//! products, with one more addition per step. The bound applies to each part because
-//! |a b| + |c d| <= |a + c i| |b + d i|, so sqrt(2) times the bound applies to the complex number.
+//! products, with one more addition per step. As |a b| + |c d| <= |a + c i| |b + d i|, the bound applies to each part,
+//! and sqrt(2) times the bound to the number.
 //!
 //! In single precision, the bounds, relative to the sum of the absolute products, are below 7e-5 for every k up to 10^9.
 //! A zero instead of a sum of k products with random signs is wrong by about 1.3 / sqrt(k), and is detected.

@@ -7,8 +7,7 @@
 //! | [`SAMPLE_ELEMENTS`], in batches that share work | otherwise |
 //!
 //! Larger batches share more work, so their size is increased to at most [`MIN_SHARED_PRODUCTS`] operations in total,
-//! or else to the fewest. A batch is a grid of elements, which costs as much as a contraction with such a result. If it
-//! does not fit into memory, it is computed in pieces.
+//! or else to the fewest. A batch is a grid of elements, computed in pieces if it does not fit into memory.
 //!
 //! The same plan, seed, memory and number of threads give the same strategy. No element is in two batches.
 
