@@ -82,19 +82,23 @@ impl fmt::Display for Cost {
     }
 }
 
-pub(super) fn cost(candidate: &Candidate, dtype: Dtype, target: &Target) -> Cost {
+/// Returns the cost, or activities that already add up to `least`.
+pub(super) fn cost(candidate: &Candidate, dtype: Dtype, target: &Target, least: f64) -> Cost {
     let estimate = Estimate::new(candidate, dtype, target);
-    let [left, right] = [0, 1].map(|operand| estimate.operand(operand));
-    let (storing, pieces, written) = estimate.out();
-    let moved = left.traffic + right.traffic + written;
-    Cost {
-        computing: estimate.computing(),
-        pages: [left.pages, right.pages],
-        packing: [left.packing, right.packing],
-        storing,
-        pieces,
-        traffic: moved * if estimate.cached { CACHE } else { MEMORY },
+    let mut cost = Cost { computing: estimate.computing(), ..Cost::default() };
+    let byte = if estimate.cached { CACHE } else { MEMORY };
+    let mut moved = 0.0;
+    for operand in [0, 1] {
+        let OperandCost { pages, packing, traffic } = estimate.operand(operand);
+        (cost.pages[operand], cost.packing[operand]) = (pages, packing);
+        moved += traffic;
+        cost.traffic = moved * byte;
+        if cost.total() >= least {
+            return cost;
+        }
     }
+    let (storing, pieces, written) = estimate.out();
+    Cost { storing, pieces, traffic: (moved + written) * byte, ..cost }
 }
 
 struct Estimate<'a> {
@@ -109,7 +113,7 @@ struct Estimate<'a> {
     extents: [f64; 3],
     boxes: [f64; 3],
     tiles: [usize; 3],
-    /// Whether all three tensors fit into the second-level cache.
+    /// Whether all tensors fit into the second-level cache.
     cached: bool,
 }
 
@@ -181,10 +185,11 @@ impl<'a> Estimate<'a> {
         let pages = if self.cached {
             0.0
         } else {
+            let panel = axis.first().map(|dim| AxisDim { tile: dim.tile.min(*columns), ..*dim });
             let (footprint, ahead) = match access[operand] {
-                Access::InPlace if operand == 1 => (&panel_of_columns(self.candidate), 1.0),
-                Access::InPlace => (&footprint, 1.0),
-                Access::Packed(_) => (&footprint, passes * PACKED_AHEAD),
+                Access::InPlace if operand == 1 => (Footprint::new([panel.as_slice(), depth], [0, 1]), 1.0),
+                Access::InPlace => (footprint, 1.0),
+                Access::Packed(_) => (footprint, passes * PACKED_AHEAD),
             };
             reads * UNCACHED_PAGE * ahead / footprint.on_one_page(self.dtype.size())
         };
@@ -253,12 +258,6 @@ impl<'a> Estimate<'a> {
         let traffic = elements * self.element * footprint.moved(CACHE_LINE / size) * passes;
         (elements * depth_boxes * each, elements * depth_boxes * piece, traffic)
     }
-}
-
-/// Returns the footprint of a panel of columns read in place.
-fn panel_of_columns(candidate: &Candidate) -> Footprint {
-    let panel = candidate.cols.first().map(|dim| AxisDim { tile: dim.tile.min(candidate.columns), ..*dim });
-    Footprint::new([panel.as_slice(), &candidate.depth], [0, 1])
 }
 
 /// Returns the extra nanoseconds, per panel of the other operand, for reading an element in place.
