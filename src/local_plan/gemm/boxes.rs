@@ -89,7 +89,7 @@ impl<'a> Blocking<'a> {
         let mc = size(&rows);
         let cols = self.cut_cols(kc, mc);
         let batches = self.view.batch.iter().map(|d| d.extent as f64).product::<f64>() * self.slab.dim.extent as f64;
-        // The panel of rows then stays in the first-level cache, and successive tiles are close together in `out`.
+        // The panel of rows then stays in the first-level cache, and successive tiles are close in `out`.
         let closest = |dims: &[AxisDim]| {
             let steps = dims.iter().map(|d| d.strides[1].unsigned_abs()).filter(|&s| s > 1);
             steps.min().unwrap_or(usize::MAX)
@@ -207,8 +207,8 @@ impl<'a> Blocking<'a> {
     }
 }
 
-/// Sets the tile of dimensions that do not continue the first one's even spacing in tensor `t` to 0, later 1, because a
-/// tensor read in place must have a single stride in a box.
+/// Sets the tile of dimensions that do not continue the first one's even spacing in tensor `t` to 0, later 1, because
+/// tensors read in place need a single stride in a box.
 fn fix_after_first(dims: &mut [AxisDim], t: usize) {
     let goes_on = |pair: &[AxisDim]| pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize;
     let run = dims.windows(2).take_while(|pair| goes_on(pair)).count();

@@ -94,8 +94,8 @@ impl View {
     }
 
     /// Returns orders of the row dimensions: the first, with the vectors, has the smallest stride in the operand or in
-    /// `out`, and the others are sorted by their strides in either. Orders of both tensors come first, because the
-    /// first of equal prices is chosen, and boxes with contiguous elements of both are packed and written fastest.
+    /// `out`; the others are sorted by their strides in either. Orders of both tensors come first, because boxes with
+    /// contiguous elements of both are fastest, and the first of equal prices is chosen.
     fn row_orders(&self) -> Vec<Vec<usize>> {
         let plain = orders(&self.rows, [1, 0]);
         if self.rows.len() < 3 || plain.len() < 2 {
@@ -137,8 +137,7 @@ impl View {
                         continue;
                     }
                     let out = if buffered { OutAccess::Buffered } else { OutAccess::Direct };
-                    // If `even`, panels end where runs (evenly spaced rows) of `out` do; otherwise they are written
-                    // piece by piece.
+                    // If `even`, panels end where runs of `out` do; otherwise they are written piece by piece.
                     for even in [true, false] {
                         if even && (buffered || !vectors_in(1)) {
                             continue;

@@ -57,8 +57,7 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// Returns the total over all activities. The order of additions is fixed, because rounding may decide between
-    /// equal prices, and the choice must be reproducible.
+    /// Returns the total, always added in the same order, because rounding may decide between equal prices.
     pub fn total(&self) -> f64 {
         let operands = self.pages.iter().zip(&self.packing);
         let read = operands.fold(self.computing, |sum, (pages, packing)| sum + pages + packing);
@@ -117,7 +116,7 @@ struct Estimate<'a> {
     cached: bool,
 }
 
-/// The nanoseconds of reading one operand, and its bytes of traffic.
+/// The nanoseconds of reading an operand, and the bytes of traffic.
 struct OperandCost {
     pages: f64,
     packing: f64,
@@ -163,7 +162,7 @@ impl<'a> Estimate<'a> {
         let (whole, rest) = ((col_run / columns) as f64, col_run % columns);
         let wide = whole * tall(columns) + if rest > 0 { tall(rest) } else { 0.0 };
         let product = (nc / col_run) as f64 * wide;
-        // The number of boxes, with fractions for smaller ones at the ends.
+        // The number of boxes, including fractions.
         let [rows, cols, depth] = self.extents;
         let fractions = rows / mc as f64 * (cols / nc as f64) * (depth / kc as f64);
         let [row_boxes, col_boxes, depth_boxes] = self.boxes;
@@ -246,7 +245,6 @@ impl<'a> Estimate<'a> {
         let contiguous = footprint.contiguous();
         let column = cols.first().map_or(0, |d| if d.extent > 1 { d.strides[1].unsigned_abs() } else { 0 });
         let piece = if *access == OutAccess::Direct && column * size >= PAGE {
-            // Each column of a tile is on a different page.
             NEW_PAGE / run.min(self.mr as f64)
         } else if !self.cached && contiguous * size < PAGE {
             let each = if *access == OutAccess::Direct { NEW_PAGE } else { UNCACHED_WRITE };

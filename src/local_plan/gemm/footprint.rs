@@ -38,8 +38,7 @@ impl<'a> Footprint<'a> {
         sides.filter(|side| side.extent > 1).chain(self.slab)
     }
 
-    /// Adds the slab, a batch dimension that is packed or unpacked together. `tensor` is 0 or 1 for an operand, and 2
-    /// for `out`.
+    /// Adds the slab. `tensor` is 0 or 1 for an operand, and 2 for `out`.
     pub fn and(self, slab: &Slab, tensor: usize) -> Footprint<'a> {
         let stride = slab.dim.strides[tensor].unsigned_abs();
         let slab = (slab.size > 1).then_some(Side { tile: slab.size, extent: slab.dim.extent, stride });
@@ -56,9 +55,9 @@ impl<'a> Footprint<'a> {
         contiguous
     }
 
-    /// Returns the bytes transferred for all boxes, relative to the bytes in their elements. Stretches share their
-    /// first and last cache lines with other boxes, unless all boxes are complete lines, and gaps are transferred too.
-    /// `line` is the number of elements in a cache line.
+    /// Returns the bytes transferred for all boxes, relative to those in their elements. Stretches share their first
+    /// and last cache lines (of `line` elements) with other boxes, unless all boxes are complete lines, and gaps are
+    /// transferred too.
     pub fn moved(&self, line: usize) -> f64 {
         let contiguous = self.contiguous();
         let mut outer_strides = self.sides().map(|side| side.stride).filter(|&stride| stride >= contiguous);
