@@ -91,8 +91,6 @@ fn find(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, String> {
     let own = |isa| ResolvedKernel::Planned { isa, family: KernelFamily::Own };
     let forced = |isa| if available(isa) { Ok(own(isa)) } else { Err(missing(isa)) };
     match kernel {
-        // Starting LIBXSMM takes milliseconds.
-        KernelChoice::Auto if dtype.is_complex() => Ok(own(widest())),
         KernelChoice::Auto => Ok(ResolvedKernel::Planned { isa: widest(), family: default_family() }),
         KernelChoice::Portable => Ok(own(widest())),
         KernelChoice::Avx2 => forced(Isa::Avx2),
