@@ -14,6 +14,8 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AxisDim {
     pub extent: usize,
@@ -22,6 +24,8 @@ pub struct AxisDim {
     /// The strides in the two tensors that have the dimension.
     pub strides: [isize; 2],
 }
+
+pub(super) type AxisDims = SmallVec<[AxisDim; 6]>;
 
 /// The offsets of a box's indices, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]

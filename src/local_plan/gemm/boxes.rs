@@ -7,7 +7,9 @@
 //!
 //! Invariant: a box has at least one register tile of rows and one of columns.
 
-use super::axis::run_of_box;
+use smallvec::SmallVec;
+
+use super::axis::{AxisDims, run_of_box};
 use super::candidate::{Candidate, View};
 use super::{Access, AxisDim, OutAccess, PackBy, Slab};
 use crate::local_plan::CACHE_LINE;
@@ -39,6 +41,8 @@ pub(super) const COLUMN_BYTES: usize = 4 << 20;
 fn part(cache: usize, (numerator, denominator): (usize, usize)) -> usize {
     cache * numerator / denominator
 }
+
+type Sizes = SmallVec<[usize; 6]>;
 
 pub(super) struct Blocking<'a> {
     view: &'a View,
@@ -85,7 +89,7 @@ impl<'a> Blocking<'a> {
         let mc = size(&rows);
         let cols = self.cut_cols(kc, mc);
         let batches = self.view.batch.iter().map(|d| d.extent as f64).product::<f64>() * self.slab.dim.extent as f64;
-        // The panel of rows then stays in the first-level cache, and successive tiles are close together in `out`.
+        // The panel of rows then stays in the first-level cache, and successive tiles are close in `out`.
         let closest = |dims: &[AxisDim]| {
             let steps = dims.iter().map(|d| d.strides[1].unsigned_abs()).filter(|&s| s > 1);
             steps.min().unwrap_or(usize::MAX)
@@ -115,8 +119,8 @@ impl<'a> Blocking<'a> {
     }
 
     /// A panel of columns must fit into its fraction of the first-level cache.
-    fn cut_depth(&self) -> Vec<AxisDim> {
-        let mut depth = self.depth.to_vec();
+    fn cut_depth(&self) -> AxisDims {
+        let mut depth = AxisDims::from_slice(self.depth);
         (0..2).filter(|&t| self.in_place[t]).for_each(|t| fix_after_first(&mut depth, t));
         let unit = |t: usize| {
             let unit = depth.iter().position(|d| d.extent > 1 && d.strides[t] == 1);
@@ -133,7 +137,7 @@ impl<'a> Blocking<'a> {
     }
 
     /// The rows and any dense copy of `out` must fit into their fraction of the second-level cache.
-    fn cut_rows(&self, kc: usize) -> Vec<AxisDim> {
+    fn cut_rows(&self, kc: usize) -> AxisDims {
         let (mr, buffered) = (self.panel_rows(), self.out == OutAccess::Buffered);
         let all_cols = self.cols.iter().map(|d| d.extent).product::<usize>();
         let of_rows = if buffered { kc + self.columns.max(all_cols.min(MAX_BUFFERED_COLUMNS)) } else { kc };
@@ -141,7 +145,7 @@ impl<'a> Blocking<'a> {
         // In short sums, loads are the bottleneck: rows stay in the first-level cache, and columns are streamed.
         let near = part(self.view.l1, L1_ROWS) / (kc * self.view.element) / mr * mr;
         let most = if near >= 2 * mr && !buffered { most.min(near) } else { most };
-        let mut rows = self.rows.to_vec();
+        let mut rows = AxisDims::from_slice(self.rows);
         let need = self.needs(&rows, [true, buffered], most);
         // If panels may cross runs, only a box's last panel can be shorter.
         let in_run = if self.runs[0] == [false; 2] { 1 } else { run_dims(&rows, self.runs[0]) };
@@ -151,7 +155,7 @@ impl<'a> Blocking<'a> {
 
     /// The columns must fit into a core's share of the last-level cache, and any dense copy of `out` into its fraction
     /// of the second-level cache.
-    fn cut_cols(&self, kc: usize, mc: usize) -> Vec<AxisDim> {
+    fn cut_cols(&self, kc: usize, mc: usize) -> AxisDims {
         let (columns, buffered) = (self.columns, self.out == OutAccess::Buffered);
         let most = if buffered {
             (self.row_budget() / (mc * self.view.element)).max(columns)
@@ -159,7 +163,7 @@ impl<'a> Blocking<'a> {
             (COLUMN_BYTES / self.slab.size / (kc * self.view.element)).max(columns)
         };
         let most = most / columns * columns;
-        let mut cols = self.cols.to_vec();
+        let mut cols = AxisDims::from_slice(self.cols);
         let need = self.needs(&cols, [true, buffered], most);
         grow(&mut cols, &need, most, (columns, 1));
         cols
@@ -172,10 +176,10 @@ impl<'a> Blocking<'a> {
 
     /// Returns the minimum tile of each dimension, except those that `fix_after_first` marks, with which boxes do not
     /// split cache lines of a packed or buffered tensor.
-    fn needs(&self, dims: &[AxisDim], tensors: [bool; 2], most: usize) -> Vec<usize> {
+    fn needs(&self, dims: &[AxisDim], tensors: [bool; 2], most: usize) -> Sizes {
         let line = CACHE_LINE / self.view.element;
         let contiguous = |d: &AxisDim| (0..2).any(|t| tensors[t] && d.strides[t] == 1);
-        let need = |whole: usize| -> Vec<usize> {
+        let need = |whole: usize| -> Sizes {
             let lines = |d: &AxisDim| if d.extent < whole { d.extent } else { line.min(d.extent) };
             dims.iter().map(|d| if contiguous(d) { lines(d) } else { 1 }).collect()
         };
@@ -203,8 +207,8 @@ impl<'a> Blocking<'a> {
     }
 }
 
-/// Sets the tile of dimensions that do not continue the first one's even spacing in tensor `t` to 0, later 1, because a
-/// tensor read in place must have a single stride in a box.
+/// Sets the tile of dimensions that do not continue the first one's even spacing in tensor `t` to 0, later 1, because
+/// tensors read in place need a single stride in a box.
 fn fix_after_first(dims: &mut [AxisDim], t: usize) {
     let goes_on = |pair: &[AxisDim]| pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize;
     let run = dims.windows(2).take_while(|pair| goes_on(pair)).count();
@@ -225,20 +229,17 @@ fn run_dims(dims: &[AxisDim], tensors: [bool; 2]) -> usize {
 /// `need` has the minimum tiles. If possible, a box's indices over the first `in_run` dimensions are a multiple of
 /// `unit`.
 pub(super) fn grow(dims: &mut [AxisDim], need: &[usize], most: usize, (unit, in_run): (usize, usize)) {
-    let fixed: Vec<bool> = dims.iter().map(|d| d.tile == 0).collect();
+    let fixed: SmallVec<[bool; 6]> = dims.iter().map(|d| d.tile == 0).collect();
     for (dim, &need) in dims.iter_mut().zip(need) {
         dim.tile = if dim.tile == 0 { 1 } else { need };
     }
-    for i in 0..dims.len() {
-        if fixed[i] {
-            continue;
-        }
-        let others: usize = dims.iter().enumerate().filter(|&(j, _)| j != i).map(|(_, d)| d.tile).product();
-        let before: usize = dims[..i].iter().map(|d| d.tile).product();
+    let (mut before, mut all) = (1, dims.iter().map(|d| d.tile).product::<usize>());
+    for (i, dim) in dims.iter_mut().enumerate().filter(|&(i, _)| !fixed[i]) {
+        let others = all / dim.tile;
         let available = most / others;
-        let dim = &mut dims[i];
         if available >= dim.extent {
             dim.tile = dim.extent;
+            (before, all) = (before * dim.tile, others * dim.tile);
             continue;
         }
         if available > dim.tile {

@@ -3,6 +3,7 @@
 //! Invariant: a [`View`] has each dimension once: as a batch loop (kind c), the slab (a batch dimension packed
 //! together), or in rows, columns or depth.
 
+use super::axis::AxisDims;
 use super::{Access, AxisDim, OutAccess, Slab, cycles_of_step, register_tiles};
 use crate::dtype::Dtype;
 use crate::local_plan::{CACHE_LINE, Dim, Target};
@@ -16,9 +17,9 @@ pub(super) struct Candidate {
     pub swapped: bool,
     pub batches: f64,
     pub slab: Slab,
-    pub rows: Vec<AxisDim>,
-    pub cols: Vec<AxisDim>,
-    pub depth: Vec<AxisDim>,
+    pub rows: AxisDims,
+    pub cols: AxisDims,
+    pub depth: AxisDims,
     /// For panels of rows and of columns, the tensors in which they must be evenly spaced.
     pub runs: [[bool; 2]; 2],
     pub vectors: usize,

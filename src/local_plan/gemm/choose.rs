@@ -1,5 +1,6 @@
 //! Chooses rows, columns, boxes and packing by the prices of a few candidates ([`super::cost`]).
 
+use super::axis::AxisDims;
 use super::boxes::Blocking;
 use super::candidate::{Candidate, OUT, View};
 use super::grid::{Grid, grid};
@@ -22,8 +23,9 @@ fn cheapest(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, Can
     for swapped in [false, true] {
         let view = View::new(dims, swapped, dtype, target);
         view.candidates(&mut |candidate| {
-            let price = cost::cost(&candidate, dtype, target).total();
-            if best.as_ref().is_none_or(|(least, _)| price < *least) {
+            let least = best.as_ref().map_or(f64::INFINITY, |(least, _)| *least);
+            let price = cost::cost(&candidate, dtype, target, least).total();
+            if price < least {
                 best = Some((price, candidate));
             }
         });
@@ -45,9 +47,9 @@ pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, ta
         swapped: candidate.swapped,
         batch,
         slab: candidate.slab,
-        rows: Axis::new(candidate.rows, candidate.runs[0]),
-        cols: Axis::new(candidate.cols, candidate.runs[1]),
-        depth: Axis::new(candidate.depth, [false; 2]),
+        rows: Axis::new(candidate.rows.into_vec(), candidate.runs[0]),
+        cols: Axis::new(candidate.cols.into_vec(), candidate.runs[1]),
+        depth: Axis::new(candidate.depth.into_vec(), [false; 2]),
         lanes: target.lanes(dtype),
         vectors: candidate.vectors,
         columns: candidate.columns,
@@ -92,8 +94,8 @@ impl View {
     }
 
     /// Returns orders of the row dimensions: the first, with the vectors, has the smallest stride in the operand or in
-    /// `out`, and the others are sorted by their strides in either. Orders of both tensors come first, because the
-    /// first of equal prices is chosen, and boxes with contiguous elements of both are packed and written fastest.
+    /// `out`; the others are sorted by their strides in either. Orders of both tensors come first, because boxes with
+    /// contiguous elements of both are fastest, and the first of equal prices is chosen.
     fn row_orders(&self) -> Vec<Vec<usize>> {
         let plain = orders(&self.rows, [1, 0]);
         if self.rows.len() < 3 || plain.len() < 2 {
@@ -116,9 +118,9 @@ impl View {
 
     /// Passes to `take` all candidates for one order of the dimensions.
     fn candidate(&self, rows: &[usize], depth: &[usize], cols: &[usize], take: &mut dyn FnMut(Candidate)) {
-        let rows: Vec<AxisDim> = rows.iter().map(|&i| self.rows[i]).collect();
-        let cols: Vec<AxisDim> = cols.iter().map(|&i| self.cols[i]).collect();
-        let depth: Vec<AxisDim> = depth.iter().map(|&i| self.depth[i]).collect();
+        let rows: AxisDims = rows.iter().map(|&i| self.rows[i]).collect();
+        let cols: AxisDims = cols.iter().map(|&i| self.cols[i]).collect();
+        let depth: AxisDims = depth.iter().map(|&i| self.depth[i]).collect();
         let slab_unit = |t: usize| self.slab.dim.strides[t] == 1;
 
         let vectors_in = |t: usize| rows.first().is_none_or(|d| d.strides[t] == 1);
@@ -135,8 +137,7 @@ impl View {
                         continue;
                     }
                     let out = if buffered { OutAccess::Buffered } else { OutAccess::Direct };
-                    // If `even`, panels end where runs (evenly spaced rows) of `out` do; otherwise they are written
-                    // piece by piece.
+                    // If `even`, panels end where runs of `out` do; otherwise they are written piece by piece.
                     for even in [true, false] {
                         if even && (buffered || !vectors_in(1)) {
                             continue;

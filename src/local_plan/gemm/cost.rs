@@ -57,8 +57,7 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// Returns the total over all activities. The order of additions is fixed, because rounding may decide between
-    /// equal prices, and the choice must be reproducible.
+    /// Returns the total, always added in the same order, because rounding may decide between equal prices.
     pub fn total(&self) -> f64 {
         let operands = self.pages.iter().zip(&self.packing);
         let read = operands.fold(self.computing, |sum, (pages, packing)| sum + pages + packing);
@@ -82,19 +81,23 @@ impl fmt::Display for Cost {
     }
 }
 
-pub(super) fn cost(candidate: &Candidate, dtype: Dtype, target: &Target) -> Cost {
+/// Returns the cost, or activities that already add up to `least`.
+pub(super) fn cost(candidate: &Candidate, dtype: Dtype, target: &Target, least: f64) -> Cost {
     let estimate = Estimate::new(candidate, dtype, target);
-    let [left, right] = [0, 1].map(|operand| estimate.operand(operand));
-    let (storing, pieces, written) = estimate.out();
-    let moved = left.traffic + right.traffic + written;
-    Cost {
-        computing: estimate.computing(),
-        pages: [left.pages, right.pages],
-        packing: [left.packing, right.packing],
-        storing,
-        pieces,
-        traffic: moved * if estimate.cached { CACHE } else { MEMORY },
+    let mut cost = Cost { computing: estimate.computing(), ..Cost::default() };
+    let byte = if estimate.cached { CACHE } else { MEMORY };
+    let mut moved = 0.0;
+    for operand in [0, 1] {
+        let OperandCost { pages, packing, traffic } = estimate.operand(operand);
+        (cost.pages[operand], cost.packing[operand]) = (pages, packing);
+        moved += traffic;
+        cost.traffic = moved * byte;
+        if cost.total() >= least {
+            return cost;
+        }
     }
+    let (storing, pieces, written) = estimate.out();
+    Cost { storing, pieces, traffic: (moved + written) * byte, ..cost }
 }
 
 struct Estimate<'a> {
@@ -109,11 +112,11 @@ struct Estimate<'a> {
     extents: [f64; 3],
     boxes: [f64; 3],
     tiles: [usize; 3],
-    /// Whether all three tensors fit into the second-level cache.
+    /// Whether all tensors fit into the second-level cache.
     cached: bool,
 }
 
-/// The nanoseconds of reading one operand, and its bytes of traffic.
+/// The nanoseconds of reading an operand, and the bytes of traffic.
 struct OperandCost {
     pages: f64,
     packing: f64,
@@ -159,7 +162,7 @@ impl<'a> Estimate<'a> {
         let (whole, rest) = ((col_run / columns) as f64, col_run % columns);
         let wide = whole * tall(columns) + if rest > 0 { tall(rest) } else { 0.0 };
         let product = (nc / col_run) as f64 * wide;
-        // The number of boxes, with fractions for smaller ones at the ends.
+        // The number of boxes, including fractions.
         let [rows, cols, depth] = self.extents;
         let fractions = rows / mc as f64 * (cols / nc as f64) * (depth / kc as f64);
         let [row_boxes, col_boxes, depth_boxes] = self.boxes;
@@ -181,10 +184,11 @@ impl<'a> Estimate<'a> {
         let pages = if self.cached {
             0.0
         } else {
+            let panel = axis.first().map(|dim| AxisDim { tile: dim.tile.min(*columns), ..*dim });
             let (footprint, ahead) = match access[operand] {
-                Access::InPlace if operand == 1 => (&panel_of_columns(self.candidate), 1.0),
-                Access::InPlace => (&footprint, 1.0),
-                Access::Packed(_) => (&footprint, passes * PACKED_AHEAD),
+                Access::InPlace if operand == 1 => (Footprint::new([panel.as_slice(), depth], [0, 1]), 1.0),
+                Access::InPlace => (footprint, 1.0),
+                Access::Packed(_) => (footprint, passes * PACKED_AHEAD),
             };
             reads * UNCACHED_PAGE * ahead / footprint.on_one_page(self.dtype.size())
         };
@@ -241,7 +245,6 @@ impl<'a> Estimate<'a> {
         let contiguous = footprint.contiguous();
         let column = cols.first().map_or(0, |d| if d.extent > 1 { d.strides[1].unsigned_abs() } else { 0 });
         let piece = if *access == OutAccess::Direct && column * size >= PAGE {
-            // Each column of a tile is on a different page.
             NEW_PAGE / run.min(self.mr as f64)
         } else if !self.cached && contiguous * size < PAGE {
             let each = if *access == OutAccess::Direct { NEW_PAGE } else { UNCACHED_WRITE };
@@ -253,12 +256,6 @@ impl<'a> Estimate<'a> {
         let traffic = elements * self.element * footprint.moved(CACHE_LINE / size) * passes;
         (elements * depth_boxes * each, elements * depth_boxes * piece, traffic)
     }
-}
-
-/// Returns the footprint of a panel of columns read in place.
-fn panel_of_columns(candidate: &Candidate) -> Footprint {
-    let panel = candidate.cols.first().map(|dim| AxisDim { tile: dim.tile.min(candidate.columns), ..*dim });
-    Footprint::new([panel.as_slice(), &candidate.depth], [0, 1])
 }
 
 /// Returns the extra nanoseconds, per panel of the other operand, for reading an element in place.

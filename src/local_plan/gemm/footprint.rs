@@ -15,47 +15,54 @@ struct Side {
 }
 
 /// The footprint of a box, with absolute strides in elements.
-#[derive(Debug, Clone)]
-pub(super) struct Footprint(Vec<Side>);
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Footprint<'a> {
+    /// Each with the index of the tensor.
+    axes: [(&'a [AxisDim], usize); 2],
+    slab: Option<Side>,
+}
 
-impl Footprint {
+impl<'a> Footprint<'a> {
     /// Creates the footprint of boxes of two axes, at index `tensor` of each axis's tensors.
-    pub fn new(axes: [&[AxisDim]; 2], tensor: [usize; 2]) -> Footprint {
+    pub fn new([first, second]: [&'a [AxisDim]; 2], tensor: [usize; 2]) -> Footprint<'a> {
+        Footprint { axes: [(first, tensor[0]), (second, tensor[1])], slab: None }
+    }
+
+    fn sides(&self) -> impl Iterator<Item = Side> {
         let side = |dim: &AxisDim, t: usize| Side {
             tile: dim.tile,
             extent: dim.extent,
             stride: dim.strides[t].unsigned_abs(),
         };
-        let [first, second] = [0, 1].map(|axis| axes[axis].iter().map(move |dim| side(dim, tensor[axis])));
-        Footprint(first.chain(second).filter(|side| side.extent > 1).collect())
+        let sides = self.axes.iter().flat_map(move |&(dims, t)| dims.iter().map(move |dim| side(dim, t)));
+        sides.filter(|side| side.extent > 1).chain(self.slab)
     }
 
-    /// Adds the slab, a batch dimension that is packed or unpacked together. `tensor` is 0 or 1 for an operand, and 2
-    /// for `out`.
-    pub fn and(mut self, slab: &Slab, tensor: usize) -> Footprint {
+    /// Adds the slab. `tensor` is 0 or 1 for an operand, and 2 for `out`.
+    pub fn and(self, slab: &Slab, tensor: usize) -> Footprint<'a> {
         let stride = slab.dim.strides[tensor].unsigned_abs();
-        self.0.extend((slab.size > 1).then_some(Side { tile: slab.size, extent: slab.dim.extent, stride }));
-        self
+        let slab = (slab.size > 1).then_some(Side { tile: slab.size, extent: slab.dim.extent, stride });
+        Footprint { slab, ..self }
     }
 
     /// Returns the elements in a contiguous stretch of the box.
     pub fn contiguous(&self) -> usize {
         let (mut contiguous, mut whole) = (1, true);
-        while whole && let Some(side) = self.0.iter().find(|side| side.stride == contiguous) {
+        while whole && let Some(side) = self.sides().find(|side| side.stride == contiguous) {
             contiguous *= side.tile;
             whole = side.tile == side.extent;
         }
         contiguous
     }
 
-    /// Returns the bytes transferred for all boxes, relative to the bytes in their elements. Stretches share their
-    /// first and last cache lines with other boxes, unless all boxes are complete lines, and gaps are transferred too.
-    /// `line` is the number of elements in a cache line.
+    /// Returns the bytes transferred for all boxes, relative to those in their elements. Stretches share their first
+    /// and last cache lines (of `line` elements) with other boxes, unless all boxes are complete lines, and gaps are
+    /// transferred too.
     pub fn moved(&self, line: usize) -> f64 {
         let contiguous = self.contiguous();
-        let mut outer_strides = self.0.iter().map(|side| side.stride).filter(|&stride| stride >= contiguous);
+        let mut outer_strides = self.sides().map(|side| side.stride).filter(|&stride| stride >= contiguous);
         let whole = contiguous.is_multiple_of(line) && outer_strides.all(|stride| stride.is_multiple_of(line));
-        let closest = self.0.iter().map(|side| side.stride).min().unwrap_or(1);
+        let closest = self.sides().map(|side| side.stride).min().unwrap_or(1);
         if whole {
             1.0
         } else if closest > 1 {
@@ -68,7 +75,7 @@ impl Footprint {
     /// Estimates the box's elements on each of its pages.
     pub fn on_one_page(&self, element_bytes: usize) -> f64 {
         let page = PAGE / element_bytes;
-        let on_page = self.0.iter().map(|side| side.tile.min((page / side.stride.max(1)).max(1)));
+        let on_page = self.sides().map(|side| side.tile.min((page / side.stride.max(1)).max(1)));
         on_page.product::<usize>().min(page) as f64
     }
 }

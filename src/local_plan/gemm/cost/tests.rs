@@ -1,5 +1,7 @@
 //! Unit tests of `cost`.
 
+use smallvec::smallvec;
+
 use super::super::Slab;
 use super::*;
 use crate::local_plan::{Caches, Dim, Isa, KernelFamily};
@@ -23,9 +25,9 @@ fn panels_that_end_with_the_runs_of_a_box_are_paid_for() {
         swapped: false,
         batches: 1.0,
         slab: Slab { dim: Dim { extent: 1, strides: [0; 3] }, size: 1 },
-        rows: vec![dim(8, 8, [73728, 1]), dim(32, tile, [96, 8]), dim(8, 8, [1, 16384])],
-        cols: vec![dim(64, 64, [288, 256]), dim(84, 42, [18432, 131072])],
-        depth: vec![dim(24, 24, [3072, 1]), dim(12, 12, [8, 24])],
+        rows: smallvec![dim(8, 8, [73728, 1]), dim(32, tile, [96, 8]), dim(8, 8, [1, 16384])],
+        cols: smallvec![dim(64, 64, [288, 256]), dim(84, 42, [18432, 131072])],
+        depth: smallvec![dim(24, 24, [3072, 1]), dim(12, 12, [8, 24])],
         runs: [[false, true], [true, false]],
         vectors: 3,
         columns: 8,
@@ -35,6 +37,6 @@ fn panels_that_end_with_the_runs_of_a_box_are_paid_for() {
     };
     let caches = Caches { l2: 1 << 20, ..Caches::default() };
     let target = Target { isa: Isa::Avx512, family: KernelFamily::Own, caches, threads: 1 };
-    let [cut, whole] = [5, 32].map(|tile| cost(&of(tile), Dtype::Float32, &target).total());
+    let [cut, whole] = [5, 32].map(|tile| cost(&of(tile), Dtype::Float32, &target, f64::INFINITY).total());
     assert!(cut > 1.15 * whole, "{cut} over {whole}");
 }

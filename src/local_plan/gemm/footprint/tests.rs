@@ -2,10 +2,10 @@
 
 use super::*;
 
-fn of(dims: &[(usize, usize, isize)]) -> Footprint {
+fn of(dims: &[(usize, usize, isize)]) -> Footprint<'static> {
     let dims: Vec<_> =
         dims.iter().map(|&(extent, tile, stride)| AxisDim { extent, tile, strides: [stride, 0] }).collect();
-    Footprint::new([&dims, &[]], [0, 0])
+    Footprint::new([dims.leak(), &[]], [0, 0])
 }
 
 #[test]
