@@ -32,6 +32,9 @@ def test_plans_follow_paths_of_opt_einsum():
             for same in [info, (path, info), ["einsum_path", *path], np.array(path), str(path), json.dumps(path)]:
                 assert ed.plan(expression, *shapes, path=same).path == plan.path
     assert len(ed.plan("ij,jk,kl->il", (2, 3), (3, 4), (4, 5), path=[(0, 1, 2)]).path) == 2
+    assert ed.plan("ij,jk,kl->il", (2, 3), (3, 4), (4, 5), path=[np.array([1, 2]), (0, 1)]).path == [(1, 2), (0, 1)]
+    with pytest.raises(ValueError, match="unknown order"):
+        ed.plan("ij,jk->ik", (2, 3), (3, 4), path=oe.BranchBound())
 
 
 def test_opt_einsum_and_cotengra_follow_paths_of_plans():

@@ -70,7 +70,7 @@ pub enum Error {
     #[error("{rank}: {cause}")]
     Output { rank: Rank, cause: NpyError },
     /// A file is no checkpoint of this run. No file of the checkpoint was changed.
-    #[error("{}: {why}; name another file, or remove this one to start from the beginning", display_path(path))]
+    #[error("{}: {why}; name another checkpoint, or remove this one to start from the beginning", display_path(path))]
     Checkpoint { path: PathBuf, why: CheckpointError },
     /// A flag stopped the run; its state is in a checkpoint. If groups of ranks take slices, the numbers are the
     /// largest group's.

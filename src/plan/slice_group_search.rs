@@ -217,7 +217,10 @@ impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
             };
             let mut context = PlanningContext::new(expression, tree, &machine, &of_group)?;
             context.least_slices = groups;
-            let group = (self.plan)(&context)?;
+            let group = match (self.plan)(&context) {
+                Err(PlanError::Memory { .. } | PlanError::TooManySlices { .. }) if needed > limit => break,
+                group => group?,
+            };
             let is_plain = group.pipeline.is_none() && group.branches.is_empty();
             let used = groups.min(group.slice_count());
             if group.slice_count() == 1 || !is_plain || self.context.machine.ranks / used != size {

@@ -68,11 +68,12 @@ def plan_path(path, subscripts=""):
         path = {"ssa_path": path.get_ssa_path(), "sliced_inds": sliced}
     if isinstance(path, tuple) and len(path) == 2 and hasattr(path[1], "path"):
         path = path[1]
-    path = getattr(path, "path", path)
+    if not callable(path):
+        path = getattr(path, "path", path)
     if hasattr(path, "tolist"):
         path = path.tolist()
     if isinstance(path, (list, tuple)) and not (path and isinstance(path[0], str) and path[0] != "einsum_path"):
-        path = {"path": [step for step in path if step != "einsum_path"]}
+        path = {"path": [step for step in path if not isinstance(step, str)]}
     if not isinstance(path, Mapping):
         return planner_path(path)
     path = dict(path)

@@ -262,3 +262,16 @@ fn the_printed_plan_shows_groups_copies_and_sums() {
     let golden = include_str!("slice_groups.golden");
     assert_eq!(rows.join("\n") + "\n", golden, "{text}");
 }
+
+#[test]
+fn errors_state_the_given_limit() {
+    let shapes = [vec![20, 5], vec![400, 5], vec![400, 1]];
+    let shaped = Problem::parse("[ak,bk->ab],bd->ad").unwrap().shapes(&shapes).unwrap();
+    let refused = (9_000..24_000).step_by(1_000).filter(|&limit| {
+        let planned = shaped.plan(&Machine::new(3, 1), &PlanOptions::default().memory_limit(limit).slice_groups(3));
+        let Err(error) = planned else { return false };
+        assert!(error.to_string().contains(&format!("more than the memory limit of {limit}, ")), "{error}");
+        true
+    });
+    assert!((1..15).contains(&refused.count()));
+}

@@ -63,7 +63,7 @@ fn a_checkpoint_that_does_not_fit_is_refused() {
     small(&["-ostate"]).refused("are the same file");
     assert!(folder.files().is_empty());
     folder.write("state", b"the user's file");
-    small(&[]).refused("state: is not a file of a checkpoint; name another file");
+    small(&[]).refused("state: is not a file of a checkpoint; name another");
     let json = small(&["--json"]);
     assert_eq!((json.code, json.json()["error"]["kind"].as_str()), (Some(2), Some("checkpoint")));
     assert_eq!(std::fs::read(folder.path().join("state")).unwrap(), b"the user's file");
