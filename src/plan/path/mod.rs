@@ -125,11 +125,9 @@ impl Budget<'_> {
         self.seconds().unwrap_or((share * runs).min(MAX_SEARCH_SECONDS))
     }
 
-    /// What an element costs a search by `auto`, in multiply-adds. In a time that the user states, it looks for few
-    /// operations.
+    /// What an element costs a search for little time, in multiply-adds.
     fn element_price(&self) -> f64 {
-        let timed = || ELEMENT_SHARE * self.element * NETWORK_RATE * self.rate;
-        self.asked.map_or_else(timed, |_| search::ELEMENT_PRICE)
+        ELEMENT_SHARE * self.element * NETWORK_RATE * self.rate
     }
 
     /// The nominal seconds of the shortest annealing.
@@ -263,7 +261,10 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     }
     // An order that does not fit says little about the time of one with slices.
     let known = if fit { runs } else { f64::INFINITY };
-    let annealed = anneal(search, budget, budget.element_price(), &|rounds| budget.after(known, rounds));
+    // An order that takes less time than a good written one often has more operations, which is not allowed.
+    let timed = budget.asked.is_none() && best.0 < most;
+    let element = if timed { budget.element_price() } else { search::ELEMENT_PRICE };
+    let annealed = anneal(search, budget, element, &|rounds| budget.after(known, rounds));
     // Upper bounds, because only contractions without the sliced labels are repeated.
     let slices = log2_size(&annealed.sliced, network.extents);
     let products = price(&annealed.order) + slices;
