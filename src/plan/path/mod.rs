@@ -270,7 +270,8 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     let products = price(&annealed.order) + slices;
     let elements = cost::log2_elements(network, &annealed.order) + slices;
     let faster = products <= most && budget.of_runs(products, elements) < runs;
-    if !fit || if budget.asked.is_some() { products < best.0 } else { faster } {
+    let better = if budget.asked.is_some() { products < best.0 } else { faster };
+    if !fit || better {
         return annealed;
     }
     best.1.record.seconds = annealed.record.seconds;
