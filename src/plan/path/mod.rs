@@ -40,7 +40,7 @@ use einsum_path::{Progress, Proof};
 const MAX_SEARCHED_TENSORS: usize = 20_000;
 
 /// Minimum and maximum time of a search by `auto`, as a fraction of the predicted time of all runs in the best order so
-/// far; the minimum after few rounds, which may all be bad; and the fraction before the search.
+/// far; the minimum after few rounds; and the fraction before the search.
 const LEAST_SEARCH_SHARE: f64 = 0.05;
 const MAX_SEARCH_SHARE: f64 = 1.0;
 const EARLY_SEARCH_SHARE: f64 = 0.3;
@@ -53,8 +53,7 @@ const NEXT_SAVING: f64 = 0.7;
 /// Networks run at about this fraction of the rate of large products.
 const NETWORK_RATE: f64 = 0.5;
 
-/// Share of the predicted price of an element by which `auto` searches. The whole price leads to orders that are worse
-/// by the prediction too.
+/// Share of the predicted price of an element by which `auto` searches. With the whole price, short searches find less.
 const ELEMENT_SHARE: f64 = 0.5;
 
 /// Seconds per tensor of the shortest annealing on one thread. If all runs take less, `auto` stops before it.
@@ -255,22 +254,23 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     let (found, proof) = search.optimal(&greedy, steps);
     let runs = found.map_or(runs, |order| consider(Searched::new(PathMethod::Optimal, order, None)));
     let fit = cost::log2_peak(network, &best.1.order, &[]) <= budget.elements;
-    let cheap = budget.asked.is_none() && runs < least;
+    // With a memory limit, an order with fewer operations mostly needs fewer slices, which the plan may add.
+    let free = budget.asked.is_none() && budget.elements.is_infinite();
+    let cheap = free && runs < least;
     if fit && (cheap || matches!(proof, Proof::Optimal | Proof::OptimalConnected)) {
         return best.1;
     }
     // An order that does not fit says little about the time of one with slices.
     let known = if fit { runs } else { f64::INFINITY };
     // An order that takes less time than a good written one often has more operations, which is not allowed.
-    let timed = budget.asked.is_none() && best.0 < most;
-    let element = if timed { budget.element_price() } else { search::ELEMENT_PRICE };
+    let element = if free && best.0 < most { budget.element_price() } else { search::ELEMENT_PRICE };
     let annealed = anneal(search, budget, element, &|rounds| budget.after(known, rounds));
     // Upper bounds, because only contractions without the sliced labels are repeated.
     let slices = log2_size(&annealed.sliced, network.extents);
     let products = price(&annealed.order) + slices;
     let elements = cost::log2_elements(network, &annealed.order) + slices;
     let faster = products <= most && budget.of_runs(products, elements) < runs;
-    let better = if budget.asked.is_some() { products < best.0 } else { faster };
+    let better = if free { faster } else { products < best.0 };
     if !fit || better {
         return annealed;
     }
