@@ -102,6 +102,7 @@ fn searched(
         speed: options.path_speed,
         runs: options.runs.max(1) as f64,
         rate,
+        element: options.dtype.size() as f64 / machine.memory_bandwidth,
         threads: machine.workers,
         ranks: machine.ranks as f64,
         elements: elements_within_limit(einsums, machine, options),

@@ -40,22 +40,24 @@ use einsum_path::{Progress, Proof};
 const MAX_SEARCHED_TENSORS: usize = 20_000;
 
 /// Minimum and maximum time of a search by `auto`, as a fraction of the predicted time of all runs in the best order so
-/// far, and the fraction before the progress is known.
+/// far; the minimum after few rounds; and the fraction before the search.
 const LEAST_SEARCH_SHARE: f64 = 0.05;
-const MAX_SEARCH_SHARE: f64 = 0.5;
+const MAX_SEARCH_SHARE: f64 = 1.0;
+const EARLY_SEARCH_SHARE: f64 = 0.3;
+const EARLY_ROUNDS: usize = 2;
 const FIRST_SEARCH_SHARE: f64 = 0.2;
 
 /// The next doubling of the search time is expected to save this fraction of the last saving.
-const NEXT_SAVING: f64 = 0.5;
+const NEXT_SAVING: f64 = 0.7;
 
 /// Networks run at about this fraction of the rate of large products.
 const NETWORK_RATE: f64 = 0.5;
 
-/// Seconds per element read or written by a contraction, including the first access to new memory.
-const ELEMENT_SECONDS: f64 = 1e-9;
+/// Share of the predicted price of an element by which `auto` searches. With the whole price, short searches find less.
+const ELEMENT_SHARE: f64 = 0.5;
 
-/// Minimum seconds per tensor for a search by `auto`, which is less than planning takes.
-const LEAST_SEARCH_SECONDS: f64 = 1e-4;
+/// Seconds per tensor of the shortest annealing on one thread. If all runs take less, `auto` stops before it.
+const LEAST_ANNEAL_SECONDS: f64 = 4e-5;
 
 /// Maximum nominal seconds of a search by `auto`.
 const MAX_SEARCH_SECONDS: f64 = 60.0;
@@ -95,6 +97,8 @@ pub struct Budget<'a> {
     pub runs: f64,
     /// Multiply-adds per second on one rank.
     pub rate: f64,
+    /// Seconds per element read or written on one rank.
+    pub element: f64,
     pub ranks: f64,
     /// The threads that search: those of the planned machine, so that all ranks find the same order.
     pub threads: usize,
@@ -110,26 +114,36 @@ impl Budget<'_> {
 
     /// The predicted seconds of all runs, given log2 of the multiply-adds and of the elements read and written.
     fn of_runs(&self, products: f64, elements: f64) -> f64 {
-        let one = (products - (NETWORK_RATE * self.rate).log2()).exp2() + ELEMENT_SECONDS * elements.exp2();
+        let one = (products - (NETWORK_RATE * self.rate).log2()).exp2() + self.element * elements.exp2();
         // Few contractions of a network use many ranks well.
         self.runs * one / self.ranks.sqrt()
     }
 
     /// The budget of `auto`: `share` of the seconds of all runs in the best order so far.
-    fn of_auto(&self, tensors: usize, share: f64, runs: f64) -> f64 {
-        let least = LEAST_SEARCH_SECONDS * tensors as f64;
-        self.seconds().unwrap_or((share * runs).clamp(least, MAX_SEARCH_SECONDS.max(least)))
+    fn of_auto(&self, share: f64, runs: f64) -> f64 {
+        self.seconds().unwrap_or((share * runs).min(MAX_SEARCH_SECONDS))
+    }
+
+    /// What an element costs a search for little time, in multiply-adds.
+    fn element_price(&self) -> f64 {
+        ELEMENT_SHARE * self.element * NETWORK_RATE * self.rate
+    }
+
+    /// The nominal seconds of the shortest annealing.
+    fn least_anneal(&self, tensors: usize) -> f64 {
+        LEAST_ANNEAL_SECONDS * tensors as f64 / self.threads.clamp(1, einsum_path::CHAINS) as f64
     }
 
     /// The budget of `auto` after some rounds of a search, which stops when another doubling of its time is expected to
     /// cost more than it saves. `known` is the seconds of all runs in the best order before the search.
-    fn after(&self, tensors: usize, known: f64, rounds: &[Progress]) -> f64 {
+    fn after(&self, known: f64, rounds: &[Progress]) -> f64 {
         let runs = |round: &Progress| self.of_runs(round.products, round.elements).min(known);
-        let Some(last) = rounds.last() else { return self.of_auto(tensors, FIRST_SEARCH_SHARE, known) };
+        let Some(last) = rounds.last() else { return self.of_auto(MAX_SEARCH_SHARE, known) };
         let half = rounds.iter().rev().find(|round| round.seconds <= last.seconds / 2.0).map_or(known, runs);
         let saved = 1.0 - runs(last) / half;
-        let share = (NEXT_SAVING * saved).clamp(LEAST_SEARCH_SHARE, MAX_SEARCH_SHARE);
-        self.of_auto(tensors, share, runs(last))
+        let least = if rounds.len() > EARLY_ROUNDS { LEAST_SEARCH_SHARE } else { EARLY_SEARCH_SHARE };
+        let share = (NEXT_SAVING * saved).clamp(least, MAX_SEARCH_SHARE);
+        self.of_auto(share, runs(last))
     }
 }
 
@@ -161,7 +175,7 @@ pub fn order(network: &Network, choice: &PathChoice, budget: Budget) -> Searched
         PathChoice::Anneal => {
             let default = (ANNEAL_SECONDS * tensors as f64).min(MAX_ANNEAL_SECONDS);
             let seconds = budget.seconds().unwrap_or(default);
-            anneal(&search, budget, &|_| seconds)
+            anneal(&search, budget, search::ELEMENT_PRICE, &|_| seconds)
         }
         _ => auto(network, &search, budget),
     }
@@ -188,14 +202,14 @@ fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
         Proof::Steps => SearchLimit::Seconds { seconds: budget.asked.unwrap_or(OPTIMAL_SECONDS), tensors },
         Proof::Sets => SearchLimit::Sets { tensors },
     };
-    let annealed = anneal(search, Budget { elements: f64::INFINITY, ..budget }, &|_| seconds);
+    let annealed = anneal(search, Budget { elements: f64::INFINITY, ..budget }, search::ELEMENT_PRICE, &|_| seconds);
     let order = search.cheapest([greedy, annealed.order]);
     Searched { order, limit: Some(limit), ..annealed }
 }
 
 /// Anneals orders, with slices if the intermediates do not fit otherwise. `seconds` is the budget, given the best
 /// order.
-fn anneal(search: &PathSearch, budget: Budget, seconds: &Seconds) -> Searched {
+fn anneal(search: &PathSearch, budget: Budget, element: f64, seconds: &Seconds) -> Searched {
     let Budget { threads, elements, .. } = budget;
     let limit = (elements - LEAST_LIVE_BITS).max(0.0);
     let seconds = |rounds: &[Progress]| {
@@ -206,7 +220,7 @@ fn anneal(search: &PathSearch, budget: Budget, seconds: &Seconds) -> Searched {
         }
         nominal
     };
-    let Annealed { order, sliced, found } = search.anneal(limit, elements, &seconds, threads);
+    let Annealed { order, sliced, found } = search.anneal(element, [limit, elements], &seconds, threads);
     let record = SearchRecord { method: PathMethod::Anneal, seconds: found.seconds, found_at: found.found_at };
     Searched { order, sliced, limit: None, record }
 }
@@ -215,7 +229,8 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     let tensors = network.tensors.len();
     let price = |order: &Order| cost::log2_products(network, order);
     let written = left_to_right(tensors);
-    let mut best = (price(&written), Searched::new(PathMethod::LeftToRight, written, None));
+    let most = price(&written);
+    let mut best = (most, Searched::new(PathMethod::LeftToRight, written, None));
     if tensors > MAX_SEARCHED_TENSORS {
         return best.1;
     }
@@ -228,23 +243,35 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     };
     let greedy = search.greedy(0..1);
     let runs = consider(Searched::new(PathMethod::Greedy, greedy.clone(), None));
-    let seconds = budget.of_auto(tensors, FIRST_SEARCH_SHARE, runs);
+    let seconds = budget.of_auto(FIRST_SEARCH_SHARE, runs);
     let few = search::exhaustive_seconds(tensors) <= seconds.max(search::UNNOTICED_SECONDS);
     let chance = (OFTEN_OPTIMAL_TENSORS / tensors as f64).min(1.0).powi(2);
-    let share = chance * (OPTIMAL_SHARE * seconds).min(MAX_OPTIMAL_SECONDS);
+    // The greedy order may cost many times the best one, so its time allows for no more than for annealing.
+    let least = budget.least_anneal(tensors);
+    let longest = budget.asked.map_or(least, |_| MAX_OPTIMAL_SECONDS);
+    let share = chance * (OPTIMAL_SHARE * seconds).min(longest);
     let steps = if few { OPTIMAL_STEPS } else { search::steps_within(share) };
     let (found, proof) = search.optimal(&greedy, steps);
     let runs = found.map_or(runs, |order| consider(Searched::new(PathMethod::Optimal, order, None)));
     let fit = cost::log2_peak(network, &best.1.order, &[]) <= budget.elements;
-    if fit && matches!(proof, Proof::Optimal | Proof::OptimalConnected) {
+    // With a memory limit, an order with fewer operations mostly needs fewer slices, which the plan may add.
+    let free = budget.asked.is_none() && budget.elements.is_infinite();
+    let cheap = free && runs < least;
+    if fit && (cheap || matches!(proof, Proof::Optimal | Proof::OptimalConnected)) {
         return best.1;
     }
     // An order that does not fit says little about the time of one with slices.
     let known = if fit { runs } else { f64::INFINITY };
-    let annealed = anneal(search, budget, &|rounds| budget.after(tensors, known, rounds));
-    // An upper bound, because only contractions without the sliced labels are repeated.
-    let sliced = price(&annealed.order) + log2_size(&annealed.sliced, network.extents);
-    if !fit || sliced < best.0 {
+    // An order that takes less time than a good written one often has more operations, which is not allowed.
+    let element = if free && best.0 < most { budget.element_price() } else { search::ELEMENT_PRICE };
+    let annealed = anneal(search, budget, element, &|rounds| budget.after(known, rounds));
+    // Upper bounds, because only contractions without the sliced labels are repeated.
+    let slices = log2_size(&annealed.sliced, network.extents);
+    let products = price(&annealed.order) + slices;
+    let elements = cost::log2_elements(network, &annealed.order) + slices;
+    let faster = products <= most && budget.of_runs(products, elements) < runs;
+    let better = if free { faster } else { products < best.0 };
+    if !fit || better {
         return annealed;
     }
     best.1.record.seconds = annealed.record.seconds;

@@ -30,7 +30,7 @@ const GREEDY_SECONDS: f64 = 4e-6;
 
 /// Cost of reading or writing an element, in multiply-adds. Among orders with equally many multiply-adds, this prefers
 /// smaller tensors; one of five networks ran twice as fast. With a cost of 1, orders have up to 8 % more multiply-adds.
-const ELEMENT_PRICE: f64 = 0.05;
+pub const ELEMENT_PRICE: f64 = 0.05;
 
 /// The tie-breaking seeds if the user selects greedy search.
 pub fn patient_ties(tensors: usize) -> Range<u64> {
@@ -113,14 +113,14 @@ impl<'a> PathSearch<'a> {
         priced.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, order)| order).unwrap_or_default()
     }
 
-    /// Anneals orders from many starts. `elements` is log2 of the elements of intermediates that fit, and `limit` is
-    /// that of a result in one slice; both are infinite if nothing is sliced.
-    pub fn anneal(&self, limit: f64, elements: f64, budget: &Seconds, threads: usize) -> Annealed {
+    /// Anneals orders from many starts. `element` is the price of an element, `elements` is log2 of the elements of
+    /// intermediates that fit, and `limit` that of a result in one slice; both are infinite if nothing is sliced.
+    pub fn anneal(&self, element: f64, [limit, elements]: [f64; 2], budget: &Seconds, threads: usize) -> Annealed {
         let tensors = self.network.tensors.iter().map(|labels| labels.iter().map(|label| label.0).collect()).collect();
         let output = self.network.output.iter().map(|label| label.0).collect();
         let extents = self.network.extents.to_vec();
         let prepared = Prepared::new(&einsum_path::Network { tensors, output, extents });
-        let settings = Settings { price: Price { element: ELEMENT_PRICE, step: 0.0 }, limit };
+        let settings = Settings { price: Price { element, step: 0.0 }, limit };
         let of = |solution: &Solution| {
             let sliced = solution.sliced.iter().map(|&at| Label(prepared.originals[at])).collect::<Vec<Label>>();
             (depth_first(&solution.steps, self.tensors.len()), sliced)

@@ -75,6 +75,18 @@ fn the_best_path_of_a_ring_is_found() {
     assert_eq!(ended.json()["path"].as_array().unwrap().len(), 21);
 }
 
+/// A search takes longer than a few microseconds of operations, but saves time over many runs.
+#[test]
+fn auto_searches_if_it_pays() {
+    let folder = Folder::new("pays");
+    let ring = network(30, &circulant(30, &[1, 5]));
+    let search = |runs| explained(&folder, &ring, "2", &["--runs", runs]).succeeded().json()["path_search"].clone();
+    let [once, often] = ["1", "1000"].map(search);
+    assert_ne!(once["method"], "anneal", "{once}");
+    assert_eq!(often["method"], "anneal", "{often}");
+    assert!(often["gflop"].as_f64() < once["gflop"].as_f64(), "{once} {often}");
+}
+
 #[test]
 fn the_search_for_the_best_path_ends_in_time() {
     let folder = Folder::new("complete");
