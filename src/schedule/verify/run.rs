@@ -4,7 +4,7 @@
 //! By [`super::hazard`], edges order all conflicting tasks, so one order proves all.
 
 use super::provenance::Contents;
-use super::semantics::{Semantics, carry};
+use super::semantics::Semantics;
 use super::{Fault, Spec, VerifyError};
 use crate::schedule::{Action, Lane, Schedule, TaskId, View};
 
@@ -136,7 +136,8 @@ fn deliver(ranks: &mut [Rank], source: usize, send: TaskId, target: usize, recv:
             return Err(Fault::WrongInput(into.buffer));
         }
         for piece in pieces {
-            ranks[target].contents.write(into.buffer, carry(piece, from, into));
+            let piece = ranks[target].semantics.carry(piece, from, into);
+            ranks[target].contents.write(into.buffer, piece);
         }
     }
     Ok(())

@@ -78,10 +78,14 @@ impl Semantics<'_> {
         Ok(())
     }
 
+    /// Returns the region of a box, if its buffer has a placement.
+    fn region(&self, view: &View) -> Option<Region> {
+        self.placed(self.buffer(view), Prior::Absent).map(|piece| piece.part(&view.bounds).content.at)
+    }
+
     /// Returns zeros of no tensor yet that fill a box, with the box's region if the buffer has a placement.
     fn zeros(&self, out: &View) -> Piece {
-        let placed = self.placed(self.buffer(out), Prior::Absent).map(|piece| piece.part(&out.bounds).content.at);
-        let at = placed.unwrap_or_else(|| Region::from(Vec::<Intervals>::new()));
+        let at = self.region(out).unwrap_or_else(|| Region::from(Vec::<Intervals>::new()));
         let content = Content { value: None, at, sum: Vec::new(), prior: Prior::Absent, alpha: true };
         Piece { bounds: out.bounds.clone(), content }
     }
@@ -208,9 +212,23 @@ impl Semantics<'_> {
             return Err(Fault::Shape);
         }
         for piece in contents.read(input)? {
-            contents.write(out.buffer, carry(piece, input, out));
+            contents.write(out.buffer, self.carry(piece, input, out));
         }
         Ok(())
+    }
+
+    /// Moves a piece read from the box `from` to the box `to` of the same shape. Zeros belong wherever they arrive.
+    pub fn carry(&self, Piece { bounds, mut content }: Piece, from: &View, to: &View) -> Piece {
+        let moved = |(at, (from, to)): (&Range<usize>, (&Range<usize>, &Range<usize>))| {
+            at.start - from.start + to.start..at.end - from.start + to.start
+        };
+        let bounds: Bounds = bounds.iter().zip(from.bounds.iter().zip(&to.bounds)).map(moved).collect();
+        if content.value.is_none()
+            && let Some(at) = self.region(&View { buffer: to.buffer, bounds: bounds.clone() })
+        {
+            content.at = at;
+        }
+        Piece { bounds, content }
     }
 
     fn add(&self, contents: &mut Contents, input: &View, out: &View) -> Result<(), Fault> {
@@ -218,7 +236,7 @@ impl Semantics<'_> {
             return Err(Fault::Shape);
         }
         for more in contents.read(input)? {
-            let more = carry(more, input, out);
+            let more = self.carry(more, input, out);
             let target = View { buffer: out.buffer, bounds: more.bounds.clone() };
             self.change(contents, &target, |piece| self.combine(piece, &more))?;
         }
@@ -304,15 +322,6 @@ fn along(pieces: &[Piece], dim: usize) -> Option<Intervals> {
         ranges.extend(first.ranges().iter().cloned());
     }
     ranges.windows(2).all(|pair| pair[0].end <= pair[1].start).then(|| Intervals::ascending(ranges))
-}
-
-/// Moves a piece read from the box `from` to the box `to` of the same shape.
-pub fn carry(piece: Piece, from: &View, to: &View) -> Piece {
-    let moved = |(at, (from, to)): (&Range<usize>, (&Range<usize>, &Range<usize>))| {
-        at.start - from.start + to.start..at.end - from.start + to.start
-    };
-    let bounds = piece.bounds.iter().zip(from.bounds.iter().zip(&to.bounds)).map(moved).collect();
-    Piece { bounds, content: piece.content }
 }
 
 /// Records the multiplication of the user's values by `beta`, which must exist, not be multiplied yet, and have no

@@ -44,7 +44,10 @@ fn trees_verify() {
     for ranks in 1..=9 {
         let large = [vec![3, 200, 64], vec![3, 64, 301]];
         for algorithm in algorithms(ranks) {
-            check("cmk,ckn->nmc", &large, ranks, &PlanOptions::default().algorithm(algorithm));
+            let options = PlanOptions::default().algorithm(algorithm);
+            check("cmk,ckn->nmc", &large, ranks, &options);
+            // Sums without terms that move as sums do, and are read afterwards.
+            check("[cmk,ckn->cmn],cnl->cml", &[vec![3, 7, 0], vec![3, 0, 9], vec![3, 9, 4]], ranks, &options);
         }
         for accumulate in [false, true] {
             let options = PlanOptions::default().accumulate(accumulate);
