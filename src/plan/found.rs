@@ -101,10 +101,10 @@ fn searched(
         asked: options.path_seconds,
         speed: options.path_speed,
         runs: options.runs.max(1) as f64,
-        rate,
+        // Measurements of a rate that differ a little give the same order.
+        rate: rate.log2().round().exp2(),
         element: options.dtype.size() as f64 / machine.memory_bandwidth,
         threads: machine.workers,
-        ranks: machine.ranks as f64,
         elements: elements_within_limit(einsums, machine, options),
         watch,
     };
@@ -134,10 +134,10 @@ fn elements_within_limit(einsums: &Einsums, machine: &Machine, options: &PlanOpt
     let output = if options.in_parts { 0.0 } else { elements(einsums.output()) };
     let users: f64 = operands.map(|node| elements(&node.labels)).sum::<f64>() + output;
     let all = limit as f64 * machine.ranks as f64 / options.dtype.size() as f64;
-    // Groups of one rank are the most efficient if the operands leave room for slices.
-    let one = limit as f64 / options.dtype.size() as f64;
-    if machine.ranks > 1 && slice_group_search::may_group(options) && one > users {
-        return (one - users).log2();
+    // Groups of one rank are the most efficient if operands, result and their copies leave room for slices.
+    let one = limit as f64 / options.dtype.size() as f64 - 2.0 * users;
+    if machine.ranks > 1 && slice_group_search::may_group(options) && one > 0.0 {
+        return one.log2();
     }
     // If nothing is left, no slices help, and the plan says how much memory is missing.
     if all > users { (all - users).log2() } else { f64::INFINITY }

@@ -27,9 +27,10 @@ const MAX_COMPARED_CONTRACTIONS: usize = 24;
 /// the operations that slices add, divided by the ranks.
 const SUFFICIENT_EFFICIENCY: f64 = 0.7;
 
-/// Above [`MAX_TOGETHER`] ranks, groups of one rank are also chosen for large trees if all runs together are predicted to
-/// take at most this long.
+/// Groups of one rank are also chosen for large trees if all runs together are predicted to take at most this long, above
+/// [`MAX_TOGETHER`] ranks, or else this long per contraction.
 const MAX_UNCOMPARED_SECONDS: f64 = 10.0;
+const UNCOMPARED_SECONDS: f64 = 0.01;
 
 /// Maximum number of sizes of groups that are planned.
 const MAX_SIZES: usize = 6;
@@ -87,7 +88,9 @@ pub fn first(
     let plan = Box::new(plan);
     let suffices = plan.seconds() * SUFFICIENT_EFFICIENCY <= ideal;
     // Another plan could save less time than the search for it takes.
-    let is_short = machine.ranks > MAX_TOGETHER && plan.seconds() * options.runs as f64 <= MAX_UNCOMPARED_SECONDS;
+    let each = UNCOMPARED_SECONDS * contractions as f64;
+    let short = if machine.ranks > MAX_TOGETHER { MAX_UNCOMPARED_SECONDS } else { each };
+    let is_short = plan.seconds() * options.runs as f64 <= short;
     Ok(if suffices || is_short { First::Chosen(plan) } else { First::Possible(plan) })
 }
 
@@ -231,7 +234,8 @@ impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
             if needed <= limit {
                 return Ok(Some(plan));
             }
-            available = available.saturating_sub(needed - limit);
+            // A group may use less than is available, and would then be the same again.
+            available = busiest(&group).0.min(available).saturating_sub(needed - limit);
         }
         let place = format!("in {groups} groups of ranks, each with copies of the operands");
         Err(PlanError::Memory { rank: 0, needed, limit, place })

@@ -99,7 +99,6 @@ pub struct Budget<'a> {
     pub rate: f64,
     /// Seconds per element read or written on one rank.
     pub element: f64,
-    pub ranks: f64,
     /// The threads that search: those of the planned machine, so that all ranks find the same order.
     pub threads: usize,
     /// log2 of the elements of intermediates that fit into the memory limit; infinite without a limit.
@@ -112,11 +111,10 @@ impl Budget<'_> {
         self.asked.map(|seconds| seconds * self.speed)
     }
 
-    /// The predicted seconds of all runs, given log2 of the multiply-adds and of the elements read and written.
+    /// The predicted seconds of all runs on one rank, given log2 of the multiply-adds and of the elements read and written,
+    /// so that more ranks do not find a worse order.
     fn of_runs(&self, products: f64, elements: f64) -> f64 {
-        let one = (products - (NETWORK_RATE * self.rate).log2()).exp2() + self.element * elements.exp2();
-        // Few contractions of a network use many ranks well.
-        self.runs * one / self.ranks.sqrt()
+        self.runs * ((products - (NETWORK_RATE * self.rate).log2()).exp2() + self.element * elements.exp2())
     }
 
     /// The budget of `auto`: `share` of the seconds of all runs in the best order so far.
