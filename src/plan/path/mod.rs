@@ -81,6 +81,9 @@ const OPTIMAL_STEPS: u64 = 100_000_000;
 /// two.
 const LEAST_LIVE_BITS: f64 = 0.95;
 
+/// If the largest intermediate after half of a search exceeds the memory by this, the rest is for a search with slices.
+const HOPELESS_BITS: f64 = 1.0;
+
 /// A budget in nominal seconds, given the progress of the search.
 type Seconds<'a> = dyn Fn(&[Progress]) -> f64 + 'a;
 
@@ -100,6 +103,8 @@ pub struct Budget<'a> {
     pub threads: usize,
     /// log2 of the elements of intermediates that fit into the memory limit; infinite without a limit.
     pub elements: f64,
+    /// Likewise, of those that a search without a limit may need, or else it ends early.
+    pub available: f64,
     pub watch: &'a Watch<'a>,
 }
 
@@ -200,7 +205,10 @@ fn anneal(search: &PathSearch, budget: Budget, seconds: &Seconds) -> Searched {
     let limit = (elements - LEAST_LIVE_BITS).max(0.0);
     let seconds = |rounds: &[Progress]| {
         let nominal = seconds(rounds);
-        if let Some(&Progress { products, largest, .. }) = rounds.last() {
+        if let Some(&Progress { seconds: spent, products, largest, .. }) = rounds.last() {
+            if largest > budget.available + HOPELESS_BITS && spent >= nominal / 2.0 {
+                return 0.0;
+            }
             let seconds = nominal / budget.speed;
             (budget.watch)(SearchProgress { seconds, log2_products: products, log2_largest: largest });
         }
