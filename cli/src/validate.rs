@@ -197,7 +197,7 @@ impl Request {
             return Ok(searched);
         }
         if !args.explain && !args.simulate && options.memory_limit.is_none() {
-            // Nothing that is too large for its operands and result alone is searched for long.
+            // The search would be in vain.
             let each = shaped.user_bytes(options.dtype) / machine.ranks as u64;
             world.check_bytes(each.saturating_mul(world.local_ranks().len() as u64))?;
         }
@@ -275,7 +275,7 @@ fn runs_here(world: &World, args: &Args, workers: usize) -> bool {
         && (args.ranks.is_none() || args.ranks.map(usize::from) == Some(world.ranks()))
 }
 
-/// The machine of this world, with its memory. Explained ranks that are too many for this host are on others like it.
+/// The machine of this world. Explained ranks that are too many for this host are on others like it.
 fn machine_here(world: &World, args: &Args, workers: usize) -> Result<Machine> {
     let machine = world.machine(workers)?;
     let cores = host::processors();

@@ -47,9 +47,10 @@ const MAX_SPEED_DEVIATION: f64 = 0.02;
 const MAX_WORKERS_PER_CORE: usize = 4;
 
 impl World {
-    /// Returns the machine on which this world runs, with its free memory and measured rates. Collective. Cost: about two seconds for two
-    /// ranks on two cores, more on slow links; later calls on the same host use the cache. To give ranks cores of their
-    /// own, call [`World::place`] first. With more than 4 workers per core or too little memory, rates are defaults.
+    /// Returns the machine on which this world runs, with its free memory and measured rates. Collective. Cost: about
+    /// two seconds for two ranks on two cores, more on slow links; later calls on the same host use the cache. To give
+    /// ranks cores of their own, call [`World::place`] first. With more than 4 workers per core or too little memory,
+    /// rates are defaults.
     ///
     /// ```
     /// use einsum_dist::{PlanOptions, Problem, World};

@@ -147,7 +147,7 @@ impl ProgramCache {
     /// Returns the new program's position among the entries with this hash.
     fn add<T: Element>(&mut self, hash: u64, key: Key) -> Result<usize> {
         let shaped = Problem::parse(&key.expression)?.shapes(&key.shapes)?;
-        // Slices only help with intermediates.
+        // A product has no intermediates to slice.
         let memory = if key.shapes.len() > 2 { self.world.memory()? } else { None };
         let machine = Machine { memory, ..Machine::new(1, key.threads) };
         let plan = shaped.plan(&machine, &key.options.clone().dtype(T::DTYPE))?;

@@ -176,8 +176,8 @@ impl Machine {
         }
     }
 
-    /// The memory limit for plans that need more than [`Machine::memory`]: about 3/4 of it, in coarse steps, so that runs
-    /// with slightly different free memory have the same plan.
+    /// The limit for plans that exceed [`Machine::memory`]: 70 to 87 % of it, in steps, so that runs with slightly different
+    /// free memory have the same plan.
     pub fn memory_limit(&self) -> Option<u64> {
         let most = self.memory? / 8 * 7;
         let step = (most / 4).next_power_of_two().max(2) / 2;

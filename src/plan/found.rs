@@ -96,7 +96,7 @@ pub fn tree(
     Ok(known.map(|(_, known)| known).filter(is_better).unwrap_or(found))
 }
 
-/// Searches for an order or, if its intermediates exceed the memory of the machine, for one with slices.
+/// Searches once more, with slices, if the intermediates exceed the memory of the machine.
 fn searched(
     einsums: &Einsums,
     machine: &Machine,
@@ -115,7 +115,7 @@ fn searched(
     Ok(found)
 }
 
-/// The options of a search with the limit of the machine, if the intermediates of `tree` do not fit and slices can help.
+/// The options of a search with slices, if the intermediates of `tree` do not fit without.
 fn sliced_options(einsums: &Einsums, machine: &Machine, options: &PlanOptions, tree: &Tree) -> Option<PlanOptions> {
     let available = available(einsums, machine, options);
     let model = Model::new(tree, ResultResidency::Whole, false, false);
@@ -127,8 +127,8 @@ fn sliced_options(einsums: &Einsums, machine: &Machine, options: &PlanOptions, t
     })
 }
 
-/// log2 of the elements of intermediates for which the machine has memory; infinite if that is unknown, or no slices
-/// help, or the user limits the memory or chooses a search without slices.
+/// log2 of the elements of intermediates that the machine can hold; infinite if that is unknown, or the search cannot
+/// help.
 fn available(einsums: &Einsums, machine: &Machine, options: &PlanOptions) -> f64 {
     let can_slice = matches!(options.path, PathChoice::Auto | PathChoice::Anneal) && options.sliced.is_empty();
     let within = |memory_limit| {

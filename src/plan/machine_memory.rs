@@ -1,4 +1,4 @@
-//! Plans within the memory of the machine if the user sets no limit.
+//! Fits plans into the memory of the machine.
 //!
 //! Invariant: a plan that fits without slices is the same as for a machine of unknown memory.
 
@@ -9,15 +9,14 @@ use super::structure::Plan;
 use crate::machine::Machine;
 use crate::tree::Tree;
 
-/// Every rank is assumed to need at most this many times the bytes of all tensors, and these bytes for each worker.
+/// A rank needs at most this many times the bytes of all tensors, and these for each worker.
 const MOST_COPIES: f64 = 4.0;
 const MOST_PACKED: f64 = 1e8;
 
-/// Plans without a memory limit or, if the machine has too little memory for that plan, with a limit. `plan` plans with
-/// given options.
+/// Calls `plan` without a memory limit and, if the machine has too little memory for that plan, with one.
 ///
 /// # Errors
-/// If there is no plan without a limit.
+/// Those without a limit.
 pub fn within(
     tree: &Tree,
     machine: &Machine,

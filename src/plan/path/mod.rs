@@ -81,7 +81,7 @@ const OPTIMAL_STEPS: u64 = 100_000_000;
 /// two.
 const LEAST_LIVE_BITS: f64 = 0.95;
 
-/// If the largest intermediate after half of a search exceeds the memory by this, the rest is for a search with slices.
+/// A search ends halfway if the largest intermediate then exceeds the memory by this.
 const HOPELESS_BITS: f64 = 1.0;
 
 /// A budget in nominal seconds, given the progress of the search.
@@ -103,7 +103,7 @@ pub struct Budget<'a> {
     pub threads: usize,
     /// log2 of the elements of intermediates that fit into the memory limit; infinite without a limit.
     pub elements: f64,
-    /// Likewise, of those that a search without a limit may need, or else it ends early.
+    /// Likewise, of the machine's memory; a search far above ends early.
     pub available: f64,
     pub watch: &'a Watch<'a>,
 }

@@ -92,3 +92,16 @@ fn nothing_changes_where_slices_are_no_help() {
         assert_eq!(plans[0], plans[1]);
     }
 }
+
+#[test]
+fn two_searches_share_the_time() {
+    let shaped = random_lattice(&mut Rng::new(9), &[7, 7]);
+    let options = options().path(PathChoice::Anneal).path_seconds(0.1);
+    let needed = shaped.plan(&Machine::default(), &options).unwrap().peak_bytes(0);
+    for (shift, most) in [(0, 0.101), (1, 0.151), (5, 0.151)] {
+        let searched = shaped.searched_tree(&machine(1, needed >> shift), &options).unwrap();
+        let spent = searched.records[0].seconds;
+        assert!(searched.tree.sliced.is_empty() == (shift == 0) && spent <= most, "{shift}: {spent} s");
+        assert!(searched.records[0].found_at <= spent);
+    }
+}
