@@ -93,12 +93,12 @@ fn what_is_missing_is_known_before_the_run() {
 }
 
 /// The largest intermediates of this lattice need about 400 MB.
-const LATTICE: [&str; 5] = ["@lattice.txt", "-s16", "-t1", "--dtype=c64", "--json"];
+const LATTICE: [&str; 5] = ["@lattice.txt", "-s32", "-t1", "--dtype=c64", "--json"];
 
 #[test]
 fn networks_that_need_too_much_run_in_slices() {
     let folder = Folder::new("chosen-limit");
-    folder.write("lattice.txt", network(36, &lattice(&[6, 6])).as_bytes());
+    folder.write("lattice.txt", network(25, &lattice(&[5, 5])).as_bytes());
     let run = |kilobytes, flags: &[&str]| limited(&folder, kilobytes, &[&LATTICE[..], flags].concat());
     let norm = |report: &serde_json::Value| report["output"]["norm"].as_f64().unwrap();
     let whole = run(4_000_000, &[]).succeeded().json();
