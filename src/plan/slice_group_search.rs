@@ -27,7 +27,7 @@ const MAX_COMPARED_CONTRACTIONS: usize = 24;
 /// the operations that slices add, divided by the ranks.
 const SUFFICIENT_EFFICIENCY: f64 = 0.7;
 
-/// Groups of one rank are also chosen for large trees if all runs together are predicted to take at most this long, above
+/// Groups of one rank are also chosen for large trees if all runs are predicted to take at most this long above
 /// [`MAX_TOGETHER`] ranks, or else this long per contraction.
 const MAX_UNCOMPARED_SECONDS: f64 = 10.0;
 const UNCOMPARED_SECONDS: f64 = 0.01;

@@ -41,7 +41,7 @@ const MAX_SEARCHED_TENSORS: usize = 20_000;
 
 /// Minimum and maximum time of a search by `auto`, as a fraction of the predicted time of all runs in the best order so
 /// far; the minimum after few rounds; and the fraction before the search.
-const LEAST_SEARCH_SHARE: f64 = 0.05;
+const LEAST_SEARCH_SHARE: f64 = 0.15;
 const MAX_SEARCH_SHARE: f64 = 1.0;
 const EARLY_SEARCH_SHARE: f64 = 0.3;
 const EARLY_ROUNDS: usize = 2;
@@ -53,14 +53,22 @@ const NEXT_SAVING: f64 = 0.7;
 /// Networks run at about this fraction of the rate of large products.
 const NETWORK_RATE: f64 = 0.5;
 
+/// In the first run, elements take longer by this share, because memory is new, as do multiply-adds for some time.
+const COLD: f64 = 2.0;
+const MAX_COLD_SECONDS: f64 = 0.003;
+
 /// Share of the predicted price of an element by which `auto` searches. With the whole price, short searches find less.
 const ELEMENT_SHARE: f64 = 0.5;
+
+/// Minimum seconds per tensor for a search for slices, of which the first are bad.
+const LEAST_SLICED_SECONDS: f64 = 3e-4;
 
 /// Seconds per tensor of the shortest annealing on one thread. If all runs take less, `auto` stops before it.
 const LEAST_ANNEAL_SECONDS: f64 = 4e-5;
 
-/// Maximum nominal seconds of a search by `auto`.
+/// Maximum nominal seconds of a search by `auto`, and for each subset of the tensors: small networks have few orders.
 const MAX_SEARCH_SECONDS: f64 = 60.0;
+const MAX_SUBSET_SECONDS: f64 = 1e-4;
 
 /// Default budget for the optimal order, in nominal seconds.
 const OPTIMAL_SECONDS: f64 = 10.0;
@@ -116,10 +124,12 @@ impl Budget<'_> {
         self.asked.map(|seconds| seconds * self.speed)
     }
 
-    /// The predicted seconds of all runs on one rank, given log2 of the multiply-adds and of the elements read and written,
-    /// so that more ranks do not find a worse order.
+    /// The predicted seconds of all runs on one rank, so that more ranks do not find a worse order, given log2 of the
+    /// multiply-adds and of the elements read and written.
     fn of_runs(&self, products: f64, elements: f64) -> f64 {
-        self.runs * ((products - (NETWORK_RATE * self.rate).log2()).exp2() + self.element * elements.exp2())
+        let products = (products - (NETWORK_RATE * self.rate).log2()).exp2();
+        let elements = self.element * elements.exp2();
+        self.runs * (products + elements) + COLD * (products.min(MAX_COLD_SECONDS) + elements)
     }
 
     /// The budget of `auto`: `share` of the seconds of all runs in the best order so far.
@@ -270,7 +280,13 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     let known = if fit { runs } else { f64::INFINITY };
     // An order that takes less time than a good written one often has more operations, which is not allowed.
     let element = if free && best.0 < most { budget.element_price() } else { search::ELEMENT_PRICE };
-    let annealed = anneal(search, budget, element, &|rounds| budget.after(known, rounds));
+    let longest = MAX_SUBSET_SECONDS * (tensors as f64).exp2();
+    let shortest = if fit { 0.0 } else { LEAST_SLICED_SECONDS * tensors as f64 };
+    let seconds = |rounds: &[Progress]| {
+        let seconds = budget.after(known, rounds);
+        if budget.asked.is_some() { seconds } else { seconds.max(shortest).min(longest) }
+    };
+    let annealed = anneal(search, budget, element, &seconds);
     // Upper bounds, because only contractions without the sliced labels are repeated.
     let slices = log2_size(&annealed.sliced, network.extents);
     let products = price(&annealed.order) + slices;
