@@ -156,8 +156,7 @@ pub struct Args {
     pub forbid_redistribution: bool,
 
     /// Maximum number of bytes that each rank may use: `4GiB`, `500MB`. If a plan exceeds this limit, contractions are
-    /// repeated for slices of some dimensions, or the result is computed in parts, or operands are read in parts [default:
-    /// only slices, and only if the plan exceeds the free memory]
+    /// repeated for slices of some dimensions, or the result is computed in parts, or operands are read in parts
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Plan")]
     pub memory_limit: Option<String>,

@@ -10,16 +10,12 @@ use einsum_dist::timeline::Timeline;
 use einsum_dist::tree::Tree;
 use einsum_dist::{Checkpoint, Plan};
 
-use super::units::bytes;
-
 #[derive(Debug)]
 pub struct RunConfig {
     pub tree: Tree,
     pub plan: Plan,
     /// The plan for a single rank, to which `--explain` compares `plan`, if the machine has a topology.
     pub one_rank_plan: Option<Plan>,
-    /// The memory limit that the planner chose.
-    pub chosen_limit: Option<u64>,
     pub path_search: PathSearchReport,
     pub plan_seconds: f64,
     pub resolved_kernel: ResolvedKernel,
@@ -54,14 +50,6 @@ impl RunConfig {
     pub fn kernel(&self) -> &'static str {
         let ranks = self.plan.sampled_ranks();
         kernel_name(self.resolved_kernel, self.plan.dtype, ranks.iter().map(|&rank| self.plan.schedule(rank)))
-    }
-
-    /// Says which memory limit the planner chose, and why.
-    pub fn chosen_limit(&self) -> Option<String> {
-        Some(format!(
-            "{} of memory per rank, as the machine has too little for a plan without",
-            bytes(self.chosen_limit? as f64)
-        ))
     }
 
     /// Simulates the plan, with overlap as in the run; `None` for too many ranks.

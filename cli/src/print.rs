@@ -70,7 +70,6 @@ pub fn json(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Str
 
 fn report(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Report {
     let mut report = config.plan.report(outcome.map(|outcome| outcome.measured.as_slice()));
-    report.chosen_memory_limit = config.chosen_limit;
     report.path_search = Some(config.path_search);
     report.transport = Some(world.transport().to_owned());
     report.kernel = outcome.map_or_else(|| config.kernel(), |outcome| outcome.kernel).to_owned();
@@ -108,7 +107,6 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     lines.push(("ran on", format!("{ranks}, {workers}{each}{transport}")));
     lines.push(("kernel", report.kernel.clone()));
     lines.extend(steps(config, &report));
-    lines.extend(config.chosen_limit().map(|limit| ("limit", limit)));
     if outcome.resumed_slices > 0 {
         let (taken, all) = (outcome.resumed_slices, plan.slice_count());
         lines.push(("continued", format!("{taken} of {all} slices are from the checkpoint, and are not in the times")));

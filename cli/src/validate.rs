@@ -32,9 +32,6 @@ use super::{Result, inputs, path_speed, paths, progress};
 /// Maximum ranks for explaining a plan with given distributions: verification takes up to a minute and 0.3 GB for 512.
 const MAX_DISTRIBUTED_RANKS: usize = 512;
 
-/// More ranks are explained as if they were on several hosts.
-const MAX_RANKS_PER_CORE: usize = 4;
-
 const MAX_MACHINE_FILE_MIB: u64 = 1;
 
 impl RunConfig {
@@ -56,7 +53,7 @@ impl RunConfig {
             world.place(workers)?;
             // It generates random operands, and runs the tasks of a single rank.
             world.agree(start_threads(workers))?;
-            machine_here(world, &args, workers)?
+            world.machine(workers)?
         } else {
             world.agree(start_threads(workers.min(host::processors())))?;
             Machine::new(1, workers)
@@ -106,7 +103,6 @@ impl RunConfig {
         } else {
             (within(options.memory_limit).map_err(with_flag_name)?, 0)
         };
-        let chosen_limit = plan.memory_limit.filter(|_| options.memory_limit.is_none());
         let path_search = PathSearchReport::of(&plan, &searched, path_seconds);
         let plan_seconds = started.elapsed().as_secs_f64();
         check_idle(world, &args, &tree, &plan, largest)?;
@@ -117,7 +113,6 @@ impl RunConfig {
             tree,
             plan,
             one_rank_plan,
-            chosen_limit,
             path_search,
             plan_seconds,
             resolved_kernel,
@@ -206,11 +201,6 @@ impl Request {
             *machine = planned;
             return Ok(searched);
         }
-        if !args.explain && !args.simulate && options.memory_limit.is_none() {
-            // The search would be in vain.
-            let each = shaped.user_bytes(options.dtype) / machine.ranks as u64;
-            world.check_bytes(each.saturating_mul(world.local_ranks().len() as u64))?;
-        }
         let shows = world.is_root() && !args.quiet;
         let searched = progress::during_search(shows, |watch| {
             shaped.cached_tree(world, args.path_cache.as_deref(), machine, options, watch)
@@ -283,19 +273,6 @@ fn runs_here(world: &World, args: &Args, workers: usize) -> bool {
     args.machine.is_none()
         && workers <= MAX_WORKERS
         && (args.ranks.is_none() || args.ranks.map(usize::from) == Some(world.ranks()))
-}
-
-/// The machine of this world. Explained ranks that are too many for this host are on others like it.
-fn machine_here(world: &World, args: &Args, workers: usize) -> Result<Machine> {
-    let machine = world.machine(workers)?;
-    let cores = host::processors();
-    let elsewhere = args.explain || args.simulate;
-    let hosts = if elsewhere && launcher().is_none() && machine.ranks > MAX_RANKS_PER_CORE * cores {
-        machine.ranks.div_ceil(cores) as u64
-    } else {
-        1
-    };
-    Ok(Machine { memory: machine.memory.map(|bytes| bytes.saturating_mul(hosts)), ..machine })
 }
 
 /// Reads a machine from a file, with `ranks` instead of its number.

@@ -87,10 +87,7 @@ pub fn plan(py: Python<'_>, subscripts: &str, shapes: Vec<Vec<usize>>, options: 
             machine.workers = options.threads.unwrap_or(machine.workers);
             machine
         }
-        None => {
-            let here = World::single().memory().map_err(exception)?.filter(|_| options.ranks.is_none());
-            Machine { memory: here, ..Machine::new(options.ranks.unwrap_or(1), threads) }
-        }
+        None => Machine::new(options.ranks.unwrap_or(1), threads),
     };
     let algorithm = options.algorithm.as_deref().filter(|&name| name != "auto");
     let given = named::<GivenPath>(&options.path)?;

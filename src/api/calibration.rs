@@ -47,10 +47,9 @@ const MAX_SPEED_DEVIATION: f64 = 0.02;
 const MAX_WORKERS_PER_CORE: usize = 4;
 
 impl World {
-    /// Returns the machine on which this world runs, with its free memory and measured rates. Collective. Cost: about
-    /// two seconds for two ranks on two cores, more on slow links; later calls on the same host use the cache. To give
-    /// ranks cores of their own, call [`World::place`] first. With more than 4 workers per core or too little memory,
-    /// rates are defaults.
+    /// Returns the machine on which this world runs, with measured rates. Collective. Cost: about two seconds for two
+    /// ranks on two cores, more on slow links; later calls on the same host use the cache. To give ranks cores of their
+    /// own, call [`World::place`] first. With more than 4 workers per core or too little memory, rates are defaults.
     ///
     /// ```
     /// use einsum_dist::{PlanOptions, Problem, World};
@@ -66,10 +65,6 @@ impl World {
     /// If there are more ranks or workers than [`Machine::check`] allows, or if a measuring run fails.
     pub fn machine(&self, workers: usize) -> Result<Machine> {
         self.expect_size(workers)?;
-        Ok(Machine { memory: self.memory()?, ..self.rates(workers)? })
-    }
-
-    fn rates(&self, workers: usize) -> Result<Machine> {
         let plain = Machine::new(self.ranks(), workers);
         let crowded = self.local_ranks().len() * workers > MAX_WORKERS_PER_CORE * host::cpus().len().max(1);
         let file = self.remembered(workers)?;

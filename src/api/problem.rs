@@ -3,10 +3,9 @@
 use einsum_parser::{Expression, parse};
 
 use super::{Error, Result};
-use crate::dtype::Dtype;
 use crate::exec::ResolvedKernel;
 use crate::machine::Machine;
-use crate::plan::{Plan, PlanOptions, PlanOrigin, SearchedTree, user_elements};
+use crate::plan::{Plan, PlanOptions, PlanOrigin, SearchedTree};
 use crate::tree::{Einsums, Tree};
 
 /// A parsed expression.
@@ -78,11 +77,6 @@ impl Shaped {
     /// The same as for [`Shaped::tree`].
     pub fn searched_tree(&self, machine: &Machine, options: &PlanOptions) -> Result<SearchedTree> {
         Ok(Plan::searched_tree(&self.einsums, machine, options)?)
-    }
-
-    /// Bytes of the operands and the result, which every plan without a memory limit stores.
-    pub fn user_bytes(&self, dtype: Dtype) -> u64 {
-        (user_elements(&self.einsums, false) * dtype.size() as f64) as u64
     }
 
     /// What plans for a searched tree are made from.

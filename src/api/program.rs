@@ -122,7 +122,7 @@ impl World {
     /// # Errors
     /// The same as for [`Shaped::plan`] and [`World::compile`].
     pub fn prepare<T: Element>(&self, shaped: &Shaped, workers: usize, options: &PlanOptions) -> Result<Program<T>> {
-        let machine = Machine { memory: self.memory()?, ..Machine::new(self.ranks(), workers) };
+        let machine = Machine::new(self.ranks(), workers);
         self.compile(&shaped.plan(&machine, &options.clone().dtype(T::DTYPE))?)
     }
 }

@@ -303,14 +303,7 @@ impl World {
     pub fn check_memory(&self, plan: &Plan, beside: u64) -> Result<()> {
         self.agree(self.expect_plan(plan))?;
         let bytes = self.local_ranks().map(|rank| plan.peak_bytes(rank).saturating_add(beside));
-        self.check_bytes(bytes.fold(0, u64::saturating_add))
-    }
-
-    /// Checks that this process and its host have memory for these bytes and those of other processes. Collective.
-    ///
-    /// # Errors
-    /// If the ranks of a process or host need more than is available.
-    pub fn check_bytes(&self, needs: u64) -> Result<()> {
+        let needs = bytes.fold(0, u64::saturating_add);
         let (needed, _) = self.needed_here(needs)?;
         let rank = self.local_ranks().start;
         let of_process = match memory_limits::of_process() {
@@ -331,19 +324,7 @@ impl World {
     /// # Errors
     /// If MPI fails.
     pub fn spare_memory(&self, plan: &Plan) -> Result<u64> {
-        self.spare_beside(self.local_ranks().map(|rank| plan.peak_bytes(rank)).fold(0, u64::saturating_add))
-    }
-
-    /// Bytes that each rank can allocate ([`Machine::memory`]); `None` without a limit. Collective.
-    ///
-    /// # Errors
-    /// If MPI fails.
-    pub fn memory(&self) -> Result<Option<u64>> {
-        let spare = self.spare_beside(0)?;
-        Ok((spare < u64::MAX).then_some(spare / self.local_ranks().len() as u64))
-    }
-
-    fn spare_beside(&self, needs: u64) -> Result<u64> {
+        let needs = self.local_ranks().map(|rank| plan.peak_bytes(rank)).fold(0, u64::saturating_add);
         let (needed, processes) = self.needed_here(needs)?;
         let of_process = memory_limits::of_process().map_or(u64::MAX, |(available, _)| available.saturating_sub(needs));
         let of_host =

@@ -43,8 +43,6 @@ impl Machine {
         if let (Some(topology), false) = (&topology, table.contains_key("workers")) {
             machine.workers = topology.workers(machine.ranks_of_host(), machine.ranks > 1);
         }
-        let bytes: u64 = topology.iter().flat_map(|topology| &topology.domains).map(|domain| domain.memory).sum();
-        machine.memory = machine.memory.or((bytes > 0).then_some(bytes / machine.ranks_of_host() as u64));
         Ok(machine)
     }
 

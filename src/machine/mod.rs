@@ -38,9 +38,6 @@ pub struct Machine {
     pub workers: usize,
     /// Operations per second by one worker in single precision, twice those in double precision.
     pub flops: f64,
-    /// Bytes that a plan may need on each rank, on average; `None` if unknown.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub memory: Option<u64>,
     /// Bytes per second that one worker accesses in memory.
     pub memory_bandwidth: f64,
     /// Bytes per second that one rank receives from another node, or from any rank if all links are equal (see
@@ -85,7 +82,6 @@ impl Default for Machine {
             ranks: 1,
             workers: 1,
             flops: 8e10,
-            memory: None,
             memory_bandwidth: 1e10,
             link_bandwidth: 4e9,
             link_latency: 1e-5,
@@ -174,14 +170,6 @@ impl Machine {
             speeds: self.speeds.get(ranks).map(<[f64]>::to_vec).unwrap_or_default(),
             ..self.clone()
         }
-    }
-
-    /// The limit for plans that exceed [`Machine::memory`]: 70 to 87 % of it, in steps, so that runs with slightly different
-    /// free memory have the same plan.
-    pub fn memory_limit(&self) -> Option<u64> {
-        let most = self.memory? / 8 * 7;
-        let step = (most / 4).next_power_of_two().max(2) / 2;
-        Some(most / step * step)
     }
 
     /// A host's topology and the placement of its ranks, if given.

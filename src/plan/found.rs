@@ -6,8 +6,6 @@ use super::error::PlanError;
 use super::options::PlanOptions;
 use super::path::{self, Budget, PathChoice, PathMethod, SearchLimit, SearchRecord, Searched, Watch};
 use super::slice_group_search;
-use super::slice_model::Model;
-use super::structure::ResultResidency;
 use crate::dims::Label;
 use crate::machine::Machine;
 use crate::tree::{EinsumSource, Einsums, Order, Tree};
@@ -80,10 +78,6 @@ pub fn tree(
         return Ok(SearchedTree { tree, limits: Vec::new(), records, cached: false });
     }
     let known = known.and_then(|known| Some((known.seconds, known.tree(einsums).ok()?)));
-    let known = known.filter(|(_, SearchedTree { tree, .. })| {
-        options.memory_limit.is_some()
-            || sliced_options(einsums, machine, options, tree).is_none() == tree.sliced.is_empty()
-    });
     match known {
         Some((seconds, known)) if seconds >= options.path_seconds => return Ok(known),
         _ => {}
@@ -91,55 +85,12 @@ pub fn tree(
     let found = searched(einsums, machine, options, watch)?;
     let products = |tree: &Tree| (0..tree.nodes.len()).map(|node| tree.products(node)).sum::<f64>();
     // With a memory limit, an order with fewer operations may need more slices.
-    let unlimited = options.memory_limit.is_none() && found.tree.sliced.is_empty();
-    let is_better = |known: &SearchedTree| unlimited && products(&known.tree) < products(&found.tree);
+    let is_better =
+        |known: &SearchedTree| options.memory_limit.is_none() && products(&known.tree) < products(&found.tree);
     Ok(known.map(|(_, known)| known).filter(is_better).unwrap_or(found))
 }
 
-/// Searches once more, with slices, if the intermediates exceed the memory of the machine.
 fn searched(
-    einsums: &Einsums,
-    machine: &Machine,
-    options: &PlanOptions,
-    watch: &Watch,
-) -> Result<SearchedTree, PlanError> {
-    let whole = search(einsums, machine, options, watch)?;
-    let Some(mut limited) = sliced_options(einsums, machine, options, &whole.tree) else { return Ok(whole) };
-    let spent = whole.records.iter().map(|record| record.seconds).fold(0.0, f64::max) / options.path_speed;
-    limited.path_seconds = options.path_seconds.map(|seconds| (seconds - spent).max(seconds / 2.0));
-    let mut found = search(einsums, machine, &limited, watch)?;
-    for (record, before) in found.records.iter_mut().zip(&whole.records) {
-        record.seconds += before.seconds;
-        record.found_at += before.seconds;
-    }
-    Ok(found)
-}
-
-/// The options of a search with slices, if the intermediates of `tree` do not fit without.
-fn sliced_options(einsums: &Einsums, machine: &Machine, options: &PlanOptions, tree: &Tree) -> Option<PlanOptions> {
-    let available = available(einsums, machine, options);
-    let model = Model::new(tree, ResultResidency::Whole, false, false);
-    let live = || model.slice_cost(&model.whole(), 0.0).peak.log2();
-    (available < f64::INFINITY && live() > available).then(|| PlanOptions {
-        memory_limit: machine.memory_limit(),
-        in_parts: false,
-        ..options.clone()
-    })
-}
-
-/// log2 of the elements of intermediates that the machine can hold; infinite if that is unknown, or the search cannot
-/// help.
-fn available(einsums: &Einsums, machine: &Machine, options: &PlanOptions) -> f64 {
-    let can_slice = matches!(options.path, PathChoice::Auto | PathChoice::Anneal) && options.sliced.is_empty();
-    let within = |memory_limit| {
-        let options = PlanOptions { memory_limit, slice_groups: Some(1), in_parts: false, ..options.clone() };
-        elements_within_limit(einsums, machine, &options)
-    };
-    let unlimited = options.memory_limit.is_none() && within(machine.memory_limit()) < f64::INFINITY;
-    if can_slice && unlimited { within(machine.memory) } else { f64::INFINITY }
-}
-
-fn search(
     einsums: &Einsums,
     machine: &Machine,
     options: &PlanOptions,
@@ -155,7 +106,6 @@ fn search(
         element: options.dtype.size() as f64 / machine.memory_bandwidth,
         threads: machine.workers,
         elements: elements_within_limit(einsums, machine, options),
-        available: available(einsums, machine, options),
         watch,
     };
     let (mut limits, mut records, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
@@ -178,7 +128,11 @@ fn search(
 /// if groups of ranks may take slices, or else on all ranks; infinite without a limit.
 fn elements_within_limit(einsums: &Einsums, machine: &Machine, options: &PlanOptions) -> f64 {
     let Some(limit) = options.memory_limit else { return f64::INFINITY };
-    let users = user_elements(einsums, options.in_parts);
+    let elements =
+        |labels: &[Label]| labels.iter().map(|label| einsums.extents[label.0 as usize] as f64).product::<f64>();
+    let operands = einsums.nodes.iter().filter(|node| matches!(node.source, EinsumSource::Operand(_)));
+    let output = if options.in_parts { 0.0 } else { elements(einsums.output()) };
+    let users: f64 = operands.map(|node| elements(&node.labels)).sum::<f64>() + output;
     let all = limit as f64 * machine.ranks as f64 / options.dtype.size() as f64;
     // Groups of one rank are the most efficient if operands, result and their copies leave room for slices.
     let one = limit as f64 / options.dtype.size() as f64 - 2.0 * users;
@@ -187,13 +141,4 @@ fn elements_within_limit(einsums: &Einsums, machine: &Machine, options: &PlanOpt
     }
     // If nothing is left, no slices help, and the plan says how much memory is missing.
     if all > users { (all - users).log2() } else { f64::INFINITY }
-}
-
-/// Elements of the operands and, unless `in_parts`, of the result.
-pub fn user_elements(einsums: &Einsums, in_parts: bool) -> f64 {
-    let elements =
-        |labels: &[Label]| labels.iter().map(|label| einsums.extents[label.0 as usize] as f64).product::<f64>();
-    let operands = einsums.nodes.iter().filter(|node| matches!(node.source, EinsumSource::Operand(_)));
-    let output = if in_parts { 0.0 } else { elements(einsums.output()) };
-    operands.map(|node| elements(&node.labels)).sum::<f64>() + output
 }

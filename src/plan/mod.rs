@@ -17,7 +17,6 @@
 //! | subtrees on disjoint groups of ranks | `groups` |
 //! | results that later slices and runs reuse | `reuse` |
 //! | subtrees that run concurrently on one rank | `branches` |
-//! | with a limit only if the machine has too little memory | `machine_memory` |
 //! | grids that need less memory, slices, tensors in parts | `memory_fit`, `slice_model`, `slice_search`, `slice` |
 //! | groups of ranks that take disjoint sets of slices | `slice_group_search` |
 //!
@@ -59,7 +58,6 @@ mod groups;
 mod idle;
 mod layout;
 mod lower;
-mod machine_memory;
 mod memory_fit;
 mod options;
 mod origin;
@@ -86,7 +84,7 @@ pub use bound::words as lower_bound_words;
 pub use error::PlanError;
 pub use explain::Explain;
 pub use fixed::FixedDistributions;
-pub use found::{FoundOrder, SearchedTree, tree as found_tree, user_elements};
+pub use found::{FoundOrder, SearchedTree, tree as found_tree};
 pub use options::{KernelChoice, PipelineChoice, PlanOptions};
 pub use origin::PlanOrigin;
 pub use path::{GivenPath, PathChoice, PathMethod, SearchLimit, SearchProgress, SearchRecord};

@@ -9,7 +9,7 @@ use super::packing::Packing;
 use super::proof::{Classes, Step};
 use super::structure::{Plan, Value};
 use super::traffic::Traffic;
-use super::{bound, idle, lower, machine_memory, path, path_report, proof, rounding, simulate, spec};
+use super::{bound, idle, lower, path, path_report, proof, rounding, simulate, spec};
 use crate::machine::Machine;
 use crate::schedule::verify::{Spec, VerifyError};
 use crate::schedule::{Schedule, TaskId};
@@ -49,8 +49,7 @@ impl Plan {
         path_report::written(self).to_string()
     }
 
-    /// Plans a tree for a machine. Without a memory limit, a plan that exceeds [`Machine::memory`] is replaced by one
-    /// within [`Machine::memory_limit`] if there is one.
+    /// Plans a tree for a machine.
     ///
     /// # Errors
     /// - If the machine is not valid, or has more ranks than the planner supports.
@@ -58,11 +57,7 @@ impl Plan {
     /// - If a tensor is too large for any address space, or no plan fits within the memory limit.
     /// - If an operand to keep constant or to conjugate does not exist.
     pub fn new(expression: &str, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Result<Plan, PlanError> {
-        let planned =
-            |options: &PlanOptions| super::planned(&PlanningContext::new(expression, tree, machine, options)?);
-        let plan = machine_memory::within(tree, machine, options, planned)?;
-        // The same plan must have the same fingerprint whatever is free.
-        Ok(Plan { machine: Machine { memory: None, ..plan.machine }, ..plan })
+        super::planned(&PlanningContext::new(expression, tree, machine, options)?)
     }
 
     /// Returns the tasks of one rank in one slice, without those between groups of ranks ([`Plan::slice_groups`]).

@@ -166,8 +166,6 @@ pub struct Report {
     pub slices: usize,
     /// Groups of ranks that take disjoint sets of slices; 1 if all ranks work on every slice.
     pub slice_groups: usize,
-    /// Bytes per rank to which the planner limited the plan, because the machine has no more.
-    pub chosen_memory_limit: Option<u64>,
     /// The contraction order ([`Plan::path`](crate::Plan::path)).
     pub path: Vec<[usize; 2]>,
     /// What the path search did; `None` for a plan alone.

@@ -24,7 +24,6 @@ const REPORT: &[(&str, Kind)] = &[
     ("plan_fingerprint", Text),
     ("slices", Count),
     ("slice_groups", Count),
-    ("chosen_memory_limit", Number),
     ("path", List),
     ("path_search", Object),
     ("dims", Object),

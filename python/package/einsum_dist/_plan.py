@@ -61,8 +61,7 @@ def plan(
     runs : int, optional
         How often the plan will run. With more runs, ``"auto"`` searches longer.
     memory_limit : int, optional
-        Maximum number of bytes per rank. A contraction that needs more is divided into slices. The default is
-        the free memory of this machine, or, with ``ranks`` or ``machine``, the memory in the file.
+        Maximum number of bytes per rank. A contraction that needs more is divided into slices.
     slice_groups : int, optional
         Number of groups of ranks that contract different slices at the same time. The default is the planner's choice.
     ranks : int, optional

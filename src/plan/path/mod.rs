@@ -91,9 +91,6 @@ const OPTIMAL_STEPS: u64 = 100_000_000;
 /// two.
 const LEAST_LIVE_BITS: f64 = 0.95;
 
-/// A search ends halfway if the largest intermediate then exceeds the memory by this.
-const HOPELESS_BITS: f64 = 1.0;
-
 /// A budget in nominal seconds, given the progress of the search.
 type Seconds<'a> = dyn Fn(&[Progress]) -> f64 + 'a;
 
@@ -114,8 +111,6 @@ pub struct Budget<'a> {
     pub threads: usize,
     /// log2 of the elements of intermediates that fit into the memory limit; infinite without a limit.
     pub elements: f64,
-    /// Likewise, of the machine's memory; a search far above ends early.
-    pub available: f64,
     pub watch: &'a Watch<'a>,
 }
 
@@ -227,10 +222,7 @@ fn anneal(search: &PathSearch, budget: Budget, element: f64, seconds: &Seconds) 
     let limit = (elements - LEAST_LIVE_BITS).max(0.0);
     let seconds = |rounds: &[Progress]| {
         let nominal = seconds(rounds);
-        if let Some(&Progress { seconds: spent, products, largest, .. }) = rounds.last() {
-            if largest > budget.available + HOPELESS_BITS && spent >= nominal / 2.0 {
-                return 0.0;
-            }
+        if let Some(&Progress { products, largest, .. }) = rounds.last() {
             let seconds = nominal / budget.speed;
             (budget.watch)(SearchProgress { seconds, log2_products: products, log2_largest: largest });
         }

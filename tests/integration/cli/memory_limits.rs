@@ -8,7 +8,6 @@ use crate::command::{
     Folder, OUT_OF_CORE, PRODUCT, RunOutput, TOO_LITTLE, executable, large_operand, out_of_core, output_of, product,
     program,
 };
-use crate::networks::{lattice, network};
 
 /// Runs the program with a limit on its address space, in units of 1024 bytes.
 fn limited(folder: &Folder, kilobytes: u64, arguments: &[&str]) -> RunOutput {
@@ -90,33 +89,6 @@ fn what_is_missing_is_known_before_the_run() {
     let says = ["rank 0", " needs 48", " bytes, ", " more than the ", "ulimit -v"];
     assert!(says.iter().all(|says| ended.err.contains(says)), "{}", ended.err);
     assert_eq!(ended.json()["error"]["kind"], "memory");
-}
-
-/// The largest intermediates of this lattice need about 400 MB.
-const LATTICE: [&str; 5] = ["@lattice.txt", "-s32", "-t1", "--dtype=c64", "--json"];
-
-#[test]
-fn networks_that_need_too_much_run_in_slices() {
-    let folder = Folder::new("chosen-limit");
-    folder.write("lattice.txt", network(25, &lattice(&[5, 5])).as_bytes());
-    let run = |kilobytes, flags: &[&str]| limited(&folder, kilobytes, &[&LATTICE[..], flags].concat());
-    let norm = |report: &serde_json::Value| report["output"]["norm"].as_f64().unwrap();
-    let whole = run(4_000_000, &[]).succeeded().json();
-    assert!(whole["slices"] == 1 && whole["chosen_memory_limit"].is_null(), "{whole}");
-    for ranks in ["-n1", "-n3"] {
-        let report = run(600_000, &[ranks]).succeeded().json();
-        let limit = report["chosen_memory_limit"].as_u64().unwrap();
-        assert!(
-            report["slices"].as_u64() > Some(1) && report["peak_bytes"]["planned"].as_u64() <= Some(limit),
-            "{report}"
-        );
-        assert!((norm(&report) / norm(&whole) - 1.0).abs() < 1e-4, "{report}");
-        let explained = run(600_000, &[ranks, "--explain"]).succeeded().json();
-        assert_eq!(explained["plan_fingerprint"], report["plan_fingerprint"]);
-    }
-    // Whoever sets a limit is told what it lacks.
-    let ended = run(600_000, &["--memory-limit=1GB"]);
-    assert!(ended.code == Some(2) && ended.err.contains("ulimit -v"), "{}", ended.err);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::networks::network;
 use einsum_dist::distribution::Distribution;
 use einsum_dist::{
     Checkpoint, CheckpointError, DistTensor, Dtype, Element, Error, Machine, PathChoice, Plan, PlanOptions, Problem,
-    Shaped, World,
+    World,
 };
 use num_complex::Complex;
 
@@ -147,40 +147,15 @@ fn stop(plan: &Plan, values: Values, checkpoint: &Checkpoint) {
     };
 }
 
-fn random_network() -> Shaped {
+/// A search that depends on the speed of the machine, and its measured rates, may lead to another plan.
+#[test]
+fn a_run_that_continues_has_the_plan_of_the_interrupted_run() {
     let mut rng = Rng::new(5);
     let edges: Vec<(usize, usize)> =
         (0..24).flat_map(|from| [(from, (from + 1) % 24), (from, (from + 2 + rng.below(20)) % 24)]).collect();
     let problem = Problem::parse(&network(24, &edges)).unwrap();
     let shapes: Vec<_> = problem.expression().operands().map(|term| vec![2; term.indices.len()]).collect();
-    problem.shapes(&shapes).unwrap()
-}
-
-/// The planner chooses a memory limit, and other programs may need more or less memory at the restart.
-#[test]
-fn a_run_that_continues_has_the_memory_limit_of_the_interrupted_run() {
-    let (shaped, options) = (random_network(), PlanOptions::default().dtype(Dtype::Float64));
-    let folder = Folder::new("checkpoints-with-memory");
-    let world = World::in_process(1);
-    let open = || Checkpoint::open(&world, folder.path().join("state")).unwrap().every(Duration::ZERO);
-    let machine = |memory| Machine { memory: Some(memory), ..Machine::new(1, 1) };
-    let (mut checkpoint, first) = (open(), machine(1 << 14));
-    let plan = checkpoint.plan(&shaped, &first, &options).unwrap();
-    assert!(plan.slice_rounds() > 2 && plan.memory_limit == first.memory_limit());
-    let (want, _) = run::<f64>(&plan, VALUES, None, |_, _| ()).unwrap();
-    stop(&plan, VALUES, &checkpoint);
-    for memory in [1 << 13, 1 << 40] {
-        let other = shaped.plan(&machine(memory), &options);
-        assert!(other.is_ok_and(|other| other.fingerprint() != plan.fingerprint()), "{memory}");
-        assert_eq!(open().plan(&shaped, &machine(memory), &options).unwrap(), plan, "{memory}");
-    }
-    assert_eq!(run::<f64>(&plan, VALUES, Some(&open()), |_, _| ()).unwrap(), (want, 2));
-}
-
-/// A search that depends on the speed of the machine, and its measured rates, may lead to another plan.
-#[test]
-fn a_run_that_continues_has_the_plan_of_the_interrupted_run() {
-    let shaped = random_network();
+    let shaped = problem.shapes(&shapes).unwrap();
     let speeds = [(1e-3, 8e10), (0.1, 8e10)];
     let cases = [
         (PathChoice::Anneal, Some(1.0), speeds),

@@ -6,7 +6,6 @@ mod distributions;
 mod exponents;
 mod fixed;
 mod groups;
-mod machine_memory;
 mod nodes;
 mod operand_parts;
 mod parts;
