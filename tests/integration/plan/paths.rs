@@ -120,7 +120,7 @@ fn planned_again(shaped: &Shaped, plan: &Plan, options: &PlanOptions) -> Plan {
 fn paths_and_slices_read_as_they_were_written() {
     let mut rng = Rng::new(13);
     let mut sliced = 0;
-    for round in 0..60 {
+    for round in 0..90 {
         let tensors = 2 + rng.below(14);
         let expression = network(&mut rng, tensors);
         let problem = Problem::parse(&expression).unwrap();
