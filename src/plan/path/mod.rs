@@ -60,8 +60,8 @@ const MAX_COLD_SECONDS: f64 = 0.003;
 /// Share of the predicted price of an element by which `auto` searches. With the whole price, short searches find less.
 const ELEMENT_SHARE: f64 = 0.5;
 
-/// Minimum seconds per tensor for a search for slices, of which the first are bad.
-const LEAST_SLICED_SECONDS: f64 = 3e-4;
+/// Minimum seconds per tensor for a search with a memory limit: the first slices are bad, and the plan may add some.
+const LEAST_LIMITED_SECONDS: f64 = 3e-4;
 
 /// Seconds per tensor of the shortest annealing on one thread. If all runs take less, `auto` stops before it.
 const LEAST_ANNEAL_SECONDS: f64 = 4e-5;
@@ -273,7 +273,7 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     // An order that takes less time than a good written one often has more operations, which is not allowed.
     let element = if free && best.0 < most { budget.element_price() } else { search::ELEMENT_PRICE };
     let longest = MAX_SUBSET_SECONDS * (tensors as f64).exp2();
-    let shortest = if fit { 0.0 } else { LEAST_SLICED_SECONDS * tensors as f64 };
+    let shortest = if free { 0.0 } else { LEAST_LIMITED_SECONDS * tensors as f64 };
     let seconds = |rounds: &[Progress]| {
         let seconds = budget.after(known, rounds);
         if budget.asked.is_some() { seconds } else { seconds.max(shortest).min(longest) }

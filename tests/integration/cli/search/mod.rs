@@ -37,6 +37,9 @@ fn slices_are_found_for_other_networks() {
     for (expression, size) in networks {
         let report = |flags: &[&str]| explained(&folder, &expression, size, flags).succeeded().json();
         let peak = |report: &serde_json::Value| report["peak_bytes"]["planned"].as_u64().unwrap();
+        let gflop = |report: &serde_json::Value| -> f64 {
+            report["nodes"].as_array().unwrap().iter().filter_map(|node| node["gflop"].as_f64()).sum()
+        };
         let whole = report(&[]);
         let path = report(&[])["path"].to_string().replace("[[", "[(").replace("]]", ")]");
         let path = path.replace("],[", "),(");
@@ -47,6 +50,7 @@ fn slices_are_found_for_other_networks() {
             assert!(peak(&given) <= limit && given["slices"].as_u64() > Some(1), "{expression:.60}: {given}");
             let searched = report(&["--memory-limit", &limit.to_string()]);
             assert!(peak(&searched) <= limit, "{expression:.60}: {searched}");
+            assert!(gflop(&searched) <= 1.1 * gflop(&given), "{expression:.60}: {searched}");
             assert_eq!(searched["path_search"]["method"], "anneal");
         }
     }
