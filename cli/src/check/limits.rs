@@ -30,6 +30,11 @@
 //! bound allows 2 s and 8 s, because the reference may lose as much. A step loses at most this amount, times the number
 //! of products in an element, times the largest absolute values of all other operands; the losses of all steps add up.
 //!
+//! # Overflow
+//!
+//! Beyond the range of the type, an element must be infinite, with the sign of the reference. An element that is
+//! infinite though its reference is not has overflowed if absolute products may exceed the range; otherwise it is wrong.
+//!
 //! Invariant: limits depend only on the plan, the operands and the element, and are the same on every rank.
 
 use einsum_dist::dims::Label;
