@@ -45,7 +45,7 @@ mod _einsum_dist {
     #[pymodule_export]
     use super::dist_tensor::{DistTensor, Distribution};
     #[pymodule_export]
-    use super::plan::{Plan, plan};
+    use super::plan::{Plan, plan, terms};
     #[pymodule_export]
     use super::program::Program;
     #[pymodule_export]

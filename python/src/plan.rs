@@ -1,9 +1,11 @@
 //! Plans: how an expression is contracted, without data.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use einsum_dist::{
-    AlgorithmName, Dtype, FixedDistributions, GivenPath, KernelChoice, Machine, PathReport, PlanOptions, Problem, World,
+    AlgorithmName, Dtype, FixedDistributions, GivenPath, KernelChoice, Label, Machine, PathReport, PlanOptions,
+    Problem, World,
 };
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
@@ -74,6 +76,23 @@ pub fn dtype_of(name: &str) -> PyResult<Dtype> {
     let unknown =
         || PyValueError::new_err(format!("the dtype is {name}, but must be float32, float64, complex64 or complex128"));
     all.into_iter().find(|dtype| dtype.name() == name).ok_or_else(unknown)
+}
+
+/// The names of each operand's and the result's dimensions, and the extent of each name.
+type Terms = (Vec<Vec<String>>, Vec<String>, HashMap<String, usize>);
+
+/// The dimensions of an expression as optimizers of opt_einsum and cotengra read them. For `einsum_dist._path`.
+#[pyfunction]
+pub fn terms(subscripts: &str, shapes: Vec<Vec<usize>>) -> PyResult<Terms> {
+    let shaped = Problem::parse(subscripts).and_then(|problem| problem.shapes(&shapes)).map_err(exception)?;
+    let einsums = shaped.einsums();
+    if einsums.nodes.len() != einsums.operands + 1 {
+        return Err(PyValueError::new_err("an optimizer needs an expression without nested einsums"));
+    }
+    let named = |labels: &[Label]| labels.iter().map(|label| einsums.names[label.0 as usize].clone()).collect();
+    let inputs = einsums.nodes[..einsums.operands].iter().map(|node| named(&node.labels)).collect();
+    let sizes = einsums.names.iter().cloned().zip(einsums.extents.iter().copied()).collect();
+    Ok((inputs, named(einsums.output()), sizes))
 }
 
 /// Make a plan. For `einsum_dist._plan`, which has checked and converted the arguments.

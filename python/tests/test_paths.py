@@ -33,8 +33,42 @@ def test_plans_follow_paths_of_opt_einsum():
                 assert ed.plan(expression, *shapes, path=same).path == plan.path
     assert len(ed.plan("ij,jk,kl->il", (2, 3), (3, 4), (4, 5), path=[(0, 1, 2)]).path) == 2
     assert ed.plan("ij,jk,kl->il", (2, 3), (3, 4), (4, 5), path=[np.array([1, 2]), (0, 1)]).path == [(1, 2), (0, 1)]
-    with pytest.raises(ValueError, match="unknown order"):
-        ed.plan("ij,jk->ik", (2, 3), (3, 4), path=oe.BranchBound())
+
+
+def test_optimizers_of_opt_einsum_and_cotengra():
+    oe, ctg = pytest.importorskip("opt_einsum"), pytest.importorskip("cotengra")
+    calls = []
+
+    def recorded(inputs, output, sizes, memory_limit=None):
+        calls.append((inputs, output, sizes, memory_limit))
+        return oe.paths.greedy(inputs, output, sizes)
+
+    for expression, inputs, output, sizes, shapes in networks():
+        arrays = [RNG.random(shape) for shape in shapes]
+        expected = ed.contract(expression, *arrays)
+        plan = ed.plan(expression, *arrays, path=recorded)
+        assert calls[-1] == ([frozenset(term) for term in inputs], frozenset(output), sizes, None)
+        path, _ = oe.contract_path(expression, *shapes, shapes=True, optimize="greedy")
+        assert [sorted(pair) for pair in plan.path] == [sorted(pair) for pair in path]
+        for optimizer in [oe.BranchBound(nbranch=2), ctg.GreedyOptimizer(), recorded]:
+            assert np.allclose(ed.plan(expression, *arrays, path=optimizer).compile()(*arrays), expected)
+            assert np.allclose(ed.contract(expression, *arrays, optimize=optimizer), expected)
+        slicing = ctg.HyperOptimizer(max_repeats=2, parallel=False, slicing_opts={"target_slices": 2}, methods=["greedy"])
+        sliced = ed.plan(expression, *arrays, path=slicing)
+        assert np.prod(list(sliced.slices.values())) >= 2
+        assert np.allclose(sliced.compile()(*arrays), expected)
+        with pytest.raises(ValueError, match="only plan"):
+            ed.contract(expression, *arrays, optimize=slicing)
+    # Labels that are implied, repeated or not letters; and pairs, for which there is nothing to find.
+    arrays = [RNG.random((3, 4, 2, 2)), RNG.random((4, 4)), RNG.random((3, 5)), RNG.random(5)]
+    for subscripts in ["...ijj,ik,...m,m", "[x,i,j,j],[i,k],[x,m],[m]->[k]"]:
+        want = ed.contract(subscripts, *arrays)
+        assert np.allclose(ed.plan(subscripts, *arrays, path=ctg.GreedyOptimizer()).compile()(*arrays), want)
+    assert ed.plan("ij,jk->ik", (2, 3), (3, 4), path=recorded).path == [(0, 1)]
+    with pytest.raises(ValueError, match="nested"):
+        ed.plan("[[ij,jk->ik],kl->il],lm->im", (2, 2), (2, 2), (2, 2), (2, 2), path=recorded)
+    with pytest.raises(ValueError, match="2 tensors left"):
+        ed.plan("ij,jk,kl->il", (2, 3), (3, 4), (4, 5), path=lambda *network: [(0, 1)])
 
 
 def test_opt_einsum_and_cotengra_follow_paths_of_plans():

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _einsum_dist
-from ._path import planner_path
+from ._path import optimized, planner_path
 
 DTYPES = frozenset(np.dtype(code) for code in ("f4", "f8", "c8", "c16"))
 # Users may replace `numpy.einsum` by ours.
@@ -58,7 +58,7 @@ def contract(
     alpha: complex | np.number[Any] | np.bool_ = 1,
     beta: complex | np.number[Any] | np.bool_ = 0,
     out: NDArray[Any] | None = None,
-    optimize: bool | str | Sequence[Any] | None = "auto",
+    optimize: bool | str | Sequence[Any] | Callable[..., Any] | None = "auto",
     conj: Iterable[SupportsIndex | np.bool_] = (),
     strip_exponent: bool = False,
 ) -> Any:
@@ -75,7 +75,7 @@ def contract(
     out : ndarray, optional
         The array that receives the result. It is required if ``beta`` is not 0, and may have any strides.
     optimize
-        The order of contractions, as in :func:`einsum`.
+        The order of contractions, as in :func:`einsum`, or an optimizer of opt_einsum or cotengra, which every call calls.
     conj : iterable of int or of bool, optional
         The operands, by index, whose complex conjugates are contracted, or a flag for every operand. No operand is copied.
     strip_exponent : bool, optional
@@ -122,6 +122,12 @@ def contract(
         subscripts, *operands = texts
     if not operands:
         raise ValueError("contract needs at least one operand")
+    arrays = [np.asarray(operand) for operand in operands]
+    if callable(optimize):
+        optimize = optimized(optimize, subscripts, [array.shape for array in arrays])
+        if getattr(optimize, "sliced_inds", None):
+            raise ValueError("the optimizer slices the contraction, which only plan(path=optimizer) does")
+        optimize = optimize.get_path() if hasattr(optimize, "get_path") else optimize
     path = planner_path(optimize, len(operands))
     if path is None:
         raise ValueError(f"unknown order of contractions: {optimize!r}")
@@ -129,7 +135,6 @@ def contract(
         raise ValueError("beta is not 0, but there is no out to scale")
     if strip_exponent and (alpha, beta, out is None) != (1, 0, True):
         raise ValueError("strip_exponent returns a new array, without alpha, beta and out")
-    arrays = [np.asarray(operand) for operand in operands]
     kinds = [array.dtype for array in arrays]
     if out is not None:
         if not isinstance(out, np.ndarray):

@@ -4,6 +4,8 @@ import json
 import operator
 from collections.abc import Mapping
 
+from . import _einsum_dist
+
 # The names of the planner, and those of NumPy and opt_einsum that mean a search of our own choice.
 _NAMES = {
     "auto": "auto",
@@ -51,12 +53,24 @@ def planner_path(optimize, operands=None):
     return ",".join(f"({first},{second})" for first, second in steps)
 
 
-def plan_path(path, subscripts=""):
+def optimized(optimizer, subscripts, shapes):
+    """Returns the path, or the tree of cotengra, that an optimizer finds: a callable as in opt_einsum, or with `search`."""
+    inputs, output, sizes = _einsum_dist.terms(subscripts, shapes)
+    if len(inputs) < 3:
+        return "auto"
+    if hasattr(optimizer, "search"):
+        return optimizer.search(inputs, output, sizes)
+    return optimizer([frozenset(term) for term in inputs], frozenset(output), sizes, None)
+
+
+def plan_path(path, subscripts="", shapes=()):
     """Returns the text of a path for :func:`plan`, with the slices that belong to it; None for an unknown name.
 
-    Besides what `planner_path` reads, `path` may be a tree of cotengra, what `contract_path` of opt_einsum returns, a dict, or
-    text with positions or JSON. Steps may contract any number of operands.
+    Besides what `planner_path` reads, `path` may be an optimizer, a tree of cotengra, what `contract_path` of opt_einsum
+    returns, a dict, or text with positions or JSON. Steps may contract any number of operands.
     """
+    if callable(path):
+        path = optimized(path, subscripts, shapes)
     if isinstance(path, str) and path.lstrip()[:1] in tuple("([{"):
         return path
     if hasattr(path, "get_ssa_path"):
@@ -68,8 +82,7 @@ def plan_path(path, subscripts=""):
         path = {"ssa_path": path.get_ssa_path(), "sliced_inds": sliced}
     if isinstance(path, tuple) and len(path) == 2 and hasattr(path[1], "path"):
         path = path[1]
-    if not callable(path):
-        path = getattr(path, "path", path)
+    path = getattr(path, "path", path)
     if hasattr(path, "tolist"):
         path = path.tolist()
     if isinstance(path, (list, tuple)) and not (path and isinstance(path[0], str) and path[0] != "einsum_path"):

@@ -49,8 +49,8 @@ def plan(
         if there are only shapes, integers or bool.
     path : str, list of pairs or object, optional
         The order of contractions: ``"auto"``, ``"greedy"``, ``"optimal"``, ``"anneal"``, ``"left-to-right"``, positions as in
-        opt_einsum and NumPy, a `PathInfo` of opt_einsum, a `ContractionTree` of cotengra with its slices, or a dict or JSON
-        text with ``path`` or ``ssa_path``, and ``sliced_inds``.
+        opt_einsum and NumPy, a `PathInfo` of opt_einsum, a `ContractionTree` of cotengra with its slices, a dict or JSON
+        text with ``path`` or ``ssa_path``, and ``sliced_inds``, or an optimizer of opt_einsum or cotengra, which is called.
     sliced : iterable of str or dict, optional
         The dimensions to slice, if the path does not say: names, or a dict from a name to its extent in one slice.
     path_cache : str or path, optional
@@ -124,7 +124,7 @@ def plan(
     for index in constant:
         if not 0 <= index < len(operands):
             raise IndexError(f"operand {index} of {len(operands)} is declared constant")
-    order = plan_path(path, subscripts)
+    order = plan_path(path, subscripts, shapes)
     if order is None:
         raise ValueError(f"unknown order of contractions: {path!r}")
     if sliced is not None:
