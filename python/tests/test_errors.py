@@ -71,6 +71,11 @@ WRONG = {
     "constant operands before the first": (lambda: ed.plan("ij,jk->ik", (2, 3), (3, 4), constant=[-1]), IndexError),
     "a negative memory limit": (lambda: ed.plan("ij,jk->ik", (2, 3), (3, 4), memory_limit=-1), ValueError),
     "half a byte": (lambda: ed.plan("ij,jk->ik", (2, 3), (3, 4), memory_limit=2.5), TypeError),
+    **{
+        f"{name} of {value}": (lambda option={name: value}: ed.plan("ij,jk->ik", (2, 3), (3, 4), **option), error)
+        for name in ("runs", "memory_limit", "slice_groups", "ranks", "threads")
+        for value, error in [(-1, ValueError), (2**70, ValueError), (1.5, TypeError), ("1", TypeError)]
+    },
     "no runs": (lambda: ed.plan("ij,jk->ik", (2, 3), (3, 4), runs=0), ValueError),
     "an endless search": (lambda: ed.plan("ij,jk->ik", (2, 3), (3, 4), path_seconds=float("nan")), ValueError),
     "labels that are halves": (lambda: ed.einsum(A, [0, 0.5], B, [0.5, 1]), TypeError),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import sys
 from collections.abc import Iterable, Mapping
 from typing import Any, SupportsIndex
 
@@ -107,19 +108,8 @@ def plan(
     if dtype is None:
         dtype = np.result_type(*dtypes) if dtypes else np.float64
         dtype = np.float64 if np.dtype(dtype).kind in "biu" else dtype
-    if memory_limit is not None:
-        memory_limit = operator.index(memory_limit)
-        if memory_limit < 0:
-            raise ValueError(f"the memory limit is {memory_limit} bytes, but cannot be negative")
-    if slice_groups is not None:
-        slice_groups = operator.index(slice_groups)
-        if slice_groups < 1:
-            raise ValueError(f"the number of groups is {slice_groups}, but must be at least 1")
     if path_seconds is not None and not 0 <= path_seconds < float("inf"):
         raise ValueError(f"the time budget is {path_seconds} seconds, but must be finite and not negative")
-    runs = operator.index(runs)
-    if runs < 1:
-        raise ValueError(f"the number of runs is {runs}, but must be at least 1")
     constant = [operator.index(index) for index in constant]
     for index in constant:
         if not 0 <= index < len(operands):
@@ -136,11 +126,11 @@ def plan(
         "sliced": sliced,
         "path_cache": path_cache if path_cache is None else os.fspath(path_cache),
         "path_seconds": path_seconds,
-        "runs": runs,
-        "memory_limit": memory_limit,
-        "slice_groups": slice_groups,
-        "ranks": ranks,
-        "threads": threads,
+        "runs": _count("runs", operator.index(runs), 1),
+        "memory_limit": _count("memory_limit", memory_limit, 0),
+        "slice_groups": _count("slice_groups", slice_groups, 1),
+        "ranks": _count("ranks", ranks, 1),
+        "threads": _count("threads", threads, 1),
         "machine": _machine(machine),
         "algorithm": algorithm,
         "kernel": kernel,
@@ -150,6 +140,16 @@ def plan(
         "distributions": distributions,
     }
     return _einsum_dist.plan(subscripts, shapes, options)
+
+
+def _count(name, value, least):
+    """Returns an integer that the native module can read, or None."""
+    if value is None:
+        return None
+    value = operator.index(value)
+    if not least <= value <= sys.maxsize:
+        raise ValueError(f"{name} is {value}, but must be from {least} to {sys.maxsize}")
+    return value
 
 
 def _machine(machine):
