@@ -1,9 +1,9 @@
 //! Chooses the memory layout of intermediates: the order of dimensions with the lowest total cost of the contractions
 //! that produce and consume them, from the prices of local contractions ([`price_contract`]).
 //!
-//! In small trees, dynamic programming, inputs before consumers, finds the lowest cost of each subtree for a few
-//! candidate orders of its result. In larger ones, each order changes alone, as long as pricing takes little time
-//! compared with what it may save. Operands and the result keep their layout.
+//! Dynamic programming, inputs before consumers, finds the lowest cost of each subtree for a few candidate orders of
+//! its result. In large trees that run too briefly for so many prices, each order changes alone, as long as pricing
+//! takes little time compared with what it may save. Operands and the result keep their layout.
 //!
 //! Guarantee: only the order of labels changes. Results of unary steps and intermediates that a small step consumes
 //! keep their layouts, because optimising them does not pay. No clock decides.
@@ -18,8 +18,9 @@ use crate::tree::{NodeId, Step, Tree};
 /// An intermediate keeps its layout if its consumer has fewer multiply-adds than this.
 const MIN_MULTIPLY_ADDS: f64 = 1e6;
 
-/// Maximum nodes of a tree for dynamic programming.
+/// Larger trees have dynamic programming only if pricing takes at most `TOGETHER_SHARE` of all runs.
 const MAX_NODES: usize = 32;
+const TOGETHER_SHARE: f64 = 0.03;
 
 /// New layouts must cost less than this fraction of the original ones, because prices are estimates.
 const MAX_COST_SHARE: f64 = 0.97;
@@ -30,7 +31,7 @@ const UNRELIABLE_PRICE_FACTOR: f64 = 1.3;
 /// Assumed nanoseconds to price a contraction.
 const PRICING: f64 = 3e4;
 
-/// In large trees, pricing takes at most `FREE_PRICING` nanoseconds and this share of all runs, and for one order
+/// Otherwise, pricing takes at most `FREE_PRICING` nanoseconds and this share of all runs, and for one order
 /// `ORDER_SHARE` of its contractions, or less in later rounds, which save less.
 const PRICING_SHARE: f64 = 0.25;
 const FREE_PRICING: f64 = 5e6;
@@ -47,8 +48,18 @@ pub type Prices = HashMap<Vec<isize>, Price>;
 pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices, runs: f64) -> Tree {
     let mut search = LayoutSearch { tree, dtype, target, prices };
     let written: f64 = (0..tree.nodes.len()).map(|node| search.cost(tree, node)).sum();
-    let (mut arranged, cost) =
-        if tree.nodes.len() > MAX_NODES { search.one_by_one(written, runs) } else { search.together() };
+    let consumers = consumers(tree);
+    let orders: Vec<_> = (0..tree.nodes.len()).map(|node| orders(tree, node, consumers[node])).collect();
+    let prices = tree.nodes.iter().zip(&orders).map(|(node, own)| match node.step {
+        Step::Contract { left, right, .. } => own.len() * orders[left].len() * orders[right].len(),
+        _ => 0,
+    });
+    let nanoseconds = PRICING * prices.sum::<usize>() as f64;
+    let (mut arranged, cost) = if tree.nodes.len() <= MAX_NODES || nanoseconds <= TOGETHER_SHARE * runs * written {
+        search.together(orders)
+    } else {
+        search.one_by_one(&consumers, &orders, written, runs)
+    };
     if cost >= MAX_COST_SHARE * written {
         return tree.clone();
     }
@@ -87,11 +98,11 @@ struct LayoutSearch<'a> {
 
 impl LayoutSearch<'_> {
     /// Returns the tree with the cheapest combination of candidate orders, and its cost.
-    fn together(&mut self) -> (Tree, f64) {
+    fn together(&mut self, orders: Vec<Vec<Vec<Label>>>) -> (Tree, f64) {
         let tree = self.tree;
         let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
-        for (node, consumer) in consumers(tree).into_iter().enumerate() {
-            let table = self.table(node, orders(tree, node, consumer), &tables);
+        for (node, orders) in orders.into_iter().enumerate() {
+            let table = self.table(node, orders, &tables);
             tables.push(table);
         }
         let mut arranged = tree.clone();
@@ -111,12 +122,17 @@ impl LayoutSearch<'_> {
 
     /// Returns a tree that no other order of one node improves, as far as pricing pays, and its cost. Orders of long
     /// contractions come first. Rounds end, because the share of pricing falls.
-    fn one_by_one(&mut self, written: f64, runs: f64) -> (Tree, f64) {
+    fn one_by_one(
+        &mut self,
+        consumers: &[Option<NodeId>],
+        orders: &[Vec<Vec<Label>>],
+        written: f64,
+        runs: f64,
+    ) -> (Tree, f64) {
         let (mut arranged, mut cost) = (self.tree.clone(), written);
         let mut open = Vec::new();
-        for (node, consumer) in consumers(self.tree).into_iter().enumerate() {
-            let orders = orders(self.tree, node, consumer);
-            if let Some(consumer) = consumer.filter(|_| orders.len() > 1) {
+        for (node, orders) in orders.iter().enumerate() {
+            if let Some(consumer) = consumers[node].filter(|_| orders.len() > 1) {
                 open.push((self.cost(&arranged, node) + self.cost(&arranged, consumer), [node, consumer], orders));
             }
         }
@@ -126,7 +142,7 @@ impl LayoutSearch<'_> {
         let most = self.prices.len() + ((PRICING_SHARE * runs * written + FREE_PRICING) / PRICING) as usize;
         let (mut share, mut changes) = (ORDER_SHARE * runs, true);
         while std::mem::take(&mut changes) {
-            for &(_, [node, consumer], ref orders) in &open {
+            for &(_, [node, consumer], orders) in &open {
                 let now = self.cost(&arranged, node) + self.cost(&arranged, consumer);
                 if share * now < PRICING * (2 * orders.len()) as f64 || self.prices.len() >= most {
                     continue;
