@@ -2,11 +2,11 @@
 //! that produce and consume them, from the prices of local contractions ([`price_contract`]).
 //!
 //! Dynamic programming, inputs before consumers, finds the lowest cost of each subtree for a few candidate orders of
-//! its result. In large trees that run too briefly for so many prices, each order changes alone, as long as pricing
-//! takes little time compared with what it may save. Operands and the result keep their layout.
+//! its result. In large trees that run too briefly for this, orders change one by one, as long as pricing pays.
+//! Operands and the result keep their layout.
 //!
 //! Guarantee: only the order of labels changes. Results of unary steps and intermediates that a small step consumes
-//! keep their layouts, because optimising them does not pay. No clock decides.
+//! keep their layouts, because optimising them does not pay.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::tree::{NodeId, Step, Tree};
 /// An intermediate keeps its layout if its consumer has fewer multiply-adds than this.
 const MIN_MULTIPLY_ADDS: f64 = 1e6;
 
-/// Larger trees have dynamic programming only if pricing takes at most `TOGETHER_SHARE` of all runs.
+/// In trees with more nodes, dynamic programming may take this share of all runs.
 const MAX_NODES: usize = 32;
 const TOGETHER_SHARE: f64 = 0.03;
 
@@ -31,15 +31,11 @@ const UNRELIABLE_PRICE_FACTOR: f64 = 1.3;
 /// Assumed nanoseconds to price a contraction.
 const PRICING: f64 = 3e4;
 
-/// Otherwise, pricing takes at most `FREE_PRICING` nanoseconds and this share of all runs, and for one order
-/// `ORDER_SHARE` of its contractions, or less in later rounds, which save less.
+/// Single changes may take this share of all runs and `FREE_PRICING` nanoseconds, and those of one order `ORDER_SHARE`
+/// of its contractions.
 const PRICING_SHARE: f64 = 0.25;
 const FREE_PRICING: f64 = 5e6;
 const ORDER_SHARE: f64 = 0.5;
-const NEXT_ROUND: f64 = 0.25;
-
-/// The contractions of an order with less than this fraction of the average cost save nothing that counts.
-const MIN_COST: f64 = 0.03;
 
 /// Cached prices of contractions for one element type and target. Trees that differ in one extent share most prices.
 pub type Prices = HashMap<Vec<isize>, Price>;
@@ -48,8 +44,8 @@ pub type Prices = HashMap<Vec<isize>, Price>;
 pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices, runs: f64) -> Tree {
     let mut search = LayoutSearch { tree, dtype, target, prices };
     let written: f64 = (0..tree.nodes.len()).map(|node| search.cost(tree, node)).sum();
-    let consumers = consumers(tree);
-    let orders: Vec<_> = (0..tree.nodes.len()).map(|node| orders(tree, node, consumers[node])).collect();
+    let consumers = consumers(tree).into_iter().enumerate();
+    let orders: Vec<_> = consumers.map(|(node, consumer)| orders(tree, node, consumer)).collect();
     let prices = tree.nodes.iter().zip(&orders).map(|(node, own)| match node.step {
         Step::Contract { left, right, .. } => own.len() * orders[left].len() * orders[right].len(),
         _ => 0,
@@ -58,7 +54,7 @@ pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices, 
     let (mut arranged, cost) = if tree.nodes.len() <= MAX_NODES || nanoseconds <= TOGETHER_SHARE * runs * written {
         search.together(orders)
     } else {
-        search.one_by_one(&consumers, &orders, written, runs)
+        search.one_by_one(&orders, written, runs)
     };
     if cost >= MAX_COST_SHARE * written {
         return tree.clone();
@@ -120,31 +116,23 @@ impl LayoutSearch<'_> {
         (arranged, tables[tree.root()].choices[0].cost)
     }
 
-    /// Returns a tree that no other order of one node improves, as far as pricing pays, and its cost. Orders of long
-    /// contractions come first. Rounds end, because the share of pricing falls.
-    fn one_by_one(
-        &mut self,
-        consumers: &[Option<NodeId>],
-        orders: &[Vec<Vec<Label>>],
-        written: f64,
-        runs: f64,
-    ) -> (Tree, f64) {
+    /// Returns a tree that no order alone improves, as far as pricing pays, and its cost. Rounds end, because each change
+    /// lowers the cost.
+    fn one_by_one(&mut self, orders: &[Vec<Vec<Label>>], written: f64, runs: f64) -> (Tree, f64) {
         let (mut arranged, mut cost) = (self.tree.clone(), written);
         let mut open = Vec::new();
-        for (node, orders) in orders.iter().enumerate() {
-            if let Some(consumer) = consumers[node].filter(|_| orders.len() > 1) {
+        for ((node, consumer), orders) in consumers(self.tree).into_iter().enumerate().zip(orders) {
+            if let Some(consumer) = consumer.filter(|_| orders.len() > 1) {
                 open.push((self.cost(&arranged, node) + self.cost(&arranged, consumer), [node, consumer], orders));
             }
         }
         open.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
-        let least = MIN_COST * written / open.len() as f64;
-        open.retain(|(cost, ..)| *cost >= least);
         let most = self.prices.len() + ((PRICING_SHARE * runs * written + FREE_PRICING) / PRICING) as usize;
-        let (mut share, mut changes) = (ORDER_SHARE * runs, true);
+        let mut changes = true;
         while std::mem::take(&mut changes) {
             for &(_, [node, consumer], orders) in &open {
                 let now = self.cost(&arranged, node) + self.cost(&arranged, consumer);
-                if share * now < PRICING * (2 * orders.len()) as f64 || self.prices.len() >= most {
+                if ORDER_SHARE * runs * now < PRICING * (2 * orders.len()) as f64 || self.prices.len() >= most {
                     continue;
                 }
                 let (mut least, mut best) = (now, arranged.nodes[node].labels.clone());
@@ -159,7 +147,6 @@ impl LayoutSearch<'_> {
                 cost += least - now;
                 arranged.nodes[node].labels = best;
             }
-            share *= NEXT_ROUND;
         }
         (arranged, cost)
     }
@@ -195,14 +182,14 @@ impl LayoutSearch<'_> {
         Table { orders, choices }
     }
 
-    /// The cost of a node's step, if the tensors have the layouts of `tree`; 0 unless it is a contraction.
+    /// The cost of a node's contraction in `tree`, 0 for other steps.
     fn cost(&mut self, tree: &Tree, node: NodeId) -> f64 {
         let Step::Contract { left, right, .. } = tree.nodes[node].step else { return 0.0 };
         let nodes = [left, right, node];
         self.contraction(nodes, nodes.map(|id| &tree.nodes[id].labels))
     }
 
-    /// The cost of contracting the tensors of these nodes with these labels.
+    /// The cost of contracting these nodes with these labels.
     fn contraction(&mut self, nodes: [NodeId; 3], tensors: [&Vec<Label>; 3]) -> f64 {
         let Price { nanoseconds, reliable } = self.price(tensors);
         let written = nodes.map(|id| &self.tree.nodes[id].labels);
