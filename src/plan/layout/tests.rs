@@ -9,12 +9,14 @@ use crate::tree::Einsums;
 const TARGET: Target =
     Target { isa: Isa::Avx2, family: KernelFamily::Own, caches: Caches { l1: 32 << 10, l2: 1 << 20 }, threads: 2 };
 
-/// A ring of tensors with chords, so that each has three neighbours.
-fn ring(tensors: usize, chord: usize, extent: usize) -> Tree {
+/// A ring of tensors, each with a chord to a random other one.
+fn ring(tensors: usize, seed: u64, extent: usize) -> Tree {
+    let mut order: Vec<usize> = (0..tensors).collect();
+    order.sort_by_key(|&i| xxhash_rust::xxh3::xxh3_64_with_seed(&i.to_le_bytes(), seed));
+    let edges =
+        (0..tensors).map(|i| [i, (i + 1) % tensors]).chain(order.chunks_exact(2).map(|pair| [pair[0], pair[1]]));
     let mut terms = vec![String::new(); tensors];
-    let chords = (0..tensors).filter(|i| i % (2 * chord) < chord).map(|i| (i, (i + chord) % tensors));
-    let edges = (0..tensors).map(|i| (i, (i + 1) % tensors)).chain(chords);
-    for ((one, other), name) in edges.zip((0x100..).filter_map(char::from_u32)) {
+    for ([one, other], name) in edges.zip((0x100..).filter_map(char::from_u32)) {
         terms[one].push(name);
         terms[other].insert(0, name);
     }
@@ -35,20 +37,22 @@ fn arranged(tree: &Tree, runs: f64) -> (f64, usize) {
 
 #[test]
 fn single_changes_find_almost_what_all_combinations_find_with_fewer_prices() {
-    for (tensors, chord, extent) in [(40, 5, 8), (60, 5, 6), (48, 4, 16), (56, 7, 4)] {
-        let tree = ring(tensors, chord, extent);
-        let [(written, _), (cost, few), (least, many)] = [0.0, 2.0, 1e9].map(|runs| arranged(&tree, runs));
-        println!("{tensors} tensors of extent {extent}: {written}, {cost} ({few} prices), {least} ({many} prices)");
-        assert!(least <= cost && cost <= written && least < 0.97 * written);
-        assert!(few < many);
+    for (tensors, seed, extent) in [(110, 1, 2), (130, 2, 2), (120, 6, 2)] {
+        let tree = ring(tensors, seed, extent);
+        let (written, _) = arranged(&tree, 0.0);
+        // All runs take 50 ms, or very long.
+        let [(cost, few), (least, many)] = [5e7 / written, 1e9].map(|runs| arranged(&tree, runs));
+        let found = format!("{written} ns, {cost} ({few} prices), {least} ({many} prices)");
+        assert!(least < 0.97 * written && (0.999 * least..1.01 * least).contains(&cost), "{found}");
+        assert!(10 * few < 9 * many, "{found}");
     }
 }
 
 #[test]
 fn pricing_follows_what_it_may_save() {
-    let tree = ring(56, 7, 4);
+    let tree = ring(110, 1, 2);
     let (written, fewest) = arranged(&tree, 0.0);
-    let found = [0.01, 0.1, 1.0, 3.0, 1e6].map(|runs| (runs, arranged(&tree, runs)));
+    let found = [0.1, 1.0, 3.0, 30.0, 1e6].map(|runs| (runs, arranged(&tree, runs)));
     println!("{written} {fewest} {found:?}");
     for (runs, (cost, priced)) in found {
         // The last order may exceed the limit.
@@ -61,10 +65,9 @@ fn pricing_follows_what_it_may_save() {
 
 #[test]
 fn runs_do_not_change_small_trees() {
-    let tree = ring(14, 7, 8);
+    let tree = ring(16, 5, 32);
     assert!(tree.nodes.len() <= MAX_NODES);
     let target = &TARGET;
     let [none, many] = [0.0, 1e6].map(|runs| arrange(&tree, Dtype::Float32, target, &mut Prices::new(), runs));
     assert_eq!(none, many);
-    assert_ne!(none, tree);
 }
