@@ -53,14 +53,13 @@ fn pricing_follows_what_it_may_save() {
     let tree = ring(110, 1, 2);
     let (written, fewest) = arranged(&tree, 0.0);
     let found = [0.1, 1.0, 3.0, 30.0, 1e6].map(|runs| (runs, arranged(&tree, runs)));
-    println!("{written} {fewest} {found:?}");
     for (runs, (cost, priced)) in found {
         // The last order may exceed the limit.
         let most = (PRICING_SHARE * runs * written + FREE_PRICING) / PRICING + 16.0;
         assert!((priced - fewest) as f64 <= most, "{runs} runs: {priced} prices");
         assert!(cost <= written);
     }
-    assert!(found.is_sorted_by_key(|(_, (_, priced))| *priced));
+    assert!(found.is_sorted_by_key(|(_, (_, priced))| *priced), "{found:?}");
 }
 
 #[test]
