@@ -22,6 +22,9 @@ const MIN_MULTIPLY_ADDS: f64 = 1e6;
 const MAX_NODES: usize = 32;
 const TOGETHER_SHARE: f64 = 0.03;
 
+/// In these trees, an intermediate keeps its layout if its consumer has less than this fraction of all multiply-adds.
+const MIN_SHARE: f64 = 1e-3;
+
 /// New layouts must cost less than this fraction of the original ones, because prices are estimates.
 const MAX_COST_SHARE: f64 = 0.97;
 
@@ -44,7 +47,12 @@ pub type Prices = HashMap<Vec<isize>, Price>;
 pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices, runs: f64) -> Tree {
     let mut search = LayoutSearch { tree, dtype, target, prices };
     let written: f64 = (0..tree.nodes.len()).map(|node| search.cost(tree, node)).sum();
-    let consumers = consumers(tree).into_iter().enumerate();
+    let all: f64 = (0..tree.nodes.len()).map(|node| tree.products(node)).sum();
+    let least = MIN_MULTIPLY_ADDS.max(if tree.nodes.len() > MAX_NODES { MIN_SHARE * all } else { 0.0 });
+    let consumers = consumers(tree).into_iter().enumerate().map(|(node, consumer)| {
+        let consumer = consumer.filter(|&consumer| tree.products(consumer) >= least);
+        (node, consumer)
+    });
     let orders: Vec<_> = consumers.map(|(node, consumer)| orders(tree, node, consumer)).collect();
     let prices = tree.nodes.iter().zip(&orders).map(|(node, own)| match node.step {
         Step::Contract { left, right, .. } => own.len() * orders[left].len() * orders[right].len(),
@@ -231,7 +239,6 @@ fn orders(tree: &Tree, node: NodeId, consumer: Option<NodeId>) -> Vec<Vec<Label>
         in_order_of.iter().filter(|label| of.contains(label)).copied().collect()
     };
     let mut found = vec![own.to_vec()];
-    let consumer = consumer.filter(|&consumer| tree.products(consumer) >= MIN_MULTIPLY_ADDS);
     let (Some(consumer), Step::Contract { left, right, kinds }) = (consumer, &tree.nodes[node].step) else {
         return found;
     };
