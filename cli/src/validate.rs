@@ -86,6 +86,10 @@ impl RunConfig {
         (searched, started): (SearchedTree, Instant),
         checkpoint: Option<Checkpoint>,
     ) -> Result<RunConfig> {
+        if checkpoint.is_some() {
+            // A restart has the same plan with any `--runs`.
+            options.runs = 1;
+        }
         let dtype = options.dtype;
         let path_seconds = started.elapsed().as_secs_f64();
         for limit in searched.limits.iter().filter(|_| world.is_root() && !args.quiet) {

@@ -69,9 +69,15 @@ impl<'a> PlanningContext<'a> {
     /// Returns the tree with the cheapest memory layouts of its intermediates, or unchanged if the options forbid other
     /// layouts or specify no target.
     pub fn arranged(&self, tree: &Tree) -> Tree {
-        let PlanOptions { dtype, layout, target, .. } = *self.options;
+        let PlanOptions { dtype, layout, target, runs, .. } = *self.options;
         match target.filter(|_| layout) {
-            Some(target) => layout::arrange(tree, dtype, &target, &mut self.prices.borrow_mut()),
+            Some(target) => {
+                // The tree may be that of one slice.
+                let pieces = self.tree.extents.iter().zip(&tree.extents);
+                let slices: f64 = pieces.map(|(&all, &piece)| all.max(1) as f64 / piece.max(1) as f64).product();
+                let runs = runs as f64 * slices / self.machine.ranks as f64;
+                layout::arrange(tree, dtype, &target, &mut self.prices.borrow_mut(), runs)
+            }
             None => tree.clone(),
         }
     }

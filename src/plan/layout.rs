@@ -1,8 +1,9 @@
 //! Chooses the memory layout of intermediates: the order of dimensions with the lowest total cost of the contractions
-//! that produce and consume them.
+//! that produce and consume them, from the prices of local contractions ([`price_contract`]).
 //!
 //! Dynamic programming, inputs before consumers, finds the lowest cost of each subtree for a few candidate orders of
-//! its result from the prices of local contractions ([`price_contract`]). Operands and the result keep their layout.
+//! its result. In large trees that run too briefly for this, orders change one by one, as long as pricing pays.
+//! Operands and the result keep their layout.
 //!
 //! Guarantee: only the order of labels changes. Results of unary steps and intermediates that a small step consumes
 //! keep their layouts, because optimising them does not pay.
@@ -17,8 +18,12 @@ use crate::tree::{NodeId, Step, Tree};
 /// An intermediate keeps its layout if its consumer has fewer multiply-adds than this.
 const MIN_MULTIPLY_ADDS: f64 = 1e6;
 
-/// In trees with more nodes, so does an intermediate whose consumer has less than 1 / `MAX_NODES` of all multiply-adds.
-const MAX_NODES: usize = 64;
+/// In trees with more nodes, dynamic programming may take this share of all runs.
+const MAX_NODES: usize = 32;
+const TOGETHER_SHARE: f64 = 0.03;
+
+/// In these trees, an intermediate keeps its layout if its consumer has less than this fraction of all multiply-adds.
+const MIN_SHARE: f64 = 1e-3;
 
 /// New layouts must cost less than this fraction of the original ones, because prices are estimates.
 const MAX_COST_SHARE: f64 = 0.97;
@@ -26,40 +31,41 @@ const MAX_COST_SHARE: f64 = 0.97;
 /// The factor of unreliable prices if the price with the original layouts is reliable.
 const UNRELIABLE_PRICE_FACTOR: f64 = 1.3;
 
+/// Assumed nanoseconds to price a contraction.
+const PRICING: f64 = 3e4;
+
+/// Single changes may take this share of all runs and `FREE_PRICING` nanoseconds, and those of one order `ORDER_SHARE`
+/// of its contractions.
+const PRICING_SHARE: f64 = 0.25;
+const FREE_PRICING: f64 = 5e6;
+const ORDER_SHARE: f64 = 0.5;
+
 /// Cached prices of contractions for one element type and target. Trees that differ in one extent share most prices.
 pub type Prices = HashMap<Vec<isize>, Price>;
 
-/// Returns the tree with the cheapest orders of dimensions, or a copy if they save too little.
-pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices) -> Tree {
+/// Returns the tree with the cheapest orders of dimensions, or a copy if they save too little. It will run `runs` times.
+pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices, runs: f64) -> Tree {
     let mut search = LayoutSearch { tree, dtype, target, prices };
-    let total: f64 = (0..tree.nodes.len()).map(|node| tree.products(node)).sum();
-    let least =
-        if tree.nodes.len() > MAX_NODES { MIN_MULTIPLY_ADDS.max(total / MAX_NODES as f64) } else { MIN_MULTIPLY_ADDS };
-    let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
-    for (node, consumer) in consumers(tree).into_iter().enumerate() {
+    let written: f64 = (0..tree.nodes.len()).map(|node| search.cost(tree, node)).sum();
+    let all: f64 = (0..tree.nodes.len()).map(|node| tree.products(node)).sum();
+    let least = MIN_MULTIPLY_ADDS.max(if tree.nodes.len() > MAX_NODES { MIN_SHARE * all } else { 0.0 });
+    let consumers = consumers(tree).into_iter().enumerate().map(|(node, consumer)| {
         let consumer = consumer.filter(|&consumer| tree.products(consumer) >= least);
-        let orders = match consumer {
-            Some(consumer) if matches!(tree.nodes[node].step, Step::Contract { .. }) => orders(tree, node, consumer),
-            _ => vec![tree.nodes[node].labels.clone()],
-        };
-        let table = search.table(node, orders, &tables);
-        tables.push(table);
-    }
-    let best = &tables[tree.root()].choices[0];
-    if best.cost >= MAX_COST_SHARE * search.as_written() {
+        (node, consumer)
+    });
+    let orders: Vec<_> = consumers.map(|(node, consumer)| orders(tree, node, consumer)).collect();
+    let prices = tree.nodes.iter().zip(&orders).map(|(node, own)| match node.step {
+        Step::Contract { left, right, .. } => own.len() * orders[left].len() * orders[right].len(),
+        _ => 0,
+    });
+    let nanoseconds = PRICING * prices.sum::<usize>() as f64;
+    let (mut arranged, cost) = if tree.nodes.len() <= MAX_NODES || nanoseconds <= TOGETHER_SHARE * runs * written {
+        search.together(orders)
+    } else {
+        search.one_by_one(&orders, written, runs)
+    };
+    if cost >= MAX_COST_SHARE * written {
         return tree.clone();
-    }
-    let mut arranged = tree.clone();
-    let mut open = vec![(tree.root(), 0)];
-    while let Some((node, order)) = open.pop() {
-        let Table { orders, choices } = &tables[node];
-        arranged.nodes[node].labels.clone_from(&orders[order]);
-        let [first, second] = choices[order].inputs;
-        match tree.nodes[node].step {
-            Step::Leaf { .. } => {}
-            Step::Unary { input, .. } => open.push((input, first)),
-            Step::Contract { left, right, .. } => open.extend([(left, first), (right, second)]),
-        }
     }
     // The lists of dimensions depend on the layouts.
     for node in 0..arranged.nodes.len() {
@@ -95,6 +101,64 @@ struct LayoutSearch<'a> {
 }
 
 impl LayoutSearch<'_> {
+    /// Returns the tree with the cheapest combination of candidate orders, and its cost.
+    fn together(&mut self, orders: Vec<Vec<Vec<Label>>>) -> (Tree, f64) {
+        let tree = self.tree;
+        let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
+        for (node, orders) in orders.into_iter().enumerate() {
+            let table = self.table(node, orders, &tables);
+            tables.push(table);
+        }
+        let mut arranged = tree.clone();
+        let mut open = vec![(tree.root(), 0)];
+        while let Some((node, order)) = open.pop() {
+            let Table { orders, choices } = &tables[node];
+            arranged.nodes[node].labels.clone_from(&orders[order]);
+            let [first, second] = choices[order].inputs;
+            match tree.nodes[node].step {
+                Step::Leaf { .. } => {}
+                Step::Unary { input, .. } => open.push((input, first)),
+                Step::Contract { left, right, .. } => open.extend([(left, first), (right, second)]),
+            }
+        }
+        (arranged, tables[tree.root()].choices[0].cost)
+    }
+
+    /// Returns a tree that no order alone improves, as far as pricing pays, and its cost. Rounds end, because each change
+    /// lowers the cost.
+    fn one_by_one(&mut self, orders: &[Vec<Vec<Label>>], written: f64, runs: f64) -> (Tree, f64) {
+        let (mut arranged, mut cost) = (self.tree.clone(), written);
+        let mut open = Vec::new();
+        for ((node, consumer), orders) in consumers(self.tree).into_iter().enumerate().zip(orders) {
+            if let Some(consumer) = consumer.filter(|_| orders.len() > 1) {
+                open.push((self.cost(&arranged, node) + self.cost(&arranged, consumer), [node, consumer], orders));
+            }
+        }
+        open.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
+        let most = self.prices.len() + ((PRICING_SHARE * runs * written + FREE_PRICING) / PRICING) as usize;
+        let mut changes = true;
+        while std::mem::take(&mut changes) {
+            for &(_, [node, consumer], orders) in &open {
+                let now = self.cost(&arranged, node) + self.cost(&arranged, consumer);
+                if ORDER_SHARE * runs * now < PRICING * (2 * orders.len()) as f64 || self.prices.len() >= most {
+                    continue;
+                }
+                let (mut least, mut best) = (now, arranged.nodes[node].labels.clone());
+                for order in orders {
+                    arranged.nodes[node].labels.clone_from(order);
+                    let price = self.cost(&arranged, node) + self.cost(&arranged, consumer);
+                    if price < least {
+                        (least, best) = (price, order.clone());
+                    }
+                }
+                changes |= least < now;
+                cost += least - now;
+                arranged.nodes[node].labels = best;
+            }
+        }
+        (arranged, cost)
+    }
+
     fn table(&mut self, node: NodeId, orders: Vec<Vec<Label>>, tables: &[Table]) -> Table {
         let cheapest = |input: NodeId| {
             let costs = tables[input].choices.iter().map(|choice| choice.cost).enumerate();
@@ -107,15 +171,12 @@ impl LayoutSearch<'_> {
                 vec![Choice { cost, inputs: [at, 0] }; orders.len()]
             }
             Step::Contract { left, right, .. } => {
-                let written = [left, right, node].map(|id| &self.tree.nodes[id].labels);
-                let price_factor = if self.price(written).reliable { UNRELIABLE_PRICE_FACTOR } else { 1.0 };
                 let mut best = |out: &Vec<Label>| {
                     let mut best = Choice { cost: f64::INFINITY, inputs: [0; 2] };
                     for (l, left_order) in tables[left].orders.iter().enumerate() {
                         for (r, right_order) in tables[right].orders.iter().enumerate() {
                             let below = tables[left].choices[l].cost + tables[right].choices[r].cost;
-                            let Price { nanoseconds, reliable } = self.price([left_order, right_order, out]);
-                            let cost = below + if reliable { nanoseconds } else { price_factor * nanoseconds };
+                            let cost = below + self.contraction([left, right, node], [left_order, right_order, out]);
                             if cost < best.cost {
                                 best = Choice { cost, inputs: [l, r] };
                             }
@@ -129,16 +190,18 @@ impl LayoutSearch<'_> {
         Table { orders, choices }
     }
 
-    /// The nanoseconds of the tree with its original layouts.
-    fn as_written(&mut self) -> f64 {
-        let tree = self.tree;
-        let contractions = tree.nodes.iter().filter_map(|node| match node.step {
-            Step::Contract { left, right, .. } => {
-                Some([&tree.nodes[left].labels, &tree.nodes[right].labels, &node.labels])
-            }
-            _ => None,
-        });
-        contractions.map(|tensors| self.price(tensors).nanoseconds).sum()
+    /// The cost of a node's contraction in `tree`, 0 for other steps.
+    fn cost(&mut self, tree: &Tree, node: NodeId) -> f64 {
+        let Step::Contract { left, right, .. } = tree.nodes[node].step else { return 0.0 };
+        let nodes = [left, right, node];
+        self.contraction(nodes, nodes.map(|id| &tree.nodes[id].labels))
+    }
+
+    /// The cost of contracting these nodes with these labels.
+    fn contraction(&mut self, nodes: [NodeId; 3], tensors: [&Vec<Label>; 3]) -> f64 {
+        let Price { nanoseconds, reliable } = self.price(tensors);
+        let written = nodes.map(|id| &self.tree.nodes[id].labels);
+        if reliable || !self.price(written).reliable { nanoseconds } else { UNRELIABLE_PRICE_FACTOR * nanoseconds }
     }
 
     /// The predicted nanoseconds for contracting dense tensors with these labels, and whether the prediction is
@@ -167,19 +230,20 @@ fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
     consumers
 }
 
-/// Returns orders that suit the contraction that produces or the one that consumes a tensor. Dimensions of the same
-/// kind in that contraction are adjacent, in the order of one of its other tensors.
-fn orders(tree: &Tree, node: NodeId, consumer: NodeId) -> Vec<Vec<Label>> {
+/// Returns orders that suit the contraction that produces or the one that consumes a tensor, the original first.
+/// Dimensions of the same kind in that contraction are adjacent, in the order of one of its other tensors.
+fn orders(tree: &Tree, node: NodeId, consumer: Option<NodeId>) -> Vec<Vec<Label>> {
     let labels = |id: NodeId| tree.nodes[id].labels.as_slice();
     let own = labels(node);
     let among = |of: &[Label], in_order_of: &[Label]| -> Vec<Label> {
         in_order_of.iter().filter(|label| of.contains(label)).copied().collect()
     };
     let mut found = vec![own.to_vec()];
-    if let Step::Contract { left, right, kinds } = &tree.nodes[node].step {
-        let (c, m, n) = (&kinds.c, among(&kinds.m, labels(*left)), among(&kinds.n, labels(*right)));
-        found.extend([[c, &m, &n].map(Vec::as_slice).concat(), [c, &n, &m].map(Vec::as_slice).concat()]);
-    }
+    let (Some(consumer), Step::Contract { left, right, kinds }) = (consumer, &tree.nodes[node].step) else {
+        return found;
+    };
+    let (c, m, n) = (&kinds.c, among(&kinds.m, labels(*left)), among(&kinds.n, labels(*right)));
+    found.extend([[c, &m, &n].map(Vec::as_slice).concat(), [c, &n, &m].map(Vec::as_slice).concat()]);
     if let Step::Contract { left, right, kinds } = &tree.nodes[consumer].step {
         let other = if *left == node { *right } else { *left };
         let kept = among(own, labels(consumer));
@@ -200,3 +264,6 @@ fn orders(tree: &Tree, node: NodeId, consumer: NodeId) -> Vec<Vec<Label>> {
     }
     orders
 }
+
+#[cfg(test)]
+mod tests;

@@ -186,7 +186,7 @@ pub struct PlanOptions {
     pub path_seconds: Option<f64>,
     /// The speed of searches relative to a core of about 3 GHz.
     pub path_speed: f64,
-    /// How often the plan will run, for the search time of [`PathChoice::Auto`].
+    /// How often the plan will run: [`PathChoice::Auto`] and the choice of layouts take longer if that pays.
     pub runs: usize,
     /// Intermediates may have a cheaper order of dimensions than in the expression.
     pub layout: bool,
