@@ -331,8 +331,8 @@ impl World {
     }
 
     /// Options with a memory limit, if processes or hosts have too little memory for a plan that was made without: 70
-    /// to 87 % of it for each rank, in steps, so that runs with slightly different free memory have the same plan. A
-    /// plan with this limit may not exist. `None` also for more than 4 ranks per core in one process. Collective.
+    /// to 87 % of it for each rank. A plan with this limit may not exist. `None` also for more than 4 ranks per core in one
+    /// process. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -343,10 +343,8 @@ impl World {
         if skips || self.check_memory(plan, 0).is_ok() {
             return Ok(None);
         }
-        let most = self.spare_beside(0)? / local as u64 / 8 * 7;
-        let step = (most / 4).next_power_of_two().max(2) / 2;
         let limited = PlanOptions {
-            memory_limit: Some(most / step * step),
+            memory_limit: Some(memory_limits::limit_within(self.spare_beside(0)? / local as u64)),
             // Both searches together take at most one and a half times as long.
             path_seconds: options.path_seconds.map(|seconds| seconds / 2.0),
             ..options.clone()
