@@ -157,6 +157,7 @@ pub struct Args {
 
     /// Maximum number of bytes that each rank may use: `4GiB`, `500MB`. If a plan exceeds this limit, contractions are
     /// repeated for slices of some dimensions, or the result is computed in parts, or operands are read in parts
+    /// [default: none, or most of the free memory if a plan needs more]
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true, value_parser = values::text())]
     #[arg(help_heading = "Plan")]
     pub memory_limit: Option<String>,

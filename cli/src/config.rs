@@ -10,12 +10,16 @@ use einsum_dist::timeline::Timeline;
 use einsum_dist::tree::Tree;
 use einsum_dist::{Checkpoint, Plan};
 
+use super::units::bytes;
+
 #[derive(Debug)]
 pub struct RunConfig {
     pub tree: Tree,
     pub plan: Plan,
     /// The plan for a single rank, to which `--explain` compares `plan`, if the machine has a topology.
     pub one_rank_plan: Option<Plan>,
+    /// The memory limit because of too little free memory.
+    pub chosen_limit: Option<u64>,
     pub path_search: PathSearchReport,
     pub plan_seconds: f64,
     pub resolved_kernel: ResolvedKernel,
@@ -50,6 +54,14 @@ impl RunConfig {
     pub fn kernel(&self) -> &'static str {
         let ranks = self.plan.sampled_ranks();
         kernel_name(self.resolved_kernel, self.plan.dtype, ranks.iter().map(|&rank| self.plan.schedule(rank)))
+    }
+
+    /// Says which memory limit was chosen, and why.
+    pub fn chosen_limit(&self) -> Option<String> {
+        Some(format!(
+            "{} per rank, as there is too little memory for a plan without a limit",
+            bytes(self.chosen_limit? as f64)
+        ))
     }
 
     /// Simulates the plan, with overlap as in the run; `None` for too many ranks.

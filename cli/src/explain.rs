@@ -53,8 +53,9 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
         where_ranks_are(&topology, &places) + &warnings.collect::<String>()
     });
     let compared = config.one_rank_plan.as_ref().map_or(String::new(), |one| speed_up(plan, one));
+    let limit = config.chosen_limit().map_or(String::new(), |limit| format!("limit     {limit}\n"));
     let text = format!(
-        "{explained}\n{placed}{compared}{simulated}kernel    {kernel} on this machine\nverified: {verified}{default}\n"
+        "{explained}\n{limit}{placed}{compared}{simulated}kernel    {kernel} on this machine\nverified: {verified}{default}\n"
     );
     Ok((Some(text), trace_error))
 }

@@ -107,6 +107,7 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     lines.push(("ran on", format!("{ranks}, {workers}{each}{transport}")));
     lines.push(("kernel", report.kernel.clone()));
     lines.extend(steps(config, &report));
+    lines.extend(config.chosen_limit().map(|limit| ("limit", limit)));
     if outcome.resumed_slices > 0 {
         let (taken, all) = (outcome.resumed_slices, plan.slice_count());
         lines.push(("continued", format!("{taken} of {all} slices are from the checkpoint, and are not in the times")));

@@ -64,8 +64,8 @@ impl RunConfig {
         args.path = inputs::text(world, &args.path, "--path")?;
         let mut request = agree(world, Request::new(world, &args, &text, machine, (target, speed)))?;
         let started = Instant::now();
-        let searched = request.searched(world, &args, checkpoint.as_mut())?;
-        let mut config = agree(world, RunConfig::local(world, args, request, (searched, started), checkpoint))?;
+        let planned = request.planned(world, &args, checkpoint.as_mut())?;
+        let mut config = agree(world, RunConfig::local(world, args, request, (planned, started), checkpoint))?;
         if config.check && !config.explain {
             config.check_bytes = budget::here(world, &config.plan, &config.tree, config.check_bytes)?;
         }
@@ -75,15 +75,15 @@ impl RunConfig {
         Ok(config)
     }
 
-    /// Plans a tree whose search `started` then, and checks what one rank can check.
+    /// Checks what one rank can check of a plan, on which work `started` then.
     ///
     /// # Errors
     /// If a check fails. Returns the first error found.
     pub fn local(
         world: &World,
         args: Args,
-        Request { shaped, machine, mut options, resolved_kernel, default_sizes }: Request,
-        (searched, started): (SearchedTree, Instant),
+        Request { shaped, machine, options, resolved_kernel, default_sizes }: Request,
+        (Planned { searched, path_seconds, plan, check_bytes, largest }, started): (Planned, Instant),
         checkpoint: Option<Checkpoint>,
     ) -> Result<RunConfig> {
         if checkpoint.is_some() {
@@ -91,24 +91,11 @@ impl RunConfig {
             options.runs = 1;
         }
         let dtype = options.dtype;
-        let path_seconds = started.elapsed().as_secs_f64();
         for limit in searched.limits.iter().filter(|_| world.is_root() && !args.quiet) {
             say!("warning: {limit}");
         }
-        let tree = searched.tree.clone();
-        let largest = check_extents(&tree, dtype)?;
-        if let Some(text) = &args.distribution {
-            options.fixed =
-                FixedDistributions::within(text, &tree, machine.ranks).map_err(|error| with_flag_name(error.into()))?;
-        }
-        let within = |memory_limit| shaped.plan_tree(&tree, &machine, &options.clone().memory_limit(memory_limit));
-        let (plan, check_bytes) = if args.check {
-            budget::plan_beside(&tree, options.memory_limit, within)?
-        } else {
-            (within(options.memory_limit).map_err(with_flag_name)?, 0)
-        };
         let path_search = PathSearchReport::of(&plan, &searched, path_seconds);
-        let plan_seconds = started.elapsed().as_secs_f64();
+        let (tree, plan_seconds) = (searched.tree, started.elapsed().as_secs_f64());
         check_idle(world, &args, &tree, &plan, largest)?;
         let one_rank_plan =
             if args.explain || args.simulate { one_rank_plan(&shaped, &tree, &machine, &options) } else { None };
@@ -117,6 +104,7 @@ impl RunConfig {
             tree,
             plan,
             one_rank_plan,
+            chosen_limit: options.memory_limit.filter(|_| args.memory_limit.is_none()),
             path_search,
             plan_seconds,
             resolved_kernel,
@@ -151,6 +139,15 @@ pub struct Request {
     pub options: PlanOptions,
     resolved_kernel: ResolvedKernel,
     default_sizes: bool,
+}
+
+/// A tree and its plan, the bytes for the check, and the elements of the largest operand or result.
+pub struct Planned {
+    searched: SearchedTree,
+    path_seconds: f64,
+    plan: Plan,
+    check_bytes: u64,
+    largest: usize,
 }
 
 impl Request {
@@ -198,13 +195,59 @@ impl Request {
         Ok(Request { shaped, machine, options, resolved_kernel, default_sizes })
     }
 
-    /// Takes the tree from the checkpoint of an interrupted run or from the cache, or else searches. Collective.
-    fn searched(&mut self, world: &World, args: &Args, checkpoint: Option<&mut Checkpoint>) -> Result<SearchedTree> {
-        let Request { shaped, machine, options, .. } = self;
-        if let Some((searched, planned)) = checkpoint.as_ref().and_then(|it| it.tree(shaped, machine, options)) {
-            *machine = planned;
-            return Ok(searched);
+    /// Plans the tree of an interrupted run, or else one from the cache or a search, with a memory limit if there is too
+    /// little memory for a plan without. Collective.
+    fn planned(&mut self, world: &World, args: &Args, checkpoint: Option<&mut Checkpoint>) -> Result<Planned> {
+        let Request { shaped, machine, options, .. } = &*self;
+        if let Some((searched, machine, options)) = checkpoint.as_ref().and_then(|it| it.tree(shaped, machine, options))
+        {
+            (self.machine, self.options) = (machine, options);
+            return agree(world, self.plan(args, searched, 0.0));
         }
+        let mut planned = self.searched_and_planned(world, args)?;
+        if args.machine.is_none()
+            && let Some(limited) = world.within_memory(&planned.plan, &self.options)?
+        {
+            let unlimited = std::mem::replace(&mut self.options, limited);
+            if let Ok(limited) = self.searched_and_planned(world, args) {
+                planned = Planned { path_seconds: planned.path_seconds + limited.path_seconds, ..limited };
+            } else {
+                self.options = unlimited;
+            }
+        }
+        if let Some(checkpoint) = checkpoint {
+            checkpoint.keep(&self.shaped, &planned.searched, &self.machine, &self.options);
+        }
+        Ok(planned)
+    }
+
+    /// Collective.
+    fn searched_and_planned(&mut self, world: &World, args: &Args) -> Result<Planned> {
+        let started = Instant::now();
+        let searched = self.searched(world, args)?;
+        agree(world, self.plan(args, searched, started.elapsed().as_secs_f64()))
+    }
+
+    fn plan(&mut self, args: &Args, searched: SearchedTree, path_seconds: f64) -> Result<Planned> {
+        let Request { shaped, machine, options, .. } = self;
+        let tree = &searched.tree;
+        let largest = check_extents(tree, options.dtype)?;
+        if let Some(text) = &args.distribution {
+            options.fixed =
+                FixedDistributions::within(text, tree, machine.ranks).map_err(|error| with_flag_name(error.into()))?;
+        }
+        let within = |memory_limit| shaped.plan_tree(tree, machine, &options.clone().memory_limit(memory_limit));
+        let (plan, check_bytes) = if args.check {
+            budget::plan_beside(tree, options.memory_limit, within)?
+        } else {
+            (within(options.memory_limit).map_err(with_flag_name)?, 0)
+        };
+        Ok(Planned { searched, path_seconds, plan, check_bytes, largest })
+    }
+
+    /// Takes the tree from the cache, or else searches. Collective.
+    fn searched(&self, world: &World, args: &Args) -> Result<SearchedTree> {
+        let Request { shaped, machine, options, .. } = self;
         let shows = world.is_root() && !args.quiet;
         let searched = progress::during_search(shows, |watch| {
             shaped.cached_tree(world, args.path_cache.as_deref(), machine, options, watch)
@@ -212,9 +255,6 @@ impl Request {
         let (searched, warnings) = agree(world, searched.map_err(with_flag_name))?;
         for warning in warnings.iter().filter(|_| shows) {
             say!("warning: --path-cache: {warning}");
-        }
-        if let Some(checkpoint) = checkpoint {
-            checkpoint.keep(shaped, &searched, machine, options);
         }
         Ok(searched)
     }

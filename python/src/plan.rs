@@ -124,16 +124,22 @@ pub fn plan(py: Python<'_>, subscripts: &str, shapes: Vec<Vec<usize>>, options: 
         .conjugate(options.conjugate)
         .accumulate(options.accumulate);
     let distributions = options.distributions;
+    let here = options.machine.is_none() && options.ranks.is_none();
     let planned = py.detach(|| -> einsum_dist::Result<_> {
         let shaped = Problem::parse(subscripts)?.shapes(&shapes)?;
-        let folder = options.path_cache.as_deref();
-        let (searched, warnings) = shaped.cached_tree(&World::single(), folder, &machine, &wanted, &|_| ())?;
-        let tree = searched.tree;
-        let fixed = match &distributions {
-            Some(text) => FixedDistributions::within(text, &tree, machine.ranks)?,
-            None => FixedDistributions::default(),
+        let (world, folder) = (World::single(), options.path_cache.as_deref());
+        let plan = |wanted: &PlanOptions| -> einsum_dist::Result<_> {
+            let (searched, warnings) = shaped.cached_tree(&world, folder, &machine, wanted, &|_| ())?;
+            let tree = searched.tree;
+            let fixed = match &distributions {
+                Some(text) => FixedDistributions::within(text, &tree, machine.ranks)?,
+                None => FixedDistributions::default(),
+            };
+            Ok((shaped.plan_tree(&tree, &machine, &wanted.clone().fixed(fixed))?, warnings))
         };
-        Ok((shaped.plan_tree(&tree, &machine, &wanted.fixed(fixed))?, warnings))
+        let planned = plan(&wanted)?;
+        let limited = if here { world.within_memory(&planned.0, &wanted)? } else { None };
+        Ok(limited.and_then(|limited| plan(&limited).ok()).unwrap_or(planned))
     });
     let (plan, warnings) = planned.map_err(exception)?;
     for warning in warnings {

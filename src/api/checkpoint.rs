@@ -94,24 +94,27 @@ impl Checkpoint {
 
     /// Like [`Shaped::plan`], but without a search if the checkpoint is [open](Checkpoint::open) and was written for
     /// the same expression, extents, element type, [`PlanOptions::path`], ranks and workers. The plan then has the
-    /// contraction order and the machine's rates of the interrupted run.
+    /// contraction order, the machine's rates and, unless the options have one, the memory limit of the interrupted run.
     ///
     /// # Errors
     /// The same as for [`Shaped::plan`].
     pub fn plan(&mut self, shaped: &Shaped, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
-        let (tree, machine) = match self.tree(shaped, machine, options) {
-            Some((SearchedTree { tree, .. }, machine)) => (tree, machine),
-            None => {
-                let searched = shaped.searched_tree(machine, options)?;
-                self.keep(shaped, &searched, machine, options);
-                (searched.tree, machine.clone())
-            }
-        };
-        shaped.plan_tree(&tree, &machine, options)
+        if let Some((SearchedTree { tree, .. }, machine, options)) = self.tree(shaped, machine, options) {
+            return shaped.plan_tree(&tree, &machine, &options);
+        }
+        let searched = shaped.searched_tree(machine, options)?;
+        self.keep(shaped, &searched, machine, options);
+        shaped.plan_tree(&searched.tree, machine, options)
     }
 
-    /// The tree and machine of the interrupted run; `None` without one, or for another expression, machine or options.
-    pub fn tree(&self, shaped: &Shaped, machine: &Machine, options: &PlanOptions) -> Option<(SearchedTree, Machine)> {
+    /// The tree and machine of the interrupted run, and options with its memory limit if they have none; `None` without
+    /// one, or for another expression, machine or options.
+    pub fn tree(
+        &self,
+        shaped: &Shaped,
+        machine: &Machine,
+        options: &PlanOptions,
+    ) -> Option<(SearchedTree, Machine, PlanOptions)> {
         self.origin.as_ref().and_then(|origin| shaped.tree_of(origin, machine, options))
     }
 

@@ -40,6 +40,14 @@ pub fn of_process() -> Option<(u64, &'static str)> {
     None
 }
 
+/// The limit for plans if a rank has these bytes. It has steps, so that runs with slightly different free memory have the
+/// same plan.
+pub fn limit_within(bytes: u64) -> u64 {
+    let most = bytes / 8 * 7;
+    let step = (most / 4).next_power_of_two().max(2) / 2;
+    most / step * step
+}
+
 /// The bytes in a line such as `VmSize:   12 kB`.
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;

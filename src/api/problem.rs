@@ -2,7 +2,7 @@
 
 use einsum_parser::{Expression, parse};
 
-use super::{Error, Result};
+use super::{Error, Result, World};
 use crate::exec::ResolvedKernel;
 use crate::machine::Machine;
 use crate::plan::{Plan, PlanOptions, PlanOrigin, SearchedTree};
@@ -84,13 +84,13 @@ impl Shaped {
         PlanOrigin::new((&self.text, &self.einsums), machine, options, searched)
     }
 
-    /// The origin's tree and machine, if it fits.
+    /// The origin's tree, machine and memory limit, if it fits.
     pub(super) fn tree_of(
         &self,
         origin: &PlanOrigin,
         machine: &Machine,
         options: &PlanOptions,
-    ) -> Option<(SearchedTree, Machine)> {
+    ) -> Option<(SearchedTree, Machine, PlanOptions)> {
         origin.found((&self.text, &self.einsums), machine, options)
     }
 
@@ -110,6 +110,14 @@ impl Shaped {
     /// If no plan satisfies the options ([`Error::Plan`]).
     pub fn plan(&self, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
         self.plan_tree(&self.tree(machine, options)?, machine, options)
+    }
+
+    /// Like [`Shaped::plan`], but with a memory limit if the world has too little memory for a plan without. Collective.
+    pub(super) fn plan_within_memory(&self, world: &World, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
+        let plan = self.plan(machine, options)?;
+        // A product has no intermediates to slice.
+        let limited = if plan.operands > 2 { world.within_memory(&plan, options)? } else { None };
+        Ok(limited.and_then(|options| self.plan(machine, &options).ok()).unwrap_or(plan))
     }
 
     /// Like [`Shaped::plan`], but for a given tree of this expression.

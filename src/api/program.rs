@@ -123,7 +123,7 @@ impl World {
     /// The same as for [`Shaped::plan`] and [`World::compile`].
     pub fn prepare<T: Element>(&self, shaped: &Shaped, workers: usize, options: &PlanOptions) -> Result<Program<T>> {
         let machine = Machine::new(self.ranks(), workers);
-        self.compile(&shaped.plan(&machine, &options.clone().dtype(T::DTYPE))?)
+        self.compile(&shaped.plan_within_memory(self, &machine, &options.clone().dtype(T::DTYPE))?)
     }
 }
 

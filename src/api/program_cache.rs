@@ -147,7 +147,11 @@ impl ProgramCache {
     /// Returns the new program's position among the entries with this hash.
     fn add<T: Element>(&mut self, hash: u64, key: Key) -> Result<usize> {
         let shaped = Problem::parse(&key.expression)?.shapes(&key.shapes)?;
-        let plan = shaped.plan(&Machine::new(1, key.threads), &key.options.clone().dtype(T::DTYPE))?;
+        let plan = shaped.plan_within_memory(
+            &self.world,
+            &Machine::new(1, key.threads),
+            &key.options.clone().dtype(T::DTYPE),
+        )?;
         let program = Box::new(self.world.compile::<T>(&plan)?);
         let bytes = program.held_bytes();
         self.bytes += bytes;

@@ -19,7 +19,7 @@ use super::{Error, Result, host, memory_limits};
 use crate::exec::{Moved, RunOptions};
 use crate::io::output::remove_temporaries;
 use crate::machine::{Machine, RankPlacement};
-use crate::plan::Plan;
+use crate::plan::{Plan, PlanOptions};
 
 #[cfg(feature = "mpi")]
 use super::transport_choice;
@@ -27,6 +27,9 @@ use super::transport_choice;
 use crate::comm::Transport;
 #[cfg(feature = "mpi")]
 use crate::comm::mpi::{Communicator, Mpi, family, library_version};
+
+/// More ranks in one process do not run well, so their plans are meant for other hosts.
+const MAX_RANKS_PER_CORE: usize = 4;
 
 /// The ranks that run programs; clones refer to the same world. It is not `Send`: the thread that creates it also
 /// communicates during runs.
@@ -324,7 +327,32 @@ impl World {
     /// # Errors
     /// If MPI fails.
     pub fn spare_memory(&self, plan: &Plan) -> Result<u64> {
-        let needs = self.local_ranks().map(|rank| plan.peak_bytes(rank)).fold(0, u64::saturating_add);
+        self.spare_beside(self.local_ranks().map(|rank| plan.peak_bytes(rank)).fold(0, u64::saturating_add))
+    }
+
+    /// Options with a memory limit, if processes or hosts have too little memory for a plan that was made without: 70
+    /// to 87 % of it for each rank. A plan with this limit may not exist. `None` also for more than 4 ranks per core in one
+    /// process. Collective.
+    ///
+    /// # Errors
+    /// If MPI fails.
+    pub fn within_memory(&self, plan: &Plan, options: &PlanOptions) -> Result<Option<PlanOptions>> {
+        let local = self.local_ranks().len();
+        let crowded = local > MAX_RANKS_PER_CORE * host::processors();
+        let skips = crowded || options.memory_limit.is_some() || plan.ranks() != self.ranks();
+        if skips || self.check_memory(plan, 0).is_ok() {
+            return Ok(None);
+        }
+        let limited = PlanOptions {
+            memory_limit: Some(memory_limits::limit_within(self.spare_beside(0)? / local as u64)),
+            // Both searches together take at most one and a half times as long.
+            path_seconds: options.path_seconds.map(|seconds| seconds / 2.0),
+            ..options.clone()
+        };
+        Ok((Some(plan.max_user_bytes().1) <= limited.memory_limit).then_some(limited))
+    }
+
+    fn spare_beside(&self, needs: u64) -> Result<u64> {
         let (needed, processes) = self.needed_here(needs)?;
         let of_process = memory_limits::of_process().map_or(u64::MAX, |(available, _)| available.saturating_sub(needs));
         let of_host =

@@ -472,7 +472,7 @@ impl Plan {
     }
 
     /// The rank whose blocks of user tensors need the most bytes, and the bytes, without tensors in parts.
-    pub(super) fn max_user_bytes(&self) -> (usize, u64) {
+    pub(crate) fn max_user_bytes(&self) -> (usize, u64) {
         let bytes = |value: &Value, rank| self.block_bytes(value, rank, &self.whole_shape(value));
         let all = (0..self.ranks()).map(|rank| {
             (rank, self.users(rank, self.result, true).map(|v| bytes(v, rank)).fold(0, u64::saturating_add))

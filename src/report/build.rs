@@ -53,6 +53,7 @@ pub fn of_plan(plan: &Plan, measured: Option<&[Measured]>) -> Report {
         plan_fingerprint: format!("{:016x}", plan.fingerprint()),
         slices: plan.slice_count(),
         slice_groups: plan.slice_groups,
+        memory_limit: plan.memory_limit,
         path: plan.path.clone(),
         path_search: None,
         dims: plan.names.iter().cloned().zip(plan.whole_extents()).collect(),

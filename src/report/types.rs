@@ -166,6 +166,8 @@ pub struct Report {
     pub slices: usize,
     /// Groups of ranks that take disjoint sets of slices; 1 if all ranks work on every slice.
     pub slice_groups: usize,
+    /// The limit of bytes on each rank, chosen by the user or because of too little free memory.
+    pub memory_limit: Option<u64>,
     /// The contraction order ([`Plan::path`](crate::Plan::path)).
     pub path: Vec<[usize; 2]>,
     /// What the path search did; `None` for a plan alone.

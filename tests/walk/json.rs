@@ -24,6 +24,7 @@ const REPORT: &[(&str, Kind)] = &[
     ("plan_fingerprint", Text),
     ("slices", Count),
     ("slice_groups", Count),
+    ("memory_limit", Number),
     ("path", List),
     ("path_search", Object),
     ("dims", Object),

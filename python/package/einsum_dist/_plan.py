@@ -62,7 +62,8 @@ def plan(
     runs : int, optional
         How often the plan will run. With more runs, ``"auto"`` searches longer.
     memory_limit : int, optional
-        Maximum number of bytes per rank. A contraction that needs more is divided into slices.
+        Maximum number of bytes per rank. A contraction that needs more is divided into slices. The default is none, or
+        most of the free memory if a plan for this process needs more.
     slice_groups : int, optional
         Number of groups of ranks that contract different slices at the same time. The default is the planner's choice.
     ranks : int, optional

@@ -31,3 +31,14 @@ fn this_host_has_memory() {
     assert!(of_host() > Some(1 << 20));
     assert_eq!(kilobytes("VmPeak:\t 5 kB\nVmSize:\t  12 kB\n", "VmSize:"), Some(12 << 10));
 }
+
+#[test]
+fn slightly_different_memory_has_the_same_limit() {
+    assert_eq!(limit_within(24_569_196_544), 20 << 30);
+    assert_eq!(limit_within(25_000_000_000), limit_within(27_000_000_000));
+    assert_eq!([0, 1, 8, 100, u64::MAX].map(limit_within), [0, 0, 7, 80, 6 << 61]);
+    for bytes in (1..2000).chain((1..2000).map(|n| n << 30)) {
+        let limit = limit_within(bytes);
+        assert!(limit <= bytes && limit as f64 >= (bytes / 8 * 7) as f64 * 0.8, "{bytes}: {limit}");
+    }
+}

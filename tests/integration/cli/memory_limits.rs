@@ -8,6 +8,7 @@ use crate::command::{
     Folder, OUT_OF_CORE, PRODUCT, RunOutput, TOO_LITTLE, executable, large_operand, out_of_core, output_of, product,
     program,
 };
+use crate::networks::{lattice, network};
 
 /// Runs the program with a limit on its address space, in units of 1024 bytes.
 fn limited(folder: &Folder, kilobytes: u64, arguments: &[&str]) -> RunOutput {
@@ -89,6 +90,41 @@ fn what_is_missing_is_known_before_the_run() {
     let says = ["rank 0", " needs 48", " bytes, ", " more than the ", "ulimit -v"];
     assert!(says.iter().all(|says| ended.err.contains(says)), "{}", ended.err);
     assert_eq!(ended.json()["error"]["kind"], "memory");
+}
+
+/// Without slices, this lattice needs about 200 MB. The program itself needs about 60 MB, or 100 MB with three ranks.
+const LATTICE: [&str; 6] = ["@lattice.txt", "-s15", "-t1", "--dtype=f64", "--path=anneal", "--json"];
+
+#[test]
+fn networks_that_need_too_much_run_in_slices() {
+    let folder = Folder::new("chosen-limit");
+    folder.write("lattice.txt", network(25, &lattice(&[5, 5])).as_bytes());
+    let run = |kilobytes, flags: &[&str]| limited(&folder, kilobytes, &[&LATTICE[..], flags].concat());
+    let norm = |report: &serde_json::Value| report["output"]["norm"].as_f64().unwrap();
+    for ranks in ["-n1", "-n3"] {
+        let whole = run(4_000_000, &[ranks]).succeeded().json();
+        assert!(whole["slices"] == 1 && whole["memory_limit"].is_null(), "{whole}");
+        let (mut same, mut sliced) = (0, 0);
+        for kilobytes in [600_000, 220_000] {
+            let report = run(kilobytes, &[ranks]).succeeded().json();
+            let what = format!("{kilobytes} kB, {ranks}: {report}");
+            assert!((norm(&report) / norm(&whole) - 1.0).abs() < 1e-9, "{what}");
+            let explained = run(kilobytes, &[ranks, "--explain"]).succeeded().json();
+            assert_eq!(explained["plan_fingerprint"], report["plan_fingerprint"], "{what}");
+            if let Some(limit) = report["memory_limit"].as_u64() {
+                assert!(report["slices"].as_u64() > Some(1), "{what}");
+                assert!(report["peak_bytes"]["planned"].as_u64() <= Some(limit), "{what}");
+                sliced += 1;
+            } else {
+                assert_eq!(report["plan_fingerprint"], whole["plan_fingerprint"], "{what}");
+                same += 1;
+            }
+        }
+        assert!(same > 0 && sliced > 0, "{ranks}: {same} {sliced}");
+    }
+    // Whoever sets a limit is told what it lacks.
+    let ended = run(220_000, &["--memory-limit=1GB"]);
+    assert!(ended.code == Some(2) && ended.err.contains("ulimit -v"), "{}", ended.err);
 }
 
 #[test]

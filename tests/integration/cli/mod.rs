@@ -117,7 +117,7 @@ fn the_json_object_has_the_keys_of_its_schema() {
     };
     assert_eq!(
         keys(&report),
-        "check compile_seconds dims dtype expression gflops kernel nodes output path path_search peak_bytes per_rank \
+        "check compile_seconds dims dtype expression gflops kernel memory_limit nodes output path path_search peak_bytes per_rank \
          plan_fingerprint plan_seconds ranks schema seconds slice_groups slices transport workers"
     );
     assert_eq!(
