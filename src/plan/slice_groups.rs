@@ -190,9 +190,9 @@ fn without_values(plan: &Plan) -> Plan {
 
 /// The plan that copies an operand from the first group, which has the user's blocks, to all others.
 pub fn spread(plan: &Plan, operand: usize) -> Plan {
-    let (id, from, ranks) = (copy_of(plan, operand), &plan.operand(operand).distribution, plan.ranks_per_group());
-    let others = with_axis(from, (plan.slice_groups - 1, ranks), &Role::Replicate, true);
-    moved(plan, id, from, &others.moved(0, ranks))
+    let (id, ranks) = (copy_of(plan, operand), plan.ranks_per_group());
+    let others = with_axis(&plan.values[id].distribution, (plan.slice_groups - 1, ranks), &Role::Replicate, true);
+    moved(plan, id, &plan.operand(operand).distribution, &others.moved(0, ranks))
 }
 
 /// The steps between groups; none if the plan has no groups.
