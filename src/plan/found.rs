@@ -10,8 +10,10 @@ use crate::dims::Label;
 use crate::machine::Machine;
 use crate::tree::{EinsumSource, Einsums, Order, Tree};
 
-/// Operations and bytes per second of a worker in a search with a memory limit.
+/// Operations and bytes per second of a worker in a search with a memory limit, unless it is slower by more than the
+/// factor `MAX_SLOWER`.
 const LIMITED_RATES: [f64; 2] = [2.5e11, 3e10];
+const MAX_SLOWER: f64 = 16.0;
 
 /// The contraction tree of an expression, and what the path searches did.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,8 +103,11 @@ fn searched(
 ) -> Result<SearchedTree, PlanError> {
     // Ranks compete for memory and cores. With measured rates, a search for slices, which may find much better ones with
     // little more time, would depend on the number of ranks.
-    let [flops, bandwidth] =
-        if options.memory_limit.is_some() { LIMITED_RATES } else { [machine.flops, machine.memory_bandwidth] };
+    let fixed = |measured: f64, fixed: f64| {
+        if options.memory_limit.is_some() { fixed.min(MAX_SLOWER * measured) } else { measured }
+    };
+    let flops = fixed(machine.flops, LIMITED_RATES[0]);
+    let bandwidth = fixed(machine.memory_bandwidth, LIMITED_RATES[1]);
     let rate = flops * machine.workers as f64 / options.dtype.flops_per_multiply_add() as f64;
     let budget = Budget {
         asked: options.path_seconds,
