@@ -86,10 +86,6 @@ impl RunConfig {
         (Planned { searched, path_seconds, plan, check_bytes, largest }, started): (Planned, Instant),
         checkpoint: Option<Checkpoint>,
     ) -> Result<RunConfig> {
-        if checkpoint.is_some() {
-            // A restart has the same plan with any `--runs`.
-            options.runs = 1;
-        }
         let dtype = options.dtype;
         for limit in searched.limits.iter().filter(|_| world.is_root() && !args.quiet) {
             say!("warning: {limit}");

@@ -14,7 +14,8 @@
 //!
 //! A whole tensor from one rank to more than two ranks is broadcast ([`collective`]), in a ring if the tensor is large
 //! enough for many pieces, and otherwise in a tree. The root then sends the tensor once (ring) or about log2(p) times
-//! (tree) instead of p - 1 times. Replicas of a first group's blocks in other groups are broadcast likewise.
+//! (tree) instead of p - 1 times. Replicas of a first group's blocks in other groups are broadcast likewise, with or
+//! without replicas in the first.
 //!
 //! If more than [`MAX_DIRECT_SUMMANDS`] groups have partial sums, and the first needs sums of whole blocks, a binomial
 //! tree adds them. Each rank adds consecutive summands only, so the order remains ascending:
@@ -97,13 +98,27 @@ impl<'a> Column<'a> {
 
 /// If the redistribution broadcasts a complete tensor to all ranks of a group, returns the root's position in the
 /// group, and the group. `None` for groups of at most two ranks, which a direct message serves. If every group needs
-/// the blocks of the first group, the group is the ranks that need the same block as `rank`.
+/// the blocks of the first group, the group is the ranks that have or need the same block as `rank`.
 fn broadcasts(from: &Tensor, to: &Tensor, rank: usize) -> Option<(usize, Vec<usize>)> {
     let (from, to) = (&from.distribution, &to.distribution);
     if to.axes().first().is_some_and(|axis| axis.ranks > 2)
         && let Some(column) = Column::new(to, from, &Role::Replicate, rank)
     {
         return Some((0, column.ranks()));
+    }
+    if let Some((axis, others)) = to.axes().split_first()
+        && axis.ranks > 1
+        && axis.role == Role::Replicate
+        && others == from.axes()
+        && from.summands() == 1
+        && from.span().end <= to.span().start
+    {
+        let block = from.coordinates(rank).or_else(|| Some(to.coordinates(rank)?[1..].to_vec()));
+        let ranks = block.map(|block| {
+            let copies = (0..axis.ranks).map(|copy| to.rank_at(&[&[copy], &block[..]].concat()));
+            std::iter::once(from.rank_at(&block)).chain(copies).collect()
+        });
+        return Some((0, ranks.unwrap_or_default()));
     }
     let replicates = to.axes().iter().all(|axis| axis.ranks == 1 || axis.role == Role::Replicate);
     if from.places() != 1 || !replicates {
@@ -136,13 +151,13 @@ pub fn broadcast_rounds(elements: usize, ranks: usize) -> (usize, usize) {
 
 fn broadcast(builder: &mut Builder, from: &Tensor, to: &Tensor, root: usize, ranks: Vec<usize>) {
     let me = builder.rank();
-    let (Some(group), Some(out)) = (Group::new(ranks, me), to.own(me, &[])) else { return };
-    let have = from.own(me, &[]);
-    if let Some(input) = have.clone().filter(|input| input.elements() > 0) {
-        builder.work(Work::Unary { input, out: out.clone() });
+    let (have, out) = (from.own(me, &[]), to.own(me, &[]));
+    let (Some(group), Some(part)) = (Group::new(ranks, me), have.clone().or_else(|| out.clone())) else { return };
+    if let (Some(input), Some(out)) = (have.filter(|input| input.elements() > 0), out) {
+        builder.work(Work::Unary { input, out });
     }
-    let (algorithm, pieces) = choose_broadcast(out.elements(), group.ranks().len());
-    let parts = Parts { at: vec![vec![have.unwrap_or(out)]], ..Parts::default() };
+    let (algorithm, pieces) = choose_broadcast(part.elements(), group.ranks().len());
+    let parts = Parts { at: vec![vec![part]], ..Parts::default() };
     collective::append(builder, (Collective::Broadcast { root }, algorithm), &group, &parts, pieces);
 }
 

@@ -94,7 +94,8 @@ impl Checkpoint {
 
     /// Like [`Shaped::plan`], but without a search if the checkpoint is [open](Checkpoint::open) and was written for
     /// the same expression, extents, element type, [`PlanOptions::path`], ranks and workers. The plan then has the
-    /// contraction order, the machine's rates and, unless the options have one, the memory limit of the interrupted run.
+    /// contraction order, the machine's rates, the number of runs and, unless the options have one, the memory limit of
+    /// the interrupted run.
     ///
     /// # Errors
     /// The same as for [`Shaped::plan`].

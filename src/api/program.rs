@@ -86,7 +86,7 @@ pub struct Program<T: Element> {
 
 /// The steps between groups of ranks, and the tensors that they read or write.
 pub(super) struct GroupSteps<T: Element> {
-    /// For each operand, the program that copies it to all groups.
+    /// For each operand, the program that copies it to all groups but the first.
     pub(super) spreads: Vec<Program<T>>,
     /// The copies of the operands.
     pub(super) copies: Vec<DistTensor<T>>,

@@ -1,6 +1,6 @@
 //! Runs plans in which groups of ranks take disjoint sets of slices.
 //!
-//! A run copies the operands to all groups, runs the slices, and adds the groups' results. The program keeps copies and
+//! A run copies the operands to all groups but the first, runs the slices, and adds the groups' results. The program keeps copies and
 //! partial sums between runs. In each round, every group runs one of its slices; groups with fewer slices rest in the
 //! last round.
 //!
@@ -89,7 +89,7 @@ impl<T: Element> Program<T> {
                 rank.hold(lasts);
                 rank.rest(round >= self.plan.slices_of_rank(rank.schedule().rank).len());
             }
-            self.run_round(steps, round, alpha)?;
+            self.run_round(steps, round, (alpha, operands))?;
             self.report_slices((round + 1) * self.plan.slice_groups);
             if let Some(saves) = saves.as_mut().filter(|saves| saves.next == round + 1) {
                 saves.after(round + 1, &steps.sums)?;
@@ -101,7 +101,12 @@ impl<T: Element> Program<T> {
     }
 
     /// Runs one slice of every group, and adds the results onto the partial sums.
-    fn run_round(&mut self, steps: &mut GroupSteps<T>, round: usize, alpha: T) -> Result<()> {
+    fn run_round(
+        &mut self,
+        steps: &mut GroupSteps<T>,
+        round: usize,
+        (alpha, operands): (T, &[&DistTensor<T>]),
+    ) -> Result<()> {
         let sums = self.plan.values.len() - 2;
         let bound = self.ranks.iter().map(|rank| {
             let schedule = rank.schedule();
@@ -110,7 +115,9 @@ impl<T: Element> Program<T> {
             let slice = slices.start + round.min(slices.len().saturating_sub(1));
             bind(schedule, |buffer| match buffer.home {
                 Home::Operand(index) => {
-                    let block = steps.copies[index].block(schedule.rank)?;
+                    // The first group has no copies.
+                    let copy = steps.copies[index].block(schedule.rank);
+                    let block = copy.or_else(|| operands[index].block(schedule.rank))?;
                     Some(Slot::borrowed(&self.slice_of(block, &self.plan.values[buffer.node], slice)))
                 }
                 Home::Output => {

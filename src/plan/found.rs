@@ -10,6 +10,11 @@ use crate::dims::Label;
 use crate::machine::Machine;
 use crate::tree::{EinsumSource, Einsums, Order, Tree};
 
+/// Operations and bytes per second of a worker in a search with a memory limit, unless it is slower by more than the
+/// factor `MAX_SLOWER`.
+const LIMITED_RATES: [f64; 2] = [2.5e11, 3e10];
+const MAX_SLOWER: f64 = 16.0;
+
 /// The contraction tree of an expression, and what the path searches did.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -96,14 +101,21 @@ fn searched(
     options: &PlanOptions,
     watch: &Watch,
 ) -> Result<SearchedTree, PlanError> {
-    let rate = machine.flops * machine.workers as f64 / options.dtype.flops_per_multiply_add() as f64;
+    // Ranks compete for memory and cores. With measured rates, a search for slices, which may find much better ones with
+    // little more time, would depend on the number of ranks.
+    let fixed = |measured: f64, fixed: f64| {
+        if options.memory_limit.is_some() { fixed.min(MAX_SLOWER * measured) } else { measured }
+    };
+    let flops = fixed(machine.flops, LIMITED_RATES[0]);
+    let bandwidth = fixed(machine.memory_bandwidth, LIMITED_RATES[1]);
+    let rate = flops * machine.workers as f64 / options.dtype.flops_per_multiply_add() as f64;
     let budget = Budget {
         asked: options.path_seconds,
         speed: options.path_speed,
         runs: options.runs.max(1) as f64,
         // Measurements of a rate that differ a little give the same order.
         rate: rate.log2().round().exp2(),
-        element: options.dtype.size() as f64 / machine.memory_bandwidth,
+        element: options.dtype.size() as f64 / bandwidth,
         threads: machine.workers,
         elements: elements_within_limit(einsums, machine, options),
         watch,
@@ -132,10 +144,11 @@ fn elements_within_limit(einsums: &Einsums, machine: &Machine, options: &PlanOpt
         |labels: &[Label]| labels.iter().map(|label| einsums.extents[label.0 as usize] as f64).product::<f64>();
     let operands = einsums.nodes.iter().filter(|node| matches!(node.source, EinsumSource::Operand(_)));
     let output = if options.in_parts { 0.0 } else { elements(einsums.output()) };
-    let users: f64 = operands.map(|node| elements(&node.labels)).sum::<f64>() + output;
+    let operands = operands.map(|node| elements(&node.labels)).sum::<f64>();
+    let users = operands + output;
     let all = limit as f64 * machine.ranks as f64 / options.dtype.size() as f64;
-    // Groups of one rank are the most efficient if operands, result and their copies leave room for slices.
-    let one = limit as f64 / options.dtype.size() as f64 - 2.0 * users;
+    // Groups of one rank are the most efficient if operands, result and partial sums leave room for slices.
+    let one = limit as f64 / options.dtype.size() as f64 - operands - 2.0 * output;
     if machine.ranks > 1 && slice_group_search::may_group(options) && one > 0.0 {
         return one.log2();
     }

@@ -1,5 +1,5 @@
 //! Stores what a plan was made from and a later run may find otherwise: the contraction orders with their slices, the
-//! memory limit, which may depend on the free memory, and the measured rates of the machine.
+//! memory limit, which may depend on the free memory, the number of runs, and the measured rates of the machine.
 //!
 //! Invariant: the same expression, extents, options, processors and program make the same plan from an origin.
 
@@ -17,6 +17,7 @@ pub struct PlanOrigin {
     request: String,
     found: FoundOrder,
     memory_limit: Option<u64>,
+    runs: usize,
     /// In TOML, because numbers are then read exactly as written.
     machine: String,
 }
@@ -32,12 +33,14 @@ impl PlanOrigin {
             request: request(expression, machine, options),
             found: FoundOrder::of(searched, options.path_seconds),
             memory_limit: options.memory_limit,
+            runs: options.runs,
             machine: machine.to_toml(),
         }
     }
 
-    /// The tree and the machine of this origin, and options with its memory limit unless they have one; `None` if it belongs to another expression, extents, element type,
-    /// choice of the path, or number of ranks or workers.
+    /// The tree and the machine of this origin, and options with its number of runs and, unless they have one, its memory
+    /// limit; `None` if it belongs to another expression, extents, element type, choice of the path, or number of ranks or
+    /// workers.
     pub fn found(
         &self,
         expression: (&str, &Einsums),
@@ -50,7 +53,7 @@ impl PlanOrigin {
         let machine = Machine::from_toml(&self.machine).ok()?;
         let SearchedTree { tree, .. } = self.found.tree(expression.1).ok()?;
         let records = vec![SearchRecord { method: PathMethod::Checkpoint, seconds: 0.0, found_at: 0.0 }];
-        let options = options.clone().memory_limit(options.memory_limit.or(self.memory_limit));
+        let options = options.clone().runs(self.runs).memory_limit(options.memory_limit.or(self.memory_limit));
         Some((SearchedTree { tree, limits: Vec::new(), records, cached: false }, machine, options))
     }
 }

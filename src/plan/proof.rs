@@ -89,22 +89,23 @@ fn parts(plan: &Plan) -> Vec<Plan> {
 }
 
 /// Proves that each slice belongs to exactly one group, that each group has a slice, and that the values are operands,
-/// a copy of each, steps of a group, and the result.
+/// a copy of each with the same distribution, which the first group does not need, steps of a group, and the result.
 fn slices_are_complete(plan: &Plan) -> Result<(), VerifyError> {
     let (first, last) = (plan.operands, plan.values.len() - 1);
     let mut copied = vec![0; first];
-    for (value, Value { source, .. }) in plan.values.iter().enumerate() {
+    for (value, Value { source, distribution, labels, .. }) in plan.values.iter().enumerate() {
         let inputs = inputs(source);
         let fits = match source {
             Source::Operand(index) => value < first && plan.leaves.get(*index) == Some(&value),
             Source::Redistribute { input } if value == last => *input + 1 == last,
             Source::Redistribute { input } if *input < first => {
                 copied[*input] += 1;
-                value >= first
+                value >= first && plan.values[*input].distribution == *distribution
             }
             _ => value != last && inputs.iter().all(|input| (first..value).contains(input)),
         };
-        if !fits {
+        let renames = matches!(source, Source::Redistribute { input } if plan.values[*input].labels != *labels);
+        if !fits || renames {
             return Err(VerifyError { rank: 0, task: None, fault: Fault::Groups { value } });
         }
     }

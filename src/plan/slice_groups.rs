@@ -3,13 +3,13 @@
 //! ```text
 //! ab,bc->ac with b in 4 pieces, on 4 ranks in 2 groups
 //!                       ranks 0, 1             ranks 2, 3
-//!   spread              ab, bc of group 0   -> ab, bc
+//!   spread              ab, bc            ->   ab, bc
 //!   slices 0, 2         part0  = a b0, b0 c    part1  = a b2, b2 c
 //!   slices 1, 3         part0 += a b1, b1 c    part1 += a b3, b3 c
 //!   combination         out    = part0 + part1
 //! ```
 //!
-//! The spread of an operand copies it from the first group to all groups ([`spread`]). The slice plan is that of one
+//! The spread of an operand copies it from the first group to all others ([`spread`]), so no rank holds it twice. The slice plan is that of one
 //! group, with ranks from 0 ([`of_group`]). The combination adds the partial sums of all groups ([`combination`]). Each
 //! is lowered, proved, simulated and run like any other plan.
 //!
@@ -89,7 +89,7 @@ impl Plan {
     }
 
     /// Number of bytes in a rank's blocks of operands and output outside the current slice, which schedules do not
-    /// count; with groups, these include the blocks of the user. With `reads`, operands in parts have none.
+    /// count; with groups, these include the block of the user's result. With `reads`, operands in parts have none.
     pub fn bytes_outside(&self, rank: usize, output: ResultResidency, reads: bool) -> u64 {
         let users = |plan: &Plan, rank: usize| {
             let outside = |value: &Value| {
@@ -103,11 +103,9 @@ impl Plan {
         if self.slice_groups == 1 {
             return users(self, rank);
         }
-        let whole =
-            self.users(rank, output, reads).map(|value| self.block_bytes(value, rank, &self.whole_shape(value)));
-        let whole = whole.fold(0, u64::saturating_add);
+        let result = self.block_bytes(self.output(), rank, &self.output_shape());
         let group = self.slice_group_of(rank).map(|group| rank - group * self.ranks_per_group());
-        whole.saturating_add(group.map_or(0, |rank| users(&of_group(self), rank)))
+        result.saturating_add(group.map_or(0, |rank| users(&of_group(self), rank)))
     }
 }
 
@@ -190,15 +188,16 @@ fn without_values(plan: &Plan) -> Plan {
     }
 }
 
-/// The plan that copies an operand from the distribution of the user to every group.
+/// The plan that copies an operand from the first group, which has the user's blocks, to all others.
 pub fn spread(plan: &Plan, operand: usize) -> Plan {
-    let id = copy_of(plan, operand);
-    moved(plan, id, &plan.operand(operand).distribution, &plan.distribution_over_groups(id))
+    let (id, ranks) = (copy_of(plan, operand), plan.ranks_per_group());
+    let others = with_axis(&plan.values[id].distribution, (plan.slice_groups - 1, ranks), &Role::Replicate, true);
+    moved(plan, id, &plan.operand(operand).distribution, &others.moved(0, ranks))
 }
 
 /// The steps between groups; none if the plan has no groups.
 pub struct Between {
-    /// The plans that copy operands to every group, each with the operands that it holds for. Operands with equal shapes
+    /// The plans that copy operands to other groups, each with the operands that it holds for. Operands with equal shapes
     /// and distributions have one plan.
     pub spreads: Vec<(Plan, Vec<usize>)>,
     pub combination: Option<Plan>,

@@ -73,3 +73,25 @@ fn others_do_not() {
         proved(&[700, 300], &Distribution::single().owned_by(Owners::From(9)), &Distribution::replicated(9), 10);
     }
 }
+
+#[test]
+fn other_groups_receive_copies_of_a_first_group() {
+    let rows = |ranks| Distribution::cut(0, ranks);
+    for (block, ranks) in [(Distribution::single(), 1), (rows(2), 2), (rows(3), 3), (rows(2), 4)] {
+        for copies in 1..=6 {
+            let mut axes = block.axes().to_vec();
+            axes.insert(0, Axis { ranks: copies, role: Role::Replicate });
+            let group = |copy| (0..block.places()).map(move |at| (copy + 1) * ranks + at);
+            let owners = Owners::Listed((0..copies).flat_map(group).collect());
+            let others = Distribution::new(axes).owned_by(owners);
+            for shape in [[0, 3], [5, 7], [700, 300]] {
+                let schedules = proved(&shape, &block, &others, (copies + 1) * ranks);
+                let bytes = 4 * shape.iter().product::<usize>() as u64;
+                assert_eq!(schedules.iter().map(Schedule::bytes_received).sum::<u64>(), copies as u64 * bytes);
+                let levels = u64::from((copies + 1).next_power_of_two().ilog2());
+                let sent = schedules[..ranks].iter().map(Schedule::bytes_sent).sum::<u64>();
+                assert!(sent <= levels * bytes && schedules.iter().all(|schedule| schedule.arena_bytes == 0));
+            }
+        }
+    }
+}

@@ -160,7 +160,7 @@ fn a_run_that_continues_has_the_plan_of_the_interrupted_run() {
     let cases = [
         (PathChoice::Anneal, Some(1.0), speeds),
         (PathChoice::Auto, Some(1.0), speeds),
-        (PathChoice::Auto, None, [(1.0, 8e10), (1.0, 4e5)]),
+        (PathChoice::Auto, None, [(1.0, 8e10), (1.0, 2.5e4)]),
     ];
     for (path, seconds, speeds) in cases {
         let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(1 << 14).path(path.clone());

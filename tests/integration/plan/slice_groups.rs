@@ -275,3 +275,44 @@ fn errors_state_the_given_limit() {
     });
     assert!((1..15).contains(&refused.count()));
 }
+
+/// A closed network of tensors with three neighbours each.
+fn regular(rng: &mut Rng, tensors: usize) -> String {
+    let mut terms = vec![Vec::new(); tensors];
+    for edge in 0..tensors * 3 / 2 {
+        for _ in 0..2 {
+            let least = terms.iter().map(Vec::len).min().unwrap();
+            let free: Vec<usize> = (0..tensors).filter(|&at| terms[at].len() == least).collect();
+            terms[free[rng.below(free.len())]].push(format!("e{edge}"));
+        }
+    }
+    terms.iter().map(|term| format!("[{}]", term.join(","))).collect::<Vec<_>>().join(",") + "->[]"
+}
+
+#[test]
+fn several_ranks_have_the_order_and_slices_of_one() {
+    let mut rng = Rng::new(3);
+    for (tensors, extent) in [(30, 4), (40, 3), (44, 4), (60, 2), (80, 2)] {
+        let shaped = Problem::parse(&regular(&mut rng, tensors)).unwrap().shapes(&vec![vec![extent; 3]; tensors]);
+        let shaped = shaped.unwrap();
+        let plan = |ranks: usize, limit: Option<u64>| {
+            // Ranks compete for memory and cores.
+            let share = 1.0 / ranks as f64;
+            let machine = Machine { flops: 2e11 * share, memory_bandwidth: 3e10 * share, ..Machine::new(ranks, 1) };
+            shaped.plan(&machine, &PlanOptions::default().dtype(Dtype::Float32).runs(200).memory_limit(limit)).unwrap()
+        };
+        // Every group computes what all slices share, at the same time.
+        let times = |plan: &Plan, lasts| if lasts == ReuseScope::Slice { 1.0 } else { plan.slice_groups as f64 };
+        let work = |plan: &Plan| -> f64 { plan.values.iter().map(|v| plan.gflop(v) / times(plan, v.lasts)).sum() };
+        let needed = plan(1, None).peak_bytes(0);
+        let operands = (tensors * 4 * extent * extent * extent) as u64;
+        for limit in [needed / 4, needed / 16].map(|limit| limit.max(operands * 3 / 2)) {
+            let one = plan(1, Some(limit));
+            for ranks in [2, 4] {
+                let several = plan(ranks, Some(limit));
+                let work = work(&several) / work(&one);
+                assert!((0.95..1.05).contains(&work), "{work} on {ranks} ranks, {limit} bytes: {}", several.explain());
+            }
+        }
+    }
+}
