@@ -155,8 +155,7 @@ impl Planned {
     pub fn uses_threads(&self, schedule: &Schedule) -> bool {
         let mut contracts = self.contracts.plans.iter().flatten();
         let large = |view: &View| view.elements() >= MIN_PARALLEL_ELEMENTS;
-        let mut views =
-            schedule.tasks.iter().flat_map(|task| task.action.reads().into_iter().chain(task.action.writes()));
+        let mut views = schedule.tasks.iter().flat_map(|task| task.action.views());
         contracts.any(|entry| entry.plan.shares() > 1) || views.any(large)
     }
 
