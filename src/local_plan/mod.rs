@@ -7,7 +7,6 @@
 
 mod chain;
 mod contract;
-mod fixed_loops;
 mod fold;
 mod gemm;
 mod isa;
@@ -22,8 +21,7 @@ mod unary;
 
 pub use chain::{SumKind, longest_chain, longest_visits};
 pub use contract::{Body, LocalContract, plan_contract, price_contract};
-pub use fixed_loops::Loops;
-pub use fold::{Dim, fold};
+pub use fold::{Dim, Loops, fold};
 pub use gemm::{
     Access, Axis, AxisDim, BoxAt, GemmPlan, Grid, Group, MAX_COLUMNS, OutAccess, PackBy, Panel, Partial, RowLayout,
     RowTiles, Slab, Table, TileOffsets, register_tiles,

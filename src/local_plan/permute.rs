@@ -295,7 +295,7 @@ fn folded(dims: &[Dim<2>], start: &mut [isize; 2]) -> Loops<2> {
     let mut at = 1;
     while at < loops.len() {
         let (inner, outer) = (loops[at - 1], loops[at]);
-        if (0..2).all(|t| outer.strides[t] == inner.strides[t] * inner.extent as isize) {
+        if outer.continues(&inner) {
             loops[at - 1].extent *= outer.extent;
             loops.remove(at);
         } else {

@@ -118,7 +118,7 @@ fn fuse<const N: usize>(loops: &mut Loops<N>) {
     let mut at = 1;
     while at < loops.len() {
         let (outer, inner) = (loops[at - 1], loops[at]);
-        if (0..N).all(|t| outer.strides[t] == inner.strides[t] * inner.extent as isize) {
+        if outer.continues(&inner) {
             loops[at].extent *= outer.extent;
             loops.remove(at - 1);
         } else {
