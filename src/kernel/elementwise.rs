@@ -1,4 +1,4 @@
-//! Fills, scales, conjugates, copies and adds tensors of equal shape with any strides, and finds their largest values.
+//! Fills, scales, conjugates and adds tensors of equal shape with any strides, and finds their largest values.
 
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
@@ -6,14 +6,6 @@ use super::permute::{Factors, permute};
 use super::threads::threads_for;
 use super::{Element, Tensor, TensorMut, widest};
 use crate::local_plan::{Dim, Loops, Permute};
-
-/// Computes `out = input`.
-///
-/// # Panics
-/// If the shapes of `input` and `out` differ.
-pub fn copy<T: Element>(input: ArrayViewD<T>, mut out: ArrayViewMutD<T>) {
-    T::combine((&input).into(), T::ZERO, (&mut out).into());
-}
 
 /// Computes `out = out + input`.
 ///
@@ -114,7 +106,7 @@ pub(super) fn scale_strided<T: Element>(factor: T, out: TensorMut<T>) {
     }
 }
 
-/// Implements [`copy`] and [`add`]. Computes `out = input + beta out`.
+/// Implements [`add`]. Computes `out = input + beta out`.
 pub(super) fn combine<T: Element>(input: Tensor<T>, beta: T, mut out: TensorMut<T>) {
     assert_eq!(input.extents, out.extents, "tensors of different shapes");
     let strides = input.strides.iter().zip(out.strides);
