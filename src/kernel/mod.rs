@@ -45,7 +45,6 @@ mod reporting_allocator;
 mod simd;
 mod sum;
 mod tensor;
-mod threads;
 mod unary;
 mod workspace;
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -63,7 +62,6 @@ pub use reporting_allocator::{ReportingAllocator, end_at_once, fallible, report_
 pub(crate) use simd::prefetch;
 pub use simd::{available, widest};
 pub use tensor::{Tensor, TensorMut};
-pub use threads::MIN_PARALLEL_ELEMENTS;
-pub use unary::{plan_unary, unary_strided};
+pub use unary::unary_strided;
 pub use workspace::{OutOfMemory, Workspace};
 pub use zeroed::Zeroed;

@@ -2,18 +2,8 @@
 
 use super::permute::{Factors, permute};
 use super::sum::sum;
-use super::threads::useful_threads;
 use super::{Element, Tensor, TensorMut, available};
-use crate::local_plan::{self, Isa, Layout, UnaryBody, UnaryPlan};
-
-/// Plans `out = input` on `threads` threads, fewer for few elements, like [`local_plan::plan_unary`].
-///
-/// # Panics
-/// If a label of `out` is repeated or is not a label of `input`, or if a label has two different extents.
-pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: usize) -> UnaryPlan {
-    let elements = |layout: &Layout| layout.extents.iter().product::<usize>();
-    local_plan::plan_unary(input, out, element_bytes, useful_threads(threads, elements(input).max(elements(out))))
-}
+use crate::local_plan::{Isa, UnaryBody, UnaryPlan};
 
 /// Computes `out = input` as planned, on the given instruction set.
 ///

@@ -33,7 +33,7 @@ pub use permute::{BUFFER_BYTES, Blocks, CopyKind, MAX_BLOCK_SIDE, Permute, Side}
 pub use price::Price;
 pub use products::SmallBatchPlan;
 pub use sum::{Sum, UNIT};
-pub(crate) use target::MIN_PARALLEL_MULTIPLY_ADDS;
 use target::MIN_STREAMED_OUT_BYTES;
 pub use target::{CACHE_LINE, Caches, KernelFamily, Target};
+pub(crate) use target::{MIN_PARALLEL_ELEMENTS, MIN_PARALLEL_MULTIPLY_ADDS, useful_threads};
 pub use unary::{UnaryBody, UnaryPlan, plan_unary};

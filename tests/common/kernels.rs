@@ -3,10 +3,9 @@
 
 use einsum_dist::dims::Label;
 use einsum_dist::kernel::{
-    Element, OutOfMemory, Reference, ReferenceValue, Workspace, contract_strided, host, plan_unary, unary_strided,
-    widest,
+    Element, OutOfMemory, Reference, ReferenceValue, Workspace, contract_strided, host, unary_strided, widest,
 };
-use einsum_dist::local_plan::{Isa, Layout, LocalContract, Target, UnaryPlan, plan_contract};
+use einsum_dist::local_plan::{Isa, Layout, LocalContract, Target, UnaryPlan, plan_contract, plan_unary};
 use ndarray::{ArrayViewD, ArrayViewMutD, Dimension};
 
 /// Computes `out = alpha left right + beta out`.

@@ -4,8 +4,8 @@
 
 use einsum_dist::dims::Label;
 use einsum_dist::dtype::Dtype;
-use einsum_dist::kernel::{Element, Workspace, available, error_bound, has_xsmm, host, plan_unary};
-use einsum_dist::local_plan::{Isa, KernelFamily, Layout, SumKind, Target, longest_chain};
+use einsum_dist::kernel::{Element, Workspace, available, error_bound, has_xsmm, host};
+use einsum_dist::local_plan::{Isa, KernelFamily, Layout, SumKind, Target, longest_chain, plan_unary};
 use einsum_dist::{Machine, PlanOptions, Problem};
 use ndarray::{Array2, ArrayD, ArrayViewD, Dimension, IxDyn, ShapeBuilder, s};
 use num_complex::Complex;
