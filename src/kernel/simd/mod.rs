@@ -30,12 +30,14 @@ pub(super) use neon::Neon;
 
 use crate::local_plan::Isa;
 
-/// Defines unsafe functions of a trait, each by one expression with the requirements that the trait states.
+/// Defines unsafe functions of a trait, each by one expression.
 macro_rules! inlined {
     ($($name:ident($($argument:tt: $type:ty),*) $(-> $out:ty)? = $value:expr;)*) => { $(
+        /// # Safety
+        /// As the trait requires.
         #[inline(always)]
         unsafe fn $name($($argument: $type),*) $(-> $out)? {
-            // SAFETY: guaranteed by the caller, as the trait requires.
+            // SAFETY: guaranteed by the caller.
             unsafe { $value }
         }
     )* };
