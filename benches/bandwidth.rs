@@ -7,11 +7,15 @@
 //! The benchmark prints both median bandwidths and the median ratio of paired runs. Bytes are counted once per tensor,
 //! so if a cache line of the output is read before it is overwritten, only the write is counted.
 
+#[path = "../tests/common/kernels.rs"]
+mod kernels;
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Element, Workspace, contract_planned, host, plan, unary};
+use einsum_dist::kernel::{Element, Workspace, host};
+use kernels::{contract_planned, plan, unary};
 use ndarray::{ArrayD, IxDyn};
 use num_complex::Complex;
 

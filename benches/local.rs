@@ -18,6 +18,8 @@
 
 #[cfg(feature = "libxsmm")]
 mod bare;
+#[path = "../tests/common/kernels.rs"]
+mod kernels;
 mod lines;
 
 use std::collections::BTreeMap;
@@ -26,11 +28,12 @@ use std::time::Instant;
 
 use einsum_dist::dims::Label;
 use einsum_dist::exec::ResolvedKernel;
-use einsum_dist::kernel::{Workspace, contract_planned, plan, target, unary};
+use einsum_dist::kernel::{Workspace, target};
 use einsum_dist::local_plan::{KernelFamily, Target};
 use einsum_dist::plan::KernelChoice;
 use einsum_dist::{Dtype, Element, Machine, PlanOptions, Problem, Program, World};
 use einsum_dist_test_tools::pulp;
+use kernels::{contract_planned, plan, unary};
 use ndarray::{ArrayD, IxDyn};
 use num_complex::Complex;
 use serde::Deserialize;

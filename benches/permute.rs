@@ -6,10 +6,14 @@
 //! Runs of the operation and of the plain loop alternate. The plain loop reads and writes the same number of bytes with
 //! the same number of threads. The benchmark prints the best bandwidth of several rounds.
 
+#[path = "../tests/common/kernels.rs"]
+mod kernels;
+
 use std::time::{Duration, Instant};
 
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Element, unary};
+use einsum_dist::kernel::Element;
+use kernels::unary;
 use ndarray::{ArrayD, ArrayViewMutD, IxDyn};
 use rayon::prelude::*;
 

@@ -20,10 +20,10 @@ use serde::{Deserialize, Serialize};
 
 use super::contraction::{Contraction, Tensor, contract, corner};
 use super::cost::Contracted;
-use super::generator::{Distributions, Generator, Setting, is};
+use super::generator::{Distributions, Generator, Setting, cut, is};
 use super::rank_count::RankCount;
 use crate::dims::{Kind, Kinds, Label};
-use crate::distribution::{Axis, Bounds, Cut, Distribution, Intervals, Region, Role, tile_bounds};
+use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 use crate::schedule::verify::{Order, Summand};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
@@ -65,9 +65,9 @@ impl Generator for Cannon {
     fn distributions(&self, [left, right, out]: [&[Label]; 3], _: usize) -> Option<Distributions> {
         let &Cannon { m, n, k, side } = self;
         Some(Distributions {
-            left: squares(left, [m, k], side),
-            right: squares(right, [k, n], side),
-            out: squares(out, [m, n], side),
+            left: cut(left, [(m, side), (k, side)]),
+            right: cut(right, [(k, side), (n, side)]),
+            out: cut(out, [(m, side), (n, side)]),
         })
     }
 
@@ -112,16 +112,6 @@ impl Generator for Cannon {
         let Contraction { left, right, .. } = contraction;
         Some(steps(left, (m, row), row == 0) + steps(right, (n, column), column == 0))
     }
-}
-
-/// Returns a distribution whose rows of ranks cut `first` and whose columns cut `second`.
-fn squares(labels: &[Label], [first, second]: [Label; 2], side: usize) -> Distribution {
-    let axis = |label: Label| {
-        let dim = labels.iter().position(|&l| l == label);
-        let dim = dim.unwrap_or_else(|| panic!("the tensor has the dimension that it is cut along"));
-        Axis { ranks: side, role: Role::Cut { dim, how: Cut::Even } }
-    };
-    Distribution::new(vec![axis(first), axis(second)])
 }
 
 struct ShiftedOperand<'a> {

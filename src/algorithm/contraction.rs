@@ -126,7 +126,7 @@ impl Tensor {
 
 /// Returns the box at index 0 with the extents of `bounds`.
 pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
-    View { buffer, bounds: bounds.iter().map(|b| 0..b.len()).collect() }
+    View::corner(buffer, bounds.iter().map(Range::len))
 }
 
 /// The maximum number of pieces of one transferred block.

@@ -8,7 +8,7 @@ use super::contraction::Contraction;
 use super::cost::Contracted;
 use super::reorder::Reorder;
 use crate::dims::{Kind, Kinds, Label};
-use crate::distribution::Distribution;
+use crate::distribution::{Axis, Cut, Distribution, Role};
 use crate::dtype::Dtype;
 use crate::machine::Machine;
 use crate::schedule::Builder;
@@ -99,11 +99,15 @@ pub fn is(kinds: &Kinds, label: Label, allowed: &[Kind]) -> bool {
     kinds.of(label).is_some_and(|kind| allowed.contains(&kind))
 }
 
-/// A tensor's distribution that is cut evenly along `label`.
+/// A tensor's distribution that is cut evenly along each label, among the given number of ranks.
 ///
 /// # Panics
-/// If the tensor lacks the dimension, which its kind rules out in the planner.
-pub fn cut(labels: &[Label], label: Label, ranks: usize) -> Distribution {
-    let dim = labels.iter().position(|&l| l == label);
-    Distribution::cut(dim.unwrap_or_else(|| panic!("the tensor has the dimension that it is cut along")), ranks)
+/// If the tensor lacks a dimension, which its kind rules out in the planner.
+pub fn cut<const N: usize>(labels: &[Label], cuts: [(Label, usize); N]) -> Distribution {
+    let axis = |(label, ranks)| {
+        let dim = labels.iter().position(|&l| l == label);
+        let dim = dim.unwrap_or_else(|| panic!("the tensor has the dimension that it is cut along"));
+        Axis { ranks, role: Role::Cut { dim, how: Cut::Even } }
+    };
+    Distribution::new(cuts.map(axis).into())
 }

@@ -65,7 +65,7 @@ impl Generator for BatchParallel {
     }
 
     fn distributions(&self, tensors: [&[Label]; 3], ranks: usize) -> Option<Distributions> {
-        let [left, right, out] = tensors.map(|labels| cut(labels, self.cut, ranks));
+        let [left, right, out] = tensors.map(|labels| cut(labels, [(self.cut, ranks)]));
         Some(Distributions { left, right, out })
     }
 

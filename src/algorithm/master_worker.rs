@@ -150,8 +150,8 @@ impl Shares<'_> {
             .labels
             .iter()
             .zip(&tensor.shape)
-            .map(|(&label, &extent)| 0..if label == self.cut { self.chunk(rank, chunk).len() } else { extent });
-        View { buffer, bounds: extents.collect() }
+            .map(|(&label, &extent)| if label == self.cut { self.chunk(rank, chunk).len() } else { extent });
+        View::corner(buffer, extents)
     }
 
     fn scratch(&self, builder: &mut Builder, tensor: &Tensor, ranks: Range<usize>) -> BufferId {

@@ -62,10 +62,10 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         let Some(piece) = self.own(round) else {
             let piece = self.rounds.piece(self.tensor, self.rank, round)?;
             // Any buffer is valid for an empty piece.
-            return self.tensor.stored(self.rank, &piece).or_else(|| {
-                let bounds = piece.extents().into_iter().map(|extent| 0..extent).collect();
-                Some(View { buffer: self.slots.first().copied().or(self.tensor.buffer)?, bounds })
-            });
+            return self
+                .tensor
+                .stored(self.rank, &piece)
+                .or_else(|| Some(View::corner(self.slots.first().copied().or(self.tensor.buffer)?, piece.extents())));
         };
         let buffer = self.slot(round)?;
         for bounds in self.rounds.overlap(self.tensor, piece, self.rank, self.rank) {
@@ -73,7 +73,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
                 builder.work(Work::Unary { input, out: View { buffer, bounds } });
             }
         }
-        Some(View { buffer, bounds: piece.extents().into_iter().map(|extent| 0..extent).collect() })
+        Some(View::corner(buffer, piece.extents()))
     }
 
     fn own(&self, round: usize) -> Option<&Region> {

@@ -26,7 +26,7 @@
 //!
 //! All other redistributions use direct messages.
 
-use super::contraction::{Tensor, corner, most_pieces};
+use super::contraction::{Tensor, most_pieces};
 use crate::distribution::{Bounds, Distribution, Region, Role};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
 use crate::schedule::{Builder, View, Work};
@@ -168,10 +168,7 @@ fn add_by_tree(builder: &mut Builder, from: &Tensor, to: &Tensor, column: &Colum
     if own.elements() == 0 {
         return;
     }
-    let like = |builder: &mut Builder| {
-        let extents: Vec<usize> = own.bounds.iter().map(ExactSizeIterator::len).collect();
-        corner(to.scratch(builder, extents), &own.bounds)
-    };
+    let like = |builder: &mut Builder| View::corner(to.scratch(builder, own.extents()), own.extents());
     let children = (0..usize::BITS).map(|round| 1 << round);
     let children: Vec<usize> =
         children.take_while(|stride| member % (2 * stride) == 0 && member + stride < column.len()).collect();

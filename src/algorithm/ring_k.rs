@@ -115,8 +115,8 @@ impl Generator for RingK {
     }
 
     fn distributions(&self, [left, right, out]: [&[Label]; 3], ranks: usize) -> Option<Distributions> {
-        let [left, right] = [left, right].map(|labels| cut(labels, self.cut, ranks));
-        Some(Distributions { left, right, out: cut(out, self.out, ranks) })
+        let [left, right] = [left, right].map(|labels| cut(labels, [(self.cut, ranks)]));
+        Some(Distributions { left, right, out: cut(out, [(self.out, ranks)]) })
     }
 
     fn order(&self, _: &Contraction, _: usize) -> Order {

@@ -77,7 +77,8 @@ impl Generator for RingMn {
 
     fn distributions(&self, [left, right, out]: [&[Label]; 3], ranks: usize) -> Option<Distributions> {
         let (l, r) = if left.contains(&self.cut) { (self.cut, self.travel) } else { (self.travel, self.cut) };
-        Some(Distributions { left: cut(left, l, ranks), right: cut(right, r, ranks), out: cut(out, self.cut, ranks) })
+        let along = |labels, label| cut(labels, [(label, ranks)]);
+        Some(Distributions { left: along(left, l), right: along(right, r), out: along(out, self.cut) })
     }
 
     fn generate(&self, builder: &mut Builder, contraction: &Contraction) {

@@ -59,12 +59,6 @@ impl Fabric {
     pub fn failure(&self) -> Option<(usize, String)> {
         lock(&self.failure).clone()
     }
-
-    /// Drops what remains after a failed run.
-    pub fn clear(&self) {
-        self.mailboxes.iter().for_each(|mailbox| lock(mailbox).clear());
-        *lock(&self.failure) = None;
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -208,17 +202,7 @@ fn copy(from: &[ReadLease], into: &mut [WriteLease]) -> Result<(), OutOfMemory> 
         return Ok(());
     }
     let mut packed = Aligned::private(from.iter().map(ReadLease::bytes).sum(), &Arc::default())?;
-    let mut rest = packed.as_mut_slice();
-    for lease in from {
-        let (head, tail) = rest.split_at_mut(lease.bytes());
-        lease.pack(head);
-        rest = tail;
-    }
-    let mut rest = packed.as_slice();
-    for lease in into {
-        let (head, tail) = rest.split_at(lease.bytes());
-        lease.unpack(head);
-        rest = tail;
-    }
+    ReadLease::pack_all(from, packed.as_mut_slice());
+    WriteLease::unpack_all(into, packed.as_slice());
     Ok(())
 }

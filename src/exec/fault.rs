@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::comm::CommError;
-use crate::memory::{LeaseError, OutOfMemory};
+use crate::memory::LeaseError;
 use crate::schedule::TaskId;
 
 /// The reason why a rank's run ended early.
@@ -24,10 +24,6 @@ impl RunError {
 
     pub fn lease(rank: usize, task: TaskId, error: LeaseError) -> RunError {
         RunError::new(rank, Some(task), error)
-    }
-
-    pub fn memory(rank: usize, error: OutOfMemory) -> RunError {
-        RunError::new(rank, None, error)
     }
 
     /// Converts the error of a communication that `task` waited for.

@@ -2,11 +2,9 @@
 //! a section (independent subtrees) in parallel.
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::fault::{Fault, panic_message};
 use super::job::Job;
 use super::metrics::{Metrics, TaskMetric};
 use super::{Factors, RankProgram, RunError, RunOptions};
@@ -83,15 +81,9 @@ impl Run<'_> {
             [left, right].into_iter().for_each(|view| store.prefetch(view.buffer));
         }
         let job = Job::new(program, store, task, self.factors).map_err(|error| RunError::lease(rank, task, error))?;
-        let injected = program.injected(self.options.injection) == Some(Fault::Worker);
         if let Some(delays) = self.options.delays {
             delays.pause(rank, task);
         }
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            assert!(!injected, "injected for a test");
-            job.run()
-        }));
-        let outcome = outcome.unwrap_or_else(|payload| Err(panic_message(payload.as_ref())));
-        outcome.map_err(|message| RunError::new(rank, Some(task), message))
+        job.run(self.options).map_err(|message| RunError::new(rank, Some(task), message))
     }
 }

@@ -1,10 +1,12 @@
 //! Defines [`Job`], a work task with its leases (rights to access one box of a buffer), for workers.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use num_complex::Complex;
 
-use super::{Factors, RankProgram};
+use super::fault::{Fault, panic_message};
+use super::{Factors, RankProgram, RunOptions};
 use crate::dims::Label;
 use crate::memory::{LeaseError, ReadLease, Store, WriteLease};
 use crate::schedule::{Accumulate, Factor, TaskId, View, Work};
@@ -87,8 +89,17 @@ impl<'a> Job<'a> {
     /// Runs the task on the current rayon pool.
     ///
     /// # Errors
-    /// If the memory for packing cannot be allocated.
-    pub fn run(self) -> Result<(), String> {
+    /// If the memory for packing cannot be allocated, or if the task panics.
+    pub fn run(self, options: &RunOptions) -> Result<(), String> {
+        let injected = self.program.injected(options.injection) == Some(Fault::Worker);
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            assert!(!injected, "injected for a test");
+            self.compute()
+        }));
+        outcome.unwrap_or_else(|payload| Err(panic_message(payload.as_ref())))
+    }
+
+    fn compute(self) -> Result<(), String> {
         let Job { program, task, step, out: (o, mut out) } = self;
         let kernels = program.kernels();
         let fills = matches!(step, Step::Fill);

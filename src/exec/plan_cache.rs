@@ -9,8 +9,10 @@ use std::sync::{Arc, Weak};
 
 use super::ResolvedKernel;
 use crate::dtype::Dtype;
-use crate::kernel::{MIN_PARALLEL_ELEMENTS, Workspace, plan_unary, target};
-use crate::local_plan::{Body, Isa, KernelFamily, Layout, LocalContract, UnaryPlan, key, plan_contract};
+use crate::kernel::{Workspace, target};
+use crate::local_plan::{
+    Body, Isa, KernelFamily, Layout, LocalContract, MIN_PARALLEL_ELEMENTS, UnaryPlan, key, plan_contract, plan_unary,
+};
 use crate::schedule::{Schedule, TaskId, View, Work};
 
 /// The plans for one branch of a rank, and their packing workspace.
@@ -155,8 +157,7 @@ impl Planned {
     pub fn uses_threads(&self, schedule: &Schedule) -> bool {
         let mut contracts = self.contracts.plans.iter().flatten();
         let large = |view: &View| view.elements() >= MIN_PARALLEL_ELEMENTS;
-        let mut views =
-            schedule.tasks.iter().flat_map(|task| task.action.reads().into_iter().chain(task.action.writes()));
+        let mut views = schedule.tasks.iter().flat_map(|task| task.action.views());
         contracts.any(|entry| entry.plan.shares() > 1) || views.any(large)
     }
 

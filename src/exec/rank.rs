@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::fault::{Fault, panic_message};
+use super::fault::panic_message;
 use super::job::Job;
 use super::lanes::Lanes;
 use super::metrics::{Metrics, TaskMetric};
@@ -185,18 +185,13 @@ impl<'a> Thread<'a> {
         let prepared = Job::new(self.program, self.store, task, self.factors);
         let job = prepared.map_err(|error| RunError::lease(rank, task, error))?;
         let (waker, started) = (self.endpoint.waker(), self.started);
-        let injected = self.program.injected(self.options.injection) == Some(Fault::Worker);
-        let delays = self.options.delays;
+        let options = self.options;
         scope.spawn(move |_| {
-            if let Some(delays) = delays {
+            if let Some(delays) = options.delays {
                 delays.pause(rank, task);
             }
             let start = started.elapsed().as_secs_f64();
-            let outcome = catch_unwind(AssertUnwindSafe(|| {
-                assert!(!injected, "injected for a test");
-                job.run()
-            }));
-            let outcome = outcome.unwrap_or_else(|payload| Err(panic_message(payload.as_ref())));
+            let outcome = job.run(options);
             let end = started.elapsed().as_secs_f64();
             finished.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((task, outcome, start, end));
             waker.wake();

@@ -19,7 +19,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::output::{FileError, new_tag, without_code, write_whole};
+use super::output::{FileError, directory, new_tag, without_code, write_whole};
 
 const NAME: &str = "einsum-dist checkpoint ";
 const VERSION: &str = "1";
@@ -249,8 +249,7 @@ fn begins_with(path: &Path, name: &[u8]) -> Result<bool, CheckpointError> {
 
 /// Makes a rename survive a power failure, if the file system can.
 fn sync_directory(path: &Path) {
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let _ = File::open(directory).and_then(|directory| directory.sync_all());
+    let _ = File::open(directory(path)).and_then(|directory| directory.sync_all());
 }
 
 #[cfg(test)]

@@ -8,68 +8,10 @@ use super::elementwise::scale_strided;
 use super::pointer::{Const, Mut};
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 use super::products;
-use super::{Element, OutOfMemory, Tensor, TensorMut, Workspace, available, gemm, has_xsmm, host, loops};
-use crate::dims::Label;
-use crate::local_plan::{Body, KernelFamily, Layout, LocalContract, Target, plan_contract};
-use ndarray::{ArrayViewD, ArrayViewMutD};
+use super::{Element, OutOfMemory, Tensor, TensorMut, Workspace, available, gemm, has_xsmm, loops};
+use crate::local_plan::{Body, KernelFamily, LocalContract, Target};
 
-/// Computes `out = alpha left right + beta out`. If `beta` is 0, `out` is not read. An empty sum is zero.
-///
-/// # Errors
-/// If memory for packing cannot be allocated; `out` is then unchanged.
-///
-/// # Panics
-/// If the labels do not describe a binary contraction of tensors with these extents.
-pub fn contract<T: Element>(
-    alpha: T,
-    left: (&[Label], ArrayViewD<T>),
-    right: (&[Label], ArrayViewD<T>),
-    beta: T,
-    out: (&[Label], ArrayViewMutD<T>),
-    workspace: &mut Workspace,
-) -> Result<(), OutOfMemory> {
-    let plan = plan((left.0, &left.1), (right.0, &right.1), (out.0, &out.1.view()), &host());
-    contract_planned(&plan, alpha, left.1, right.1, beta, out.1, workspace)
-}
-
-/// Plans the contraction of these tensors. For the target [`host()`], this is the plan of [`contract`].
-///
-/// # Panics
-/// If the labels do not describe a binary contraction of tensors with these extents.
-pub fn plan<T: Element>(
-    left: (&[Label], &ArrayViewD<T>),
-    right: (&[Label], &ArrayViewD<T>),
-    out: (&[Label], &ArrayViewD<T>),
-    target: &Target,
-) -> LocalContract {
-    let layout = |(labels, view)| -> Layout {
-        let view: &ArrayViewD<T> = view;
-        Layout::new(labels, view.shape(), view.strides())
-    };
-    plan_contract(&layout(left), &layout(right), &layout(out), T::DTYPE, target)
-}
-
-/// Like [`contract`], but with an existing plan for tensors of these layouts.
-///
-/// # Errors
-/// If memory for packing cannot be allocated; `out` is then unchanged.
-///
-/// # Panics
-/// If the plan was made for extents, strides or an element type other than those of the tensors. If the plan requires
-/// an instruction set or a library that is not available.
-pub fn contract_planned<T: Element>(
-    plan: &LocalContract,
-    alpha: T,
-    left: ArrayViewD<T>,
-    right: ArrayViewD<T>,
-    beta: T,
-    mut out: ArrayViewMutD<T>,
-    workspace: &mut Workspace,
-) -> Result<(), OutOfMemory> {
-    contract_strided(plan, alpha, (&left).into(), (&right).into(), beta, (&mut out).into(), workspace)
-}
-
-/// Like [`contract_planned`], for tensors that are not `ndarray` views.
+/// Computes `out = alpha left right + beta out` as planned. If `beta` is 0, `out` is not read. An empty sum is zero.
 ///
 /// # Errors
 /// If memory for packing cannot be allocated; `out` is then unchanged.

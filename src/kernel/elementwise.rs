@@ -1,19 +1,10 @@
-//! Fills, scales, conjugates, copies and adds tensors of equal shape with any strides, and finds their largest values.
+//! Fills, scales, conjugates and adds tensors of equal shape with any strides, and finds their largest values.
 
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
 use super::permute::{Factors, permute};
-use super::threads::threads_for;
 use super::{Element, Tensor, TensorMut, widest};
-use crate::local_plan::{Dim, Loops, Permute};
-
-/// Computes `out = input`.
-///
-/// # Panics
-/// If the shapes of `input` and `out` differ.
-pub fn copy<T: Element>(input: ArrayViewD<T>, mut out: ArrayViewMutD<T>) {
-    T::combine((&input).into(), T::ZERO, (&mut out).into());
-}
+use crate::local_plan::{Dim, Loops, Permute, useful_threads};
 
 /// Computes `out = out + input`.
 ///
@@ -35,7 +26,7 @@ pub fn scale<T: Element>(factor: T, mut out: ArrayViewMutD<T>) {
 
 /// Replaces every element of `out` by its complex conjugate.
 pub fn conjugate<T: Element>(out: ArrayViewMutD<T>) {
-    let threads = threads_for(out.len());
+    let threads = useful_threads(rayon::current_num_threads(), out.len());
     conjugate_on(threads, out);
 }
 
@@ -52,7 +43,7 @@ fn conjugate_on<T: Element>(threads: usize, mut out: ArrayViewMutD<T>) {
 /// Returns the largest absolute value of all real and imaginary parts, or 0 without elements. Any NaN gives NaN, and
 /// otherwise any infinity gives infinity.
 pub fn largest<T: Element>(input: ArrayViewD<T>) -> f64 {
-    largest_on(threads_for(input.len()), input)
+    largest_on(useful_threads(rayon::current_num_threads(), input.len()), input)
 }
 
 fn largest_on<T: Element>(threads: usize, input: ArrayViewD<T>) -> f64 {
@@ -114,13 +105,13 @@ pub(super) fn scale_strided<T: Element>(factor: T, out: TensorMut<T>) {
     }
 }
 
-/// Implements [`copy`] and [`add`]. Computes `out = input + beta out`.
+/// Implements [`add`]. Computes `out = input + beta out`.
 pub(super) fn combine<T: Element>(input: Tensor<T>, beta: T, mut out: TensorMut<T>) {
     assert_eq!(input.extents, out.extents, "tensors of different shapes");
     let strides = input.strides.iter().zip(out.strides);
     let dims = out.extents.iter().zip(strides);
     let dims: Loops<2> = dims.map(|(&extent, (&from, &to))| Dim { extent, strides: [from, to] }).collect();
-    let plan = Permute::new(&dims, size_of::<T>(), threads_for(out.extents.iter().product()));
+    let plan = Permute::new(&dims, size_of::<T>(), rayon::current_num_threads());
     let factors = Factors { alpha: T::ONE, beta };
     // SAFETY: the loops visit the indices of both tensors, which have the same extents; `out` is borrowed mutably, so
     // its elements are distinct and no other code accesses them.
@@ -131,7 +122,7 @@ pub(super) fn combine<T: Element>(input: Tensor<T>, beta: T, mut out: TensorMut<
 pub(super) fn broadcast<T: Element>(value: T, beta: T, mut out: TensorMut<T>) {
     let dims = out.extents.iter().zip(out.strides);
     let dims: Loops<2> = dims.map(|(&extent, &to)| Dim { extent, strides: [0, to] }).collect();
-    let plan = Permute::new(&dims, size_of::<T>(), threads_for(out.extents.iter().product()));
+    let plan = Permute::new(&dims, size_of::<T>(), rayon::current_num_threads());
     let factors = Factors { alpha: T::ONE, beta };
     // SAFETY: all source strides are 0, so only `value` is read; the loops visit the indices of `out`, which is
     // borrowed mutably.

@@ -11,7 +11,7 @@
 //! | `simd` | SIMD vectors for every instruction set |
 //! | `micro` | micro-kernels, which multiply a few rows by a few columns and accumulate the products in registers |
 //! | `xsmm` | small products computed by LIBXSMM, if the feature `libxsmm` is enabled, on x86-64 and AArch64 |
-//! | `elementwise` | fill, scale, conjugate, copy, add |
+//! | `elementwise` | fill, scale, conjugate, add |
 //! | `host` | instruction set and caches of this machine |
 //! | `tensor` | a strided tensor, which consists of a pointer, extents and strides |
 //! | `workspace`, `zeroed` | memory for packing |
@@ -45,25 +45,23 @@ mod reporting_allocator;
 mod simd;
 mod sum;
 mod tensor;
-mod threads;
 mod unary;
 mod workspace;
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod xsmm;
 mod zeroed;
 
-pub use contract::{contract, contract_planned, contract_strided, plan};
+pub use contract::contract_strided;
 pub use element::Element;
-pub use elementwise::{add, conjugate, copy, fill, largest, scale};
+pub use elementwise::{add, conjugate, fill, largest, scale};
 pub use error_bound::error_bound;
 pub use host::{default_family, has_xsmm, host, target};
 pub use huge_pages::request_huge_pages;
-pub use reference::{Reference, ReferenceValue, reference, reference_contract};
+pub use reference::{Reference, ReferenceValue, reference_contract};
 pub use reporting_allocator::{ReportingAllocator, end_at_once, fallible, report_with, share_few_addresses};
 pub(crate) use simd::prefetch;
 pub use simd::{available, widest};
 pub use tensor::{Tensor, TensorMut};
-pub use threads::MIN_PARALLEL_ELEMENTS;
-pub use unary::{plan_unary, unary, unary_planned, unary_strided};
+pub use unary::unary_strided;
 pub use workspace::{OutOfMemory, Workspace};
 pub use zeroed::Zeroed;

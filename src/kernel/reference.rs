@@ -135,19 +135,6 @@ fn next(index: &mut [usize], extents: &[usize]) -> bool {
     false
 }
 
-/// Computes every element of a [`Reference`], and writes the elements to `out`.
-///
-/// # Panics
-/// If a label has two different extents, or a label of `out` is repeated or is in no operand. If `out` has the wrong
-/// number of dimensions, or an extent that is larger than the extent of the label.
-pub fn reference<T: Element>(operands: &[(&[Label], ArrayViewD<T>)], out: (&[Label], ArrayViewMutD<ReferenceValue>)) {
-    let (labels, mut out) = out;
-    let reference = Reference::new(operands, labels);
-    for (index, element) in out.indexed_iter_mut() {
-        *element = reference.element(index.slice());
-    }
-}
-
 /// Computes `out = alpha left right + beta out` with a [`Reference`]. If `beta` is 0, `out` is not read.
 ///
 /// # Panics

@@ -1,47 +1,11 @@
 //! Computes permutations, diagonals and sums of a single tensor.
 
-use ndarray::{ArrayViewD, ArrayViewMutD};
-
 use super::permute::{Factors, permute};
 use super::sum::sum;
-use super::threads::useful_threads;
-use super::{Element, Tensor, TensorMut, available, widest};
-use crate::dims::Label;
-use crate::local_plan::{self, Isa, Layout, UnaryBody, UnaryPlan};
+use super::{Element, Tensor, TensorMut, available};
+use crate::local_plan::{Isa, UnaryBody, UnaryPlan};
 
-/// Writes `input` to `out`, with the dimensions permuted to the order of `out`. Repeated labels of `input` denote
-/// diagonals, and labels missing from `out` are summed over.
-///
-/// # Panics
-/// If a label of `out` is repeated or is not a label of `input`, or if a label has two different extents.
-pub fn unary<T: Element>(input: (&[Label], ArrayViewD<T>), out: (&[Label], ArrayViewMutD<T>)) {
-    let (in_labels, input) = input;
-    let (out_labels, out) = out;
-    let from = Layout::new(in_labels, input.shape(), input.strides());
-    let to = Layout::new(out_labels, out.shape(), out.strides());
-    let plan = plan_unary(&from, &to, size_of::<T>(), rayon::current_num_threads());
-    unary_planned(&plan, widest(), input, out);
-}
-
-/// Returns the plan that [`unary`] executes for these layouts on `threads` threads.
-///
-/// # Panics
-/// If a label of `out` is repeated or is not a label of `input`, or if a label has two different extents.
-pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: usize) -> UnaryPlan {
-    let elements = |layout: &Layout| layout.extents.iter().product::<usize>();
-    local_plan::plan_unary(input, out, element_bytes, useful_threads(threads, elements(input).max(elements(out))))
-}
-
-/// Like [`unary`], but with an existing plan for tensors of these layouts, on the given instruction set.
-///
-/// # Panics
-/// If the plan was made for extents, strides or element sizes other than those of the tensors, or the machine lacks the
-/// instruction set.
-pub fn unary_planned<T: Element>(plan: &UnaryPlan, isa: Isa, input: ArrayViewD<T>, mut out: ArrayViewMutD<T>) {
-    unary_strided(plan, isa, (&input).into(), (&mut out).into());
-}
-
-/// Like [`unary_planned`], for tensors that are not `ndarray` views.
+/// Computes `out = input` as planned, on the given instruction set.
 ///
 /// # Panics
 /// If the plan was made for extents, strides or element sizes other than those of the tensors, or the machine lacks the

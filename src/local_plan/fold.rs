@@ -2,6 +2,11 @@
 //!
 //! Invariant: [`fold`] may change only the order of the visited offset tuples.
 
+use smallvec::SmallVec;
+
+/// A list of loops, without a heap allocation for up to eight.
+pub type Loops<const N: usize> = SmallVec<[Dim<N>; 8]>;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dim<const N: usize> {
     pub extent: usize,
@@ -10,7 +15,7 @@ pub struct Dim<const N: usize> {
 
 impl<const N: usize> Dim<N> {
     /// Whether this loop around the loop `inner` is equivalent to one longer loop with the strides of `inner`.
-    fn continues(&self, inner: &Self) -> bool {
+    pub(super) fn continues(&self, inner: &Self) -> bool {
         (0..N).all(|t| self.strides[t] == inner.strides[t] * inner.extent as isize)
     }
 }

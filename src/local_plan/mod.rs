@@ -7,7 +7,6 @@
 
 mod chain;
 mod contract;
-mod fixed_loops;
 mod fold;
 mod gemm;
 mod isa;
@@ -22,8 +21,7 @@ mod unary;
 
 pub use chain::{SumKind, longest_chain, longest_visits};
 pub use contract::{Body, LocalContract, plan_contract, price_contract};
-pub use fixed_loops::Loops;
-pub use fold::{Dim, fold};
+pub use fold::{Dim, Loops, fold};
 pub use gemm::{
     Access, Axis, AxisDim, BoxAt, GemmPlan, Grid, Group, MAX_COLUMNS, OutAccess, PackBy, Panel, Partial, RowLayout,
     RowTiles, Slab, Table, TileOffsets, register_tiles,
@@ -35,7 +33,7 @@ pub use permute::{BUFFER_BYTES, Blocks, CopyKind, MAX_BLOCK_SIDE, Permute, Side}
 pub use price::Price;
 pub use products::SmallBatchPlan;
 pub use sum::{Sum, UNIT};
-pub(crate) use target::MIN_PARALLEL_MULTIPLY_ADDS;
 use target::MIN_STREAMED_OUT_BYTES;
 pub use target::{CACHE_LINE, Caches, KernelFamily, Target};
+pub(crate) use target::{MIN_PARALLEL_ELEMENTS, MIN_PARALLEL_MULTIPLY_ADDS, useful_threads};
 pub use unary::{UnaryBody, UnaryPlan, plan_unary};

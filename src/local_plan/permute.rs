@@ -7,7 +7,7 @@
 //! Invariants: every index is in one block, and a share (one thread's work) is consecutive blocks. Shares write to the
 //! same cache line only at the ends of stretches. The plan depends only on the arguments, not on the instruction set.
 
-use super::{CACHE_LINE, Dim, Loops};
+use super::{CACHE_LINE, Dim, Loops, useful_threads};
 
 /// Indices into every pair of strides.
 const FROM: usize = 0;
@@ -30,8 +30,6 @@ const LINE_BYTES: usize = 32 << 10;
 const ELEMENTWISE_BLOCK_SIDE: usize = 32;
 /// To give all threads work, blocks are halved along their longer side while it has more elements than this.
 const MIN_BLOCK_SIDE: usize = 16;
-/// Minimum elements for a second thread to save time.
-const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permute {
@@ -101,7 +99,7 @@ impl Permute {
         let widened = widen(&mut dims, element_bytes);
         let moved_bytes = element_bytes * widened;
         let bytes = elements.saturating_mul(element_bytes);
-        let threads = if elements < MIN_PARALLEL_ELEMENTS { 1 } else { threads.max(1) };
+        let threads = useful_threads(threads, elements);
 
         let unit = |tensor: usize| (0..dims.len()).find(|&i| dims[i].strides[tensor].unsigned_abs() == 1);
         let nearest = |tensor: usize, but: Option<usize>| {
@@ -295,7 +293,7 @@ fn folded(dims: &[Dim<2>], start: &mut [isize; 2]) -> Loops<2> {
     let mut at = 1;
     while at < loops.len() {
         let (inner, outer) = (loops[at - 1], loops[at]);
-        if (0..2).all(|t| outer.strides[t] == inner.strides[t] * inner.extent as isize) {
+        if outer.continues(&inner) {
             loops[at - 1].extent *= outer.extent;
             loops.remove(at);
         } else {

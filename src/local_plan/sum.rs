@@ -7,7 +7,7 @@
 //! Invariants: units partition `out`, and steps partition the sum. Threads share the units or, if these are few, the
 //! steps of each unit. Lists of steps are halved recursively, and the halves added in a fixed order.
 
-use super::{Dim, Loops};
+use super::{Dim, Loops, useful_threads};
 
 /// Maximum elements of `out` in a unit.
 pub const UNIT: usize = 512;
@@ -15,8 +15,6 @@ pub const UNIT: usize = 512;
 const STEP: usize = 1 << 13;
 /// Minimum extent of an innermost loop of the sum, because lines have an overhead.
 const MIN_LINE_ELEMENTS: usize = 16;
-/// Minimum elements for a second thread to save time.
-const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
@@ -58,7 +56,7 @@ impl Sum {
             let Dim { extent, strides: [stride] } = sums.remove(sums.len() - 1);
             Dim { extent, strides: [stride, 0] }
         };
-        let threads = if elements < MIN_PARALLEL_ELEMENTS { 1 } else { threads.max(1) };
+        let threads = useful_threads(threads, elements);
         let piece =
             if line_is_summed { STEP } else { UNIT.min(line.extent.div_ceil(threads).next_multiple_of(16).max(16)) };
         Sum { out_loops, sums, line, line_is_summed, piece, threads }
@@ -118,7 +116,7 @@ fn fuse<const N: usize>(loops: &mut Loops<N>) {
     let mut at = 1;
     while at < loops.len() {
         let (outer, inner) = (loops[at - 1], loops[at]);
-        if (0..N).all(|t| outer.strides[t] == inner.strides[t] * inner.extent as isize) {
+        if outer.continues(&inner) {
             loops[at].extent *= outer.extent;
             loops.remove(at - 1);
         } else {

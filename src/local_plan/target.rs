@@ -23,6 +23,14 @@ pub const CACHE_LINE: usize = 64;
 /// Minimum multiply-adds for a second thread in matrix products, below which waking it costs more than it saves.
 pub(crate) const MIN_PARALLEL_MULTIPLY_ADDS: f64 = 400_000.0;
 
+/// Minimum elements for several threads; for fewer, distributing the work costs more than it saves.
+pub(crate) const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
+
+/// Returns how many of `threads` threads to use for `elements` elements.
+pub(crate) fn useful_threads(threads: usize, elements: usize) -> usize {
+    if elements < MIN_PARALLEL_ELEMENTS { 1 } else { threads.max(1) }
+}
+
 /// Minimum bytes of `out` for stores that bypass the caches; it would be evicted before it is read again.
 pub(super) const MIN_STREAMED_OUT_BYTES: usize = 16 << 20;
 

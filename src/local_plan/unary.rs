@@ -18,7 +18,7 @@ pub enum UnaryBody {
     Sum(Sum),
 }
 
-/// Plans `out = input`. Repeated labels of `input` are diagonals, labels missing from `out` are summed, and dimensions
+/// Plans `out = input` on `threads` threads, fewer for few elements. Repeated labels of `input` are diagonals, labels missing from `out` are summed, and dimensions
 /// are permuted.
 ///
 /// # Panics

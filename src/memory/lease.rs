@@ -207,6 +207,15 @@ impl ReadLease {
             done += bytes;
         });
     }
+
+    /// Copies boxes into `out`, of exactly their size, one after the other.
+    pub fn pack_all(boxes: &[ReadLease], mut out: &mut [u8]) {
+        for lease in boxes {
+            let (head, tail) = out.split_at_mut(lease.bytes());
+            lease.pack(head);
+            out = tail;
+        }
+    }
 }
 
 impl WriteLease {
@@ -260,6 +269,15 @@ impl WriteLease {
             unsafe { std::ptr::copy_nonoverlapping(from[done..done + bytes].as_ptr(), start.offset(offset), bytes) };
             done += bytes;
         });
+    }
+
+    /// Copies `from`, of exactly the size of the boxes, into them, one after the other.
+    pub fn unpack_all(boxes: &mut [WriteLease], mut from: &[u8]) {
+        for lease in boxes {
+            let (head, tail) = from.split_at(lease.bytes());
+            lease.unpack(head);
+            from = tail;
+        }
     }
 
     /// Copies a box with the same extents and element type, but possibly other strides.

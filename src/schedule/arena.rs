@@ -17,7 +17,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{BufferId, Home, Lane, ReuseScope, Schedule, Task, TaskId};
+use super::{BufferId, Lane, ReuseScope, Schedule, TaskId, View};
 
 /// Size in bytes of a cache line and of the widest vector register.
 pub const ALIGNMENT: usize = 64;
@@ -37,16 +37,12 @@ pub struct Arrangement {
 pub fn lifetimes(schedule: &Schedule) -> Vec<Option<(TaskId, TaskId)>> {
     let mut lifetimes = vec![None; schedule.buffers.len()];
     for (id, task) in schedule.tasks.iter().enumerate() {
-        for buffer in used(task) {
-            let lifetime: &mut Option<(TaskId, TaskId)> = &mut lifetimes[buffer];
+        for View { buffer, .. } in task.action.views() {
+            let lifetime: &mut Option<(TaskId, TaskId)> = &mut lifetimes[*buffer];
             *lifetime = Some(lifetime.map_or((id, id), |(first, _)| (first, id)));
         }
     }
     lifetimes
-}
-
-fn used(task: &Task) -> impl Iterator<Item = BufferId> + '_ {
-    task.action.reads().into_iter().chain(task.action.writes()).map(|view| view.buffer)
 }
 
 fn turns(schedule: &Schedule) -> Vec<usize> {
@@ -73,7 +69,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
         .buffers
         .iter()
         .enumerate()
-        .filter(|(_, buffer)| matches!(buffer.home, Home::Arena | Home::Exchange))
+        .filter(|(_, buffer)| buffer.home.is_arena())
         .map(|(id, buffer)| Allocation {
             buffer: id,
             bytes: buffer.elements().saturating_mul(schedule.element).div_ceil(ALIGNMENT).saturating_mul(ALIGNMENT),
@@ -327,14 +323,14 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
     let lifetimes = lifetimes(schedule);
     let mut last: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
     for (id, task) in schedule.tasks.iter().enumerate() {
-        used(task).for_each(|buffer| last[buffer][task.action.lane() as usize] = Some(id));
+        task.action.views().for_each(|view| last[view.buffer][task.action.lane() as usize] = Some(id));
     }
     let mut occupants = Occupants::default();
     // For each buffer and lane, the last task that used its bytes as another buffer; one suffices, because a lane
     // completes its tasks in order.
     let mut waits: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
     for &(task, buffer) in fresh {
-        if !matches!(schedule.buffers[buffer].home, Home::Arena | Home::Exchange) {
+        if !schedule.buffers[buffer].home.is_arena() {
             continue;
         }
         if lifetimes[buffer].is_some_and(|(first, _)| first == task) {

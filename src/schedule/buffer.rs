@@ -22,6 +22,13 @@ pub enum Home {
     Exchange,
 }
 
+impl Home {
+    /// Whether the buffer is in the arena, not in the user's memory.
+    pub fn is_arena(self) -> bool {
+        matches!(self, Home::Arena | Home::Exchange)
+    }
+}
+
 /// An operand's contents at the start of a run, or the output's at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BufferPlacement {

@@ -142,9 +142,7 @@ impl Builder {
     fn push(&mut self, action: Action) {
         let id = self.schedule.tasks.len();
         let mut after: Vec<TaskId> = Vec::new();
-        let uses =
-            || action.reads().into_iter().map(|v| (v, false)).chain(action.writes().into_iter().map(|v| (v, true)));
-        for (view, write) in uses() {
+        for (view, write) in action.accesses() {
             let mut fresh = true;
             for used in self.live[view.buffer].overlapping(view) {
                 fresh = false;
@@ -156,7 +154,7 @@ impl Builder {
                 self.fresh.push((id, view.buffer));
             }
         }
-        for (view, write) in uses() {
+        for (view, write) in action.accesses() {
             self.live[view.buffer].insert(view, Use { task: id, lane: action.lane(), write }, |_| false);
         }
         after.sort_unstable();

@@ -88,30 +88,27 @@ impl Schedule {
 
     /// The bytes that this rank receives.
     pub fn bytes_received(&self) -> u64 {
-        self.tasks.iter().map(|task| self.received(task)).sum()
+        self.bytes_on(Lane::Recv)
     }
 
     /// The bytes that this rank receives for each of `nodes` nodes.
     pub fn bytes_received_by_node(&self, nodes: usize) -> Vec<u64> {
         let mut received = vec![0; nodes];
-        self.tasks.iter().for_each(|task| received[task.node] += self.received(task));
+        self.on(Lane::Recv).for_each(|task| received[task.node] += self.bytes(&task.action));
         received
-    }
-
-    fn received(&self, task: &Task) -> u64 {
-        match &task.action {
-            Action::Recv { .. } => self.bytes(&task.action),
-            _ => 0,
-        }
     }
 
     /// The bytes that this rank sends.
     pub fn bytes_sent(&self) -> u64 {
-        let sent = self.tasks.iter().map(|task| match &task.action {
-            Action::Send { .. } => self.bytes(&task.action),
-            _ => 0,
-        });
-        sent.sum()
+        self.bytes_on(Lane::Send)
+    }
+
+    fn bytes_on(&self, lane: Lane) -> u64 {
+        self.on(lane).map(|task| self.bytes(&task.action)).sum()
+    }
+
+    fn on(&self, lane: Lane) -> impl Iterator<Item = &Task> {
+        self.tasks.iter().filter(move |task| task.action.lane() == lane)
     }
 
     /// The bytes in the user's blocks and in the arena.

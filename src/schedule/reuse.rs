@@ -38,6 +38,11 @@ impl Schedule {
         self.lasting.get(node).copied().unwrap_or_default()
     }
 
+    /// Whether later slices or runs skip any tasks, which those of most plans do not.
+    fn reuses(&self) -> bool {
+        self.lasting.iter().any(|&lasts| lasts > ReuseScope::Slice)
+    }
+
     /// The scope of each buffer's writers; `None` if they differ.
     pub(super) fn written(&self) -> Vec<Option<ReuseScope>> {
         let mut written: Vec<Result<Option<ReuseScope>, ()>> = vec![Ok(None); self.buffers.len()];
@@ -57,7 +62,7 @@ impl Schedule {
     /// The sharing group of each buffer; only a group may share memory.
     pub(super) fn sharing(&self) -> Vec<ReuseScope> {
         let transfers = self.tasks.iter().any(|task| task.action.work().is_none());
-        if !transfers || self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
+        if !transfers || !self.reuses() {
             return vec![ReuseScope::Slice; self.buffers.len()];
         }
         self.written().into_iter().map(Option::unwrap_or_default).collect()
@@ -66,14 +71,13 @@ impl Schedule {
     /// Whether each buffer is kept, because tasks that run again read it after skipped writers.
     pub fn kept(&self) -> Vec<bool> {
         let mut kept = vec![false; self.buffers.len()];
-        // Most plans skip no tasks.
-        if self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
+        if !self.reuses() {
             return kept;
         }
         let written = self.written();
         for task in &self.tasks {
             for view in task.action.reads() {
-                let own = matches!(self.buffers[view.buffer].home, Home::Arena | Home::Exchange);
+                let own = self.buffers[view.buffer].home.is_arena();
                 kept[view.buffer] |= own && written[view.buffer].is_some_and(|lasts| self.lasts(task.node) < lasts);
             }
         }
@@ -82,15 +86,16 @@ impl Schedule {
 
     /// The first task that uses a buffer of a shorter scope than its own, or with writers of different scopes.
     pub fn outlasts(&self) -> Option<usize> {
-        if self.lasting.iter().all(|&lasts| lasts == ReuseScope::Slice) {
+        if !self.reuses() {
             return None;
         }
         let written = self.written();
         self.tasks.iter().position(|task| {
             let lasts = self.lasts(task.node);
             let own = |buffer: usize| !matches!(self.buffers[buffer].home, Home::Operand(_));
-            let mut views = task.action.reads().into_iter().chain(task.action.writes());
-            views.any(|view| own(view.buffer) && written[view.buffer].is_none_or(|written| lasts > written))
+            task.action
+                .views()
+                .any(|view| own(view.buffer) && written[view.buffer].is_none_or(|written| lasts > written))
         })
     }
 }

@@ -23,6 +23,15 @@ impl View {
         volume(&self.bounds)
     }
 
+    pub fn extents(&self) -> Vec<usize> {
+        self.bounds.iter().map(Range::len).collect()
+    }
+
+    /// The box of a buffer at index 0 with these extents.
+    pub fn corner(buffer: BufferId, extents: impl IntoIterator<Item = usize>) -> View {
+        View { buffer, bounds: extents.into_iter().map(|extent| 0..extent).collect() }
+    }
+
     /// Returns tile `index` of `parts` even tiles along the longest dimension; `None` if it is empty. Boxes with equal
     /// extents have equal tiles.
     pub fn tile(&self, parts: usize, index: usize) -> Option<View> {
@@ -165,6 +174,17 @@ impl Action {
             Action::Send { from, .. } => from.iter().collect(),
             Action::Recv { .. } => smallvec![],
         }
+    }
+
+    /// The boxes that the action reads, then those that it writes.
+    pub fn views(&self) -> impl Iterator<Item = &View> {
+        self.accesses().map(|(view, _)| view)
+    }
+
+    /// The boxes that the action reads, then those that it writes, and whether it writes them.
+    pub fn accesses(&self) -> impl Iterator<Item = (&View, bool)> {
+        let reads = self.reads().into_iter().map(|view| (view, false));
+        reads.chain(self.writes().into_iter().map(|view| (view, true)))
     }
 
     /// The boxes that the action writes.

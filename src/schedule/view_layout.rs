@@ -27,8 +27,8 @@ impl Schedule {
 
     /// Like [`Schedule::view_layout`], with the extents of the dense array around the buffer.
     pub fn box_of(&self, view: &View, array: &[usize]) -> ViewLayout<'_> {
-        let extents = view.bounds.iter().map(ExactSizeIterator::len).collect();
-        ViewLayout { labels: &self.buffers[view.buffer].labels, extents, strides: row_major(array) }
+        let labels = &self.buffers[view.buffer].labels;
+        ViewLayout { labels, extents: view.extents(), strides: row_major(array) }
     }
 
     /// The layouts of `left`, `right` and `out` of a contraction.

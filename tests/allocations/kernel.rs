@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Element, Workspace, contract_planned, has_xsmm, plan, unary_planned};
+use einsum_dist::kernel::{Element, Workspace, has_xsmm};
 use einsum_dist::local_plan::{self, Caches};
 use einsum_dist::local_plan::{Access, Body, LocalContract, OutAccess, Target, UnaryBody, plan_unary};
 use ndarray::{ArrayD, IxDyn};
@@ -15,6 +15,7 @@ use num_complex::Complex;
 
 use super::counting::{ALONE, OF_POOL, POOL, POOL_OF_THREAD};
 use super::targets;
+use crate::kernels::{contract_planned, plan, unary_planned};
 
 /// Number of warm-up runs, in which threads allocate their permanent data, and number of counted runs.
 const WARM: usize = 3;

@@ -3,6 +3,8 @@
 
 mod counting;
 mod kernel;
+#[path = "../common/kernels.rs"]
+mod kernels;
 mod memory;
 mod repeated;
 mod steps;

@@ -3,6 +3,7 @@
 
 mod delays;
 mod grids;
+pub mod kernels;
 mod large;
 mod random_distributions;
 mod rng;

@@ -14,7 +14,7 @@ use super::sum::Reference;
 /// Below this sum of absolute products, some may be too small for double precision.
 const MIN_MAGNITUDE: f64 = 1e-290;
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
     pub checked: u64,
     /// The largest ratio of `error` to `bound`, both of this element.
@@ -40,26 +40,6 @@ pub struct Tally {
     /// index.
     pub largest: f64,
     pub place: Vec<usize>,
-}
-
-impl Default for Tally {
-    fn default() -> Tally {
-        Tally {
-            checked: 0,
-            worst: 0.0,
-            error: 0.0,
-            bound: 0.0,
-            magnitude: 0.0,
-            excess: 0.0,
-            overflowed_sums: 0,
-            unexplained: 0,
-            overflowed: 0,
-            infinite: 0,
-            unclear: 0,
-            largest: 0.0,
-            place: Vec::new(),
-        }
-    }
 }
 
 impl Tally {

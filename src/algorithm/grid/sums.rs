@@ -46,8 +46,7 @@ impl<'a> Sums<'a> {
         }
         for bounds in others {
             let extents: Vec<usize> = bounds.iter().map(ExactSizeIterator::len).collect();
-            let corner = extents.iter().map(|&extent| 0..extent).collect();
-            let view = View { buffer: out.scratch(builder, extents), bounds: corner };
+            let view = View::corner(out.scratch(builder, extents.clone()), extents);
             boxes.push(OutBox { bounds, view, first: Accumulate::Overwrite });
         }
         Sums { contraction, boxes, in_place }

@@ -73,8 +73,7 @@ impl<'a> Products<'a> {
             return;
         }
         let Some(buffer) = self.slot(&self.computed, round) else { return };
-        let bounds = region.extents().into_iter().map(|extent| 0..extent).collect();
-        contract(builder, left, right, View { buffer, bounds }, Accumulate::Overwrite);
+        contract(builder, left, right, View::corner(buffer, region.extents()), Accumulate::Overwrite);
         self.add(builder, &region, &self.geometry.overlap(out, &region, self.rank, self.rank), buffer, sums);
     }
 

@@ -37,9 +37,9 @@ pub use self::choose::candidates;
 use self::panels::{Panel, panels};
 use super::contraction::{Contraction, Tensor, contract, corner};
 use super::cost::Contracted;
-use super::generator::{Distributions, Generator, is};
+use super::generator::{Distributions, Generator, cut, is};
 use crate::dims::{Kind, Kinds, Label};
-use crate::distribution::{Axis, Bounds, Cut, Distribution, Role, tile_bounds};
+use crate::distribution::{Bounds, tile_bounds};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
@@ -59,16 +59,6 @@ pub struct Summa {
 impl Summa {
     fn ranks(&self) -> usize {
         self.rows * self.columns
-    }
-
-    /// Returns the distribution of a tensor, with `by_row` divided by the rows and `by_column` by the columns.
-    fn cut(&self, labels: &[Label], [by_row, by_column]: [Label; 2]) -> Distribution {
-        let axis = |label: Label, ranks: usize| {
-            let dim = labels.iter().position(|&l| l == label);
-            let dim = dim.unwrap_or_else(|| panic!("the tensor has the dimension that it is cut along"));
-            Axis { ranks, role: Role::Cut { dim, how: Cut::Even } }
-        };
-        Distribution::new(vec![axis(by_row, self.rows), axis(by_column, self.columns)])
     }
 }
 
@@ -98,8 +88,9 @@ impl Generator for Summa {
     }
 
     fn distributions(&self, [left, right, out]: [&[Label]; 3], _: usize) -> Option<Distributions> {
-        let &Summa { m, n, k, .. } = self;
-        Some(Distributions { left: self.cut(left, [m, k]), right: self.cut(right, [k, n]), out: self.cut(out, [m, n]) })
+        let &Summa { m, n, k, rows, columns, .. } = self;
+        let by_grid = |labels, [by_row, by_column]: [Label; 2]| cut(labels, [(by_row, rows), (by_column, columns)]);
+        Some(Distributions { left: by_grid(left, [m, k]), right: by_grid(right, [k, n]), out: by_grid(out, [m, n]) })
     }
 
     fn holds_whole(&self) -> bool {

@@ -102,11 +102,6 @@ impl Endpoint {
         self.rma.take().map_or(Ok(()), Rma::close)
     }
 
-    /// The routes to peers.
-    pub fn routes(&self) -> Routes {
-        self.routes
-    }
-
     /// Returns the name for reports, with both routes if both occur.
     pub fn name(&self) -> String {
         let Routes { near, far } = self.routes;

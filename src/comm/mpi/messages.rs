@@ -113,12 +113,7 @@ impl Messages {
             Some(start) => (start, Memory::Read { _from: from }),
             None => {
                 let mut buffer = self.pool.take(bytes)?;
-                let mut rest = buffer.as_mut_slice();
-                for lease in from {
-                    let (head, tail) = rest.split_at_mut(lease.bytes());
-                    lease.pack(head);
-                    rest = tail;
-                }
+                ReadLease::pack_all(&from, buffer.as_mut_slice());
                 (buffer.as_ptr().cast_const(), Memory::Packed(buffer))
             }
         };
@@ -186,13 +181,8 @@ impl Messages {
         match memory {
             Memory::Read { .. } | Memory::Written { .. } => {}
             Memory::Packed(buffer) => self.pool.give_back(buffer),
-            Memory::Unpacked { buffer, into } => {
-                let mut rest = buffer.as_slice();
-                for mut lease in into {
-                    let (head, tail) = rest.split_at(lease.bytes());
-                    lease.unpack(head);
-                    rest = tail;
-                }
+            Memory::Unpacked { buffer, mut into } => {
+                WriteLease::unpack_all(&mut into, buffer.as_slice());
                 self.pool.give_back(buffer);
             }
         }

@@ -8,10 +8,12 @@ use super::descr::Elements;
 use super::literal::Literal;
 use crate::dtype::Dtype;
 use crate::io::output::FileError;
-use npyz::{DType, TypeStr, WriteOptions, WriterBuilder};
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+
+/// Bytes before a header's text in version 1 of the format.
+const PREFIX: usize = 10;
 
 /// Maximum bytes of a header's text, against damaged length fields; NumPy reads at most 10,000 characters by default.
 const MAX_TEXT: usize = 1 << 16;
@@ -100,15 +102,14 @@ pub(super) fn compose(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<(Vec
         Dtype::Complex64 => "<c8",
         Dtype::Complex128 => "<c16",
     };
-    let descr: TypeStr = descr.parse().expect("each of the four above is a type string");
-    let extents: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
-    let mut text = Vec::new();
-    WriteOptions::new_header_only()
-        .dtype(DType::Plain(descr))
-        .shape(&extents)
-        .writer(&mut text)
-        .write_header_only()
-        .map_err(NpyError::io(path, "write the header"))?;
+    let extents: String = shape.iter().map(|extent| format!("{extent}, ")).collect();
+    let dictionary = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({extents}), }}");
+    // Spaces and a line end make the offset of the first element a multiple of 64.
+    let offset = (PREFIX + dictionary.len() + 1).next_multiple_of(64);
+    let bytes = u16::try_from(offset - PREFIX).map_err(|_| header.too_large(path))?;
+    let mut text = b"\x93NUMPY\x01\x00".to_vec();
+    text.extend(bytes.to_le_bytes());
+    text.extend(format!("{dictionary:<width$}\n", width = offset - PREFIX - 1).bytes());
     header.data_offset = text.len() as u64;
     header.file_bytes().ok_or_else(|| header.too_large(path))?;
     Ok((text, header))
@@ -136,7 +137,7 @@ fn read_text(path: &Path, mut file: impl Read, length: u64) -> Result<(String, u
         return Err(truncated(12));
     }
     let (prefix, bytes) = match (raw[6], raw[7]) {
-        (1, 0) => (10, usize::from(u16::from_le_bytes([raw[8], raw[9]]))),
+        (1, 0) => (PREFIX, usize::from(u16::from_le_bytes([raw[8], raw[9]]))),
         (2 | 3, 0) => (12, u32::from_le_bytes([raw[8], raw[9], raw[10], raw[11]]) as usize),
         (major, minor) => return Err(NpyError::Version { path: path.to_path_buf(), major, minor }),
     };

@@ -15,4 +15,4 @@ mod walk;
 pub use block::{read_block, write_block};
 pub use error::NpyError;
 pub use header::{NpyHeader, create, read_header, read_header_from};
-pub use pending::{PendingFile, check_writable};
+pub use pending::PendingFile;

@@ -7,7 +7,7 @@
 use super::block::{self, Writers};
 use super::{NpyError, NpyHeader, header, read_header};
 use crate::dtype::Dtype;
-use crate::io::output::{self, Temporary};
+use crate::io::output::Temporary;
 use std::ops::Range;
 use std::path::Path;
 
@@ -65,10 +65,4 @@ impl PendingFile {
     pub fn commit(self) -> Result<(), NpyError> {
         Ok(self.temporary.commit()?)
     }
-}
-
-/// Checks whether an output of this name can be created, and leaves no file behind.
-pub fn check_writable(path: &Path) -> Result<(), NpyError> {
-    output::examine(path)?;
-    Ok(())
 }

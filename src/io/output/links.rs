@@ -29,6 +29,6 @@ pub(super) fn followed(path: &Path) -> Result<PathBuf, FileError> {
     Err(FileError::LinkLoop { path: path.to_path_buf() })
 }
 
-pub(super) fn directory(target: &Path) -> &Path {
+pub(in crate::io) fn directory(target: &Path) -> &Path {
     target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

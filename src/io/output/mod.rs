@@ -29,6 +29,7 @@ mod whole;
 pub use error::{FileError, display_path, without_code};
 pub use identity::Identity;
 pub use leftovers::{Leftover, is_leftover, remove_leftovers, would_be_removed};
+pub(super) use links::directory;
 pub use names::new_tag;
 pub use registry::{Announced, Removed, remove_temporaries, try_remove_temporaries};
 pub use target::{OutputCheck, examine};

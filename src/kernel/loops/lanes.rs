@@ -8,7 +8,7 @@ use num_complex::Complex;
 
 use crate::kernel::Element;
 use crate::kernel::micro::combined;
-use crate::kernel::simd::{Real, Simd};
+use crate::kernel::simd::{Real, Simd, inlined};
 
 /// An element type that has vectors for the instruction set `S`.
 ///
@@ -64,40 +64,21 @@ impl<R: Real + Element, S: Simd<R>> Lanes<S> for R {
 
     const PORTABLE: bool = S::PORTABLE;
 
-    #[inline(always)]
-    unsafe fn load(from: *const R) -> S::Vector {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::load(from) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_first(from: *const R, count: usize) -> S::Vector {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::load_first(from, count) }
-    }
-
-    #[inline(always)]
-    unsafe fn store(to: *mut R, vector: S::Vector) {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::store(to, vector) }
-    }
-
-    #[inline(always)]
-    unsafe fn store_first(to: *mut R, vector: S::Vector, count: usize) {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::store_first(to, vector, count) }
-    }
-
-    #[inline(always)]
-    unsafe fn stream(to: *mut R, vector: S::Vector) {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::stream(to, vector) }
-    }
-
-    #[inline(always)]
-    unsafe fn splat(value: R) -> S::Vector {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::splat(value) }
+    inlined! {
+        load(from: *const R) -> S::Vector = S::load(from);
+        load_first(from: *const R, count: usize) -> S::Vector = S::load_first(from, count);
+        store(to: *mut R, vector: S::Vector) = S::store(to, vector);
+        store_first(to: *mut R, vector: S::Vector, count: usize) = S::store_first(to, vector, count);
+        stream(to: *mut R, vector: S::Vector) = S::stream(to, vector);
+        splat(value: R) -> S::Vector = S::splat(value);
+        plus(a: S::Vector, b: S::Vector) -> S::Vector = S::add(a, b);
+        none() -> S::Vector = S::zero();
+        times(factor: S::Vector, vector: S::Vector) -> S::Vector = S::mul(factor, vector);
+        plus_times(factor: S::Vector, vector: S::Vector, sum: S::Vector) -> S::Vector = S::mul_add(factor, vector, sum);
+        merge(a: S::Vector, b: S::Vector) -> S::Vector = S::add(a, b);
+        total(sum: S::Vector, _conjugated: [bool; 2]) -> R = S::sum(sum);
+        scale(value: R) -> S::Vector = S::splat(value);
+        scaled_by(scale: S::Vector, vector: S::Vector) -> S::Vector = S::mul(scale, vector);
     }
 
     #[inline(always)]
@@ -111,56 +92,8 @@ impl<R: Real + Element, S: Simd<R>> Lanes<S> for R {
     }
 
     #[inline(always)]
-    unsafe fn plus(a: S::Vector, b: S::Vector) -> S::Vector {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::add(a, b) }
-    }
-
-    #[inline(always)]
-    unsafe fn none() -> S::Vector {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::zero() }
-    }
-
-    #[inline(always)]
-    unsafe fn times(factor: S::Vector, vector: S::Vector) -> S::Vector {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::mul(factor, vector) }
-    }
-
-    #[inline(always)]
-    unsafe fn plus_times(factor: S::Vector, vector: S::Vector, sum: S::Vector) -> S::Vector {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::mul_add(factor, vector, sum) }
-    }
-
-    #[inline(always)]
-    unsafe fn merge(a: S::Vector, b: S::Vector) -> S::Vector {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::add(a, b) }
-    }
-
-    #[inline(always)]
     unsafe fn finish(sum: S::Vector, _conjugated: [bool; 2]) -> S::Vector {
         sum
-    }
-
-    #[inline(always)]
-    unsafe fn total(sum: S::Vector, _conjugated: [bool; 2]) -> R {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::sum(sum) }
-    }
-
-    #[inline(always)]
-    unsafe fn scale(value: R) -> S::Vector {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::splat(value) }
-    }
-
-    #[inline(always)]
-    unsafe fn scaled_by(scale: S::Vector, vector: S::Vector) -> S::Vector {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::mul(scale, vector) }
     }
 }
 
@@ -179,88 +112,24 @@ where
 
     const PORTABLE: bool = S::PORTABLE;
 
-    #[inline(always)]
-    unsafe fn load(from: *const Self) -> S::Vector {
-        // SAFETY: guaranteed by the caller; an element consists of two real numbers.
-        unsafe { S::load(from.cast()) }
-    }
-
-    #[inline(always)]
-    unsafe fn load_first(from: *const Self, count: usize) -> S::Vector {
-        // SAFETY: as above.
-        unsafe { S::load_first(from.cast(), 2 * count) }
-    }
-
-    #[inline(always)]
-    unsafe fn store(to: *mut Self, vector: S::Vector) {
-        // SAFETY: as above.
-        unsafe { S::store(to.cast(), vector) }
-    }
-
-    #[inline(always)]
-    unsafe fn store_first(to: *mut Self, vector: S::Vector, count: usize) {
-        // SAFETY: as above.
-        unsafe { S::store_first(to.cast(), vector, 2 * count) }
-    }
-
-    #[inline(always)]
-    unsafe fn stream(to: *mut Self, vector: S::Vector) {
-        // SAFETY: as above.
-        unsafe { S::stream(to.cast(), vector) }
-    }
-
-    #[inline(always)]
-    unsafe fn splat(value: Self) -> Self::Factor {
-        // SAFETY: guaranteed by the caller.
-        unsafe { (S::splat(value.re), S::splat(value.im)) }
-    }
-
-    #[inline(always)]
-    unsafe fn each(vector: S::Vector) -> Self::Factor {
-        // SAFETY: guaranteed by the caller.
-        unsafe { (S::dup_even(vector), S::dup_odd(vector)) }
-    }
-
-    #[inline(always)]
-    unsafe fn across(vector: S::Vector) -> Self::Factor {
-        // SAFETY: guaranteed by the caller.
-        unsafe { (vector, S::swap_pairs(vector)) }
-    }
-
-    #[inline(always)]
-    unsafe fn plus(a: S::Vector, b: S::Vector) -> S::Vector {
-        // SAFETY: guaranteed by the caller.
-        unsafe { S::add(a, b) }
-    }
-
-    #[inline(always)]
-    unsafe fn none() -> Self::Sum {
-        // SAFETY: guaranteed by the caller.
-        unsafe { (S::zero(), S::zero()) }
-    }
-
-    #[inline(always)]
-    unsafe fn times((a, b): Self::Factor, vector: S::Vector) -> Self::Sum {
-        // SAFETY: guaranteed by the caller.
-        unsafe { (S::mul(a, vector), S::mul(b, vector)) }
-    }
-
-    #[inline(always)]
-    unsafe fn plus_times((a, b): Self::Factor, vector: S::Vector, (x, y): Self::Sum) -> Self::Sum {
-        // SAFETY: guaranteed by the caller.
-        unsafe { (S::mul_add(a, vector, x), S::mul_add(b, vector, y)) }
-    }
-
-    #[inline(always)]
-    unsafe fn merge((a, b): Self::Sum, (x, y): Self::Sum) -> Self::Sum {
-        // SAFETY: guaranteed by the caller.
-        unsafe { (S::add(a, x), S::add(b, y)) }
-    }
-
-    #[inline(always)]
-    unsafe fn finish((x, y): Self::Sum, conjugated: [bool; 2]) -> S::Vector {
-        // SAFETY: guaranteed by the caller.
-        unsafe { combined::<S, R>(x, y, conjugated) }
+    // An element consists of two real numbers.
+    inlined! {
+        load(from: *const Self) -> S::Vector = S::load(from.cast());
+        load_first(from: *const Self, count: usize) -> S::Vector = S::load_first(from.cast(), 2 * count);
+        store(to: *mut Self, vector: S::Vector) = S::store(to.cast(), vector);
+        store_first(to: *mut Self, vector: S::Vector, count: usize) = S::store_first(to.cast(), vector, 2 * count);
+        stream(to: *mut Self, vector: S::Vector) = S::stream(to.cast(), vector);
+        splat(value: Self) -> Self::Factor = (S::splat(value.re), S::splat(value.im));
+        each(vector: S::Vector) -> Self::Factor = (S::dup_even(vector), S::dup_odd(vector));
+        across(vector: S::Vector) -> Self::Factor = (vector, S::swap_pairs(vector));
+        plus(a: S::Vector, b: S::Vector) -> S::Vector = S::add(a, b);
+        none() -> Self::Sum = (S::zero(), S::zero());
+        times((a, b): Self::Factor, vector: S::Vector) -> Self::Sum = (S::mul(a, vector), S::mul(b, vector));
+        plus_times((a, b): Self::Factor, vector: S::Vector, (x, y): Self::Sum) -> Self::Sum =
+            (S::mul_add(a, vector, x), S::mul_add(b, vector, y));
+        merge((a, b): Self::Sum, (x, y): Self::Sum) -> Self::Sum = (S::add(a, x), S::add(b, y));
+        finish((x, y): Self::Sum, conjugated: [bool; 2]) -> S::Vector = combined::<S, R>(x, y, conjugated);
+        scale(value: Self) -> Self::Scale = (S::splat(value.re), S::splat(value.im), value.im == R::ZERO);
     }
 
     #[inline(always)]
@@ -279,12 +148,6 @@ where
                 Complex::new(S::sum(x), if vector { R::ZERO - im } else { im })
             }
         }
-    }
-
-    #[inline(always)]
-    unsafe fn scale(value: Self) -> Self::Scale {
-        // SAFETY: guaranteed by the caller.
-        unsafe { (S::splat(value.re), S::splat(value.im), value.im == R::ZERO) }
     }
 
     #[inline(always)]

@@ -1,9 +1,9 @@
 //! Computes the sums of a tile on x86-64 in assembly: the compiler would compute column addresses between the
 //! multiply-adds, and store the sums to memory before writing them to `out`.
 //!
-//! Columns are listed as `{ number "number" "address" ["address" "part"] ("sum" "row" vector) .. }`. The first address
-//! is for real terms, the second for complex terms, with their part (0 is real, 1 is imaginary). Each vector of rows
-//! has the register of the sum, the register of the rows, and its number.
+//! Columns are listed as `{ number ("sum" "row" vector) .. }`. Each vector of rows has the register of the sum, the
+//! register of the rows, and its number. Columns of complex numbers are pairs of columns, one for each part (0 is real,
+//! 1 is imaginary).
 //!
 //! The sums (at most 12 with AVX2, 24 with AVX-512), the vectors of rows and one column fit into the vector registers.
 //! All 13 available general-purpose registers may be in use. Four unrolled steps advance addresses only once. Rust code
@@ -53,14 +53,14 @@ macro_rules! step {
 
 #[rustfmt::skip]
 macro_rules! from_column {
-    (columns $t:tt $w:tt $rs:tt $u:tt { $c:tt $n:tt $term:tt $pair:tt $($sum:tt)* }) => {
-        terms!($t $w ["{b0}", $rs, "+", $n, "*", size!($t)] $($sum)*)
+    (columns $t:tt $w:tt $rs:tt $u:tt { $c:tt $($sum:tt)* }) => {
+        terms!($t $w ["{b0}", $rs, "+", $c, "*", size!($t)] $($sum)*)
     };
-    (terms $t:tt $w:tt $rs:tt $u:tt { $c:tt $n:tt $term:tt $pair:tt $($sum:tt)* }) => {
-        terms!($t $w [$term, "+", $u, "*", size!($t)] $($sum)*)
+    (terms $t:tt $w:tt $rs:tt $u:tt { $c:tt $($sum:tt)* }) => {
+        terms!($t $w [address!($c), "+", $u, "*", size!($t)] $($sum)*)
     };
-    (pairs $t:tt $w:tt $rs:tt $u:tt { $c:tt $n:tt $term:tt [$pair:tt $part:tt] $($sum:tt)* }) => {
-        terms!($t $w [$pair, "+(2*", $u, "+", $part, ")*", size!($t)] $($sum)*)
+    (pairs $t:tt $w:tt $rs:tt $u:tt { $c:tt $($sum:tt)* }) => {
+        terms!($t $w [pair!($c), "+(2*", $u, "+", part!($c), ")*", size!($t)] $($sum)*)
     };
 }
 
@@ -82,19 +82,42 @@ macro_rules! size { ("s") => { "4" }; ("d") => { "8" }; }
 #[rustfmt::skip]
 macro_rules! lanes { ("s") => { "16" }; ("d") => { "8" }; }
 
+/// Expands to the address of a column of `right` whose terms are contiguous.
+#[rustfmt::skip]
+macro_rules! address {
+    (0) => { "{b0}" }; (1) => { "{b0}+{s}" }; (2) => { "{b0}+2*{s}" }; (3) => { "{b0}+{s3}" };
+    (4) => { "{b1}" }; (5) => { "{b1}+{s}" }; (6) => { "{b1}+2*{s}" }; (7) => { "{b1}+{s3}" };
+    (8) => { "{b2}" }; (9) => { "{b2}+{s}" }; (10) => { "{b2}+2*{s}" }; (11) => { "{b2}+{s3}" };
+    (12) => { "{b3}" }; (13) => { "{b3}+{s}" }; (14) => { "{b3}+2*{s}" }; (15) => { "{b3}+{s3}" };
+}
+
+/// Like `address!`, for the column of complex numbers to which a part belongs, and the part.
+#[rustfmt::skip]
+macro_rules! pair {
+    (0) => { address!(0) }; (2) => { address!(1) }; (4) => { address!(2) }; (6) => { address!(3) };
+    (8) => { address!(4) }; (10) => { address!(5) }; (12) => { address!(6) }; (14) => { address!(7) };
+    (1) => { pair!(0) }; (3) => { pair!(2) }; (5) => { pair!(4) }; (7) => { pair!(6) };
+    (9) => { pair!(8) }; (11) => { pair!(10) }; (13) => { pair!(12) }; (15) => { pair!(14) };
+}
+#[rustfmt::skip]
+macro_rules! part {
+    (0) => { 0 }; (2) => { 0 }; (4) => { 0 }; (6) => { 0 }; (8) => { 0 }; (10) => { 0 }; (12) => { 0 }; (14) => { 0 };
+    ($odd:tt) => { 1 };
+}
+
 /// Emits the stores of the sums of one column.
 #[rustfmt::skip]
 macro_rules! put {
-    ($move:tt $t:tt { $c:tt $n:tt $term:tt $pair:tt $(($sum:tt $row:tt $v:tt))* }) => {
-        concat!("mov {l}, [{next}+8*", $n, "]\n", $($move, $t, " ", at!($t $v), ", ", $sum, "\n",)*)
+    ($move:tt $t:tt { $c:tt $(($sum:tt $row:tt $v:tt))* }) => {
+        concat!("mov {l}, [{next}+8*", $c, "]\n", $($move, $t, " ", at!($t $v), ", ", $sum, "\n",)*)
     };
 }
 
 /// Emits the additions of the old values of `out` to the sums of one column.
 #[rustfmt::skip]
 macro_rules! add {
-    ($t:tt { $c:tt $n:tt $term:tt $pair:tt $(($sum:tt $row:tt $v:tt))* }) => {
-        concat!("mov {l}, [{next}+8*", $n, "]\n", $("vaddp", $t, " ", $sum, ", ", $sum, ", ", at!($t $v), "\n",)*)
+    ($t:tt { $c:tt $(($sum:tt $row:tt $v:tt))* }) => {
+        concat!("mov {l}, [{next}+8*", $c, "]\n", $("vaddp", $t, " ", $sum, ", ", $sum, ", ", at!($t $v), "\n",)*)
     };
 }
 
@@ -145,7 +168,7 @@ macro_rules! steps {
         steps!(@ ($($column)*) $order $from $place $t [$r0 $r1 $r2 $r3] [$($four,)*] [$($one,)*] [$($operand)*]
             $real $w $zero $rows [$($far)*] $($column)*)
     };
-    (@ ($({ $c:tt $n:tt $term:tt $pair:tt $(($sum:tt $row:tt $v:tt))* })*) $order:tt $from:ident $place:ident $t:tt
+    (@ ($({ $c:tt $(($sum:tt $row:tt $v:tt))* })*) $order:tt $from:ident $place:ident $t:tt
      [$r0:tt $r1:tt $r2:tt $r3:tt] [$($four:expr,)*] [$($one:expr,)*] [$($operand:tt)*]
      $real:ident $w:tt $zero:tt $rows:tt [$($far:tt)*] $($column:tt)*) => {
         std::arch::asm!(
@@ -267,32 +290,32 @@ macro_rules! sums {
             // SAFETY: guaranteed by the caller; the assembly uses only registers of the instruction set.
             unsafe {
                 columns!([1 V order sum place $t $real] ["ymm" "vxorps" ["ymm0" ""] [""]] []
-                    { 0 "0" "{b0}" ["{b0}" "0"] ("ymm4" "ymm0" 0) }
-                    { 1 "1" "{b0}+{s}" ["{b0}" "1"] ("ymm5" "ymm0" 0) }
-                    { 2 "2" "{b0}+2*{s}" ["{b0}+{s}" "0"] ("ymm6" "ymm0" 0) }
-                    { 3 "3" "{b0}+{s3}" ["{b0}+{s}" "1"] ("ymm7" "ymm0" 0) }
-                    { 4 "4" "{b1}" ["{b0}+2*{s}" "0"] ("ymm8" "ymm0" 0) }
-                    { 5 "5" "{b1}+{s}" ["{b0}+2*{s}" "1"] ("ymm9" "ymm0" 0) }
-                    { 6 "6" "{b1}+2*{s}" ["{b0}+{s3}" "0"] ("ymm10" "ymm0" 0) }
-                    { 7 "7" "{b1}+{s3}" ["{b0}+{s3}" "1"] ("ymm11" "ymm0" 0) }
-                    { 8 "8" "{b2}" ["{b1}" "0"] ("ymm12" "ymm0" 0) }
-                    { 9 "9" "{b2}+{s}" ["{b1}" "1"] ("ymm13" "ymm0" 0) }
-                    { 10 "10" "{b2}+2*{s}" ["{b1}+{s}" "0"] ("ymm14" "ymm0" 0) }
-                    { 11 "11" "{b2}+{s3}" ["{b1}+{s}" "1"] ("ymm15" "ymm0" 0) }
+                    { 0 ("ymm4" "ymm0" 0) }
+                    { 1 ("ymm5" "ymm0" 0) }
+                    { 2 ("ymm6" "ymm0" 0) }
+                    { 3 ("ymm7" "ymm0" 0) }
+                    { 4 ("ymm8" "ymm0" 0) }
+                    { 5 ("ymm9" "ymm0" 0) }
+                    { 6 ("ymm10" "ymm0" 0) }
+                    { 7 ("ymm11" "ymm0" 0) }
+                    { 8 ("ymm12" "ymm0" 0) }
+                    { 9 ("ymm13" "ymm0" 0) }
+                    { 10 ("ymm14" "ymm0" 0) }
+                    { 11 ("ymm15" "ymm0" 0) }
                 );
                 columns!([2 V order sum place $t $real] ["ymm" "vxorps" ["ymm0" "" "ymm1" "+32"] ["" "+32"]] []
-                    { 0 "0" "{b0}" ["{b0}" "0"] ("ymm4" "ymm0" 0) ("ymm5" "ymm1" 1) }
-                    { 1 "1" "{b0}+{s}" ["{b0}" "1"] ("ymm6" "ymm0" 0) ("ymm7" "ymm1" 1) }
-                    { 2 "2" "{b0}+2*{s}" ["{b0}+{s}" "0"] ("ymm8" "ymm0" 0) ("ymm9" "ymm1" 1) }
-                    { 3 "3" "{b0}+{s3}" ["{b0}+{s}" "1"] ("ymm10" "ymm0" 0) ("ymm11" "ymm1" 1) }
-                    { 4 "4" "{b1}" ["{b0}+2*{s}" "0"] ("ymm12" "ymm0" 0) ("ymm13" "ymm1" 1) }
-                    { 5 "5" "{b1}+{s}" ["{b0}+2*{s}" "1"] ("ymm14" "ymm0" 0) ("ymm15" "ymm1" 1) }
+                    { 0 ("ymm4" "ymm0" 0) ("ymm5" "ymm1" 1) }
+                    { 1 ("ymm6" "ymm0" 0) ("ymm7" "ymm1" 1) }
+                    { 2 ("ymm8" "ymm0" 0) ("ymm9" "ymm1" 1) }
+                    { 3 ("ymm10" "ymm0" 0) ("ymm11" "ymm1" 1) }
+                    { 4 ("ymm12" "ymm0" 0) ("ymm13" "ymm1" 1) }
+                    { 5 ("ymm14" "ymm0" 0) ("ymm15" "ymm1" 1) }
                 );
                 columns!([3 V order sum place $t $real] ["ymm" "vxorps" ["ymm0" "" "ymm1" "+32" "ymm2" "+64"] ["" "+64"]] []
-                    { 0 "0" "{b0}" ["{b0}" "0"] ("ymm4" "ymm0" 0) ("ymm5" "ymm1" 1) ("ymm6" "ymm2" 2) }
-                    { 1 "1" "{b0}+{s}" ["{b0}" "1"] ("ymm7" "ymm0" 0) ("ymm8" "ymm1" 1) ("ymm9" "ymm2" 2) }
-                    { 2 "2" "{b0}+2*{s}" ["{b0}+{s}" "0"] ("ymm10" "ymm0" 0) ("ymm11" "ymm1" 1) ("ymm12" "ymm2" 2) }
-                    { 3 "3" "{b0}+{s3}" ["{b0}+{s}" "1"] ("ymm13" "ymm0" 0) ("ymm14" "ymm1" 1) ("ymm15" "ymm2" 2) }
+                    { 0 ("ymm4" "ymm0" 0) ("ymm5" "ymm1" 1) ("ymm6" "ymm2" 2) }
+                    { 1 ("ymm7" "ymm0" 0) ("ymm8" "ymm1" 1) ("ymm9" "ymm2" 2) }
+                    { 2 ("ymm10" "ymm0" 0) ("ymm11" "ymm1" 1) ("ymm12" "ymm2" 2) }
+                    { 3 ("ymm13" "ymm0" 0) ("ymm14" "ymm1" 1) ("ymm15" "ymm2" 2) }
                 );
             }
             false
@@ -314,46 +337,46 @@ macro_rules! sums {
             // SAFETY: guaranteed by the caller; the assembly uses only registers of the instruction set.
             unsafe {
                 columns!([1 V order sum place $t $real] ["zmm" "vpxord" ["zmm0" ""] [""]] []
-                    { 0 "0" "{b0}" ["{b0}" "0"] ("zmm8" "zmm0" 0) }
-                    { 1 "1" "{b0}+{s}" ["{b0}" "1"] ("zmm9" "zmm0" 0) }
-                    { 2 "2" "{b0}+2*{s}" ["{b0}+{s}" "0"] ("zmm10" "zmm0" 0) }
-                    { 3 "3" "{b0}+{s3}" ["{b0}+{s}" "1"] ("zmm11" "zmm0" 0) }
-                    { 4 "4" "{b1}" ["{b0}+2*{s}" "0"] ("zmm12" "zmm0" 0) }
-                    { 5 "5" "{b1}+{s}" ["{b0}+2*{s}" "1"] ("zmm13" "zmm0" 0) }
-                    { 6 "6" "{b1}+2*{s}" ["{b0}+{s3}" "0"] ("zmm14" "zmm0" 0) }
-                    { 7 "7" "{b1}+{s3}" ["{b0}+{s3}" "1"] ("zmm15" "zmm0" 0) }
-                    { 8 "8" "{b2}" ["{b1}" "0"] ("zmm16" "zmm0" 0) }
-                    { 9 "9" "{b2}+{s}" ["{b1}" "1"] ("zmm17" "zmm0" 0) }
-                    { 10 "10" "{b2}+2*{s}" ["{b1}+{s}" "0"] ("zmm18" "zmm0" 0) }
-                    { 11 "11" "{b2}+{s3}" ["{b1}+{s}" "1"] ("zmm19" "zmm0" 0) }
-                    { 12 "12" "{b3}" ["{b1}+2*{s}" "0"] ("zmm20" "zmm0" 0) }
-                    { 13 "13" "{b3}+{s}" ["{b1}+2*{s}" "1"] ("zmm21" "zmm0" 0) }
-                    { 14 "14" "{b3}+2*{s}" ["{b1}+{s3}" "0"] ("zmm22" "zmm0" 0) }
-                    { 15 "15" "{b3}+{s3}" ["{b1}+{s3}" "1"] ("zmm23" "zmm0" 0) }
+                    { 0 ("zmm8" "zmm0" 0) }
+                    { 1 ("zmm9" "zmm0" 0) }
+                    { 2 ("zmm10" "zmm0" 0) }
+                    { 3 ("zmm11" "zmm0" 0) }
+                    { 4 ("zmm12" "zmm0" 0) }
+                    { 5 ("zmm13" "zmm0" 0) }
+                    { 6 ("zmm14" "zmm0" 0) }
+                    { 7 ("zmm15" "zmm0" 0) }
+                    { 8 ("zmm16" "zmm0" 0) }
+                    { 9 ("zmm17" "zmm0" 0) }
+                    { 10 ("zmm18" "zmm0" 0) }
+                    { 11 ("zmm19" "zmm0" 0) }
+                    { 12 ("zmm20" "zmm0" 0) }
+                    { 13 ("zmm21" "zmm0" 0) }
+                    { 14 ("zmm22" "zmm0" 0) }
+                    { 15 ("zmm23" "zmm0" 0) }
                 );
                 columns!([2 V order sum place $t $real] ["zmm" "vpxord" ["zmm0" "" "zmm1" "+64"] ["" "+64"]] []
-                    { 0 "0" "{b0}" ["{b0}" "0"] ("zmm8" "zmm0" 0) ("zmm9" "zmm1" 1) }
-                    { 1 "1" "{b0}+{s}" ["{b0}" "1"] ("zmm10" "zmm0" 0) ("zmm11" "zmm1" 1) }
-                    { 2 "2" "{b0}+2*{s}" ["{b0}+{s}" "0"] ("zmm12" "zmm0" 0) ("zmm13" "zmm1" 1) }
-                    { 3 "3" "{b0}+{s3}" ["{b0}+{s}" "1"] ("zmm14" "zmm0" 0) ("zmm15" "zmm1" 1) }
-                    { 4 "4" "{b1}" ["{b0}+2*{s}" "0"] ("zmm16" "zmm0" 0) ("zmm17" "zmm1" 1) }
-                    { 5 "5" "{b1}+{s}" ["{b0}+2*{s}" "1"] ("zmm18" "zmm0" 0) ("zmm19" "zmm1" 1) }
-                    { 6 "6" "{b1}+2*{s}" ["{b0}+{s3}" "0"] ("zmm20" "zmm0" 0) ("zmm21" "zmm1" 1) }
-                    { 7 "7" "{b1}+{s3}" ["{b0}+{s3}" "1"] ("zmm22" "zmm0" 0) ("zmm23" "zmm1" 1) }
-                    { 8 "8" "{b2}" ["{b1}" "0"] ("zmm24" "zmm0" 0) ("zmm25" "zmm1" 1) }
-                    { 9 "9" "{b2}+{s}" ["{b1}" "1"] ("zmm26" "zmm0" 0) ("zmm27" "zmm1" 1) }
-                    { 10 "10" "{b2}+2*{s}" ["{b1}+{s}" "0"] ("zmm28" "zmm0" 0) ("zmm29" "zmm1" 1) }
-                    { 11 "11" "{b2}+{s3}" ["{b1}+{s}" "1"] ("zmm30" "zmm0" 0) ("zmm31" "zmm1" 1) }
+                    { 0 ("zmm8" "zmm0" 0) ("zmm9" "zmm1" 1) }
+                    { 1 ("zmm10" "zmm0" 0) ("zmm11" "zmm1" 1) }
+                    { 2 ("zmm12" "zmm0" 0) ("zmm13" "zmm1" 1) }
+                    { 3 ("zmm14" "zmm0" 0) ("zmm15" "zmm1" 1) }
+                    { 4 ("zmm16" "zmm0" 0) ("zmm17" "zmm1" 1) }
+                    { 5 ("zmm18" "zmm0" 0) ("zmm19" "zmm1" 1) }
+                    { 6 ("zmm20" "zmm0" 0) ("zmm21" "zmm1" 1) }
+                    { 7 ("zmm22" "zmm0" 0) ("zmm23" "zmm1" 1) }
+                    { 8 ("zmm24" "zmm0" 0) ("zmm25" "zmm1" 1) }
+                    { 9 ("zmm26" "zmm0" 0) ("zmm27" "zmm1" 1) }
+                    { 10 ("zmm28" "zmm0" 0) ("zmm29" "zmm1" 1) }
+                    { 11 ("zmm30" "zmm0" 0) ("zmm31" "zmm1" 1) }
                 );
                 columns!([3 V order sum place $t $real] ["zmm" "vpxord" ["zmm0" "" "zmm1" "+64" "zmm2" "+128"] ["" "+64" "+128"]] []
-                    { 0 "0" "{b0}" ["{b0}" "0"] ("zmm8" "zmm0" 0) ("zmm9" "zmm1" 1) ("zmm10" "zmm2" 2) }
-                    { 1 "1" "{b0}+{s}" ["{b0}" "1"] ("zmm11" "zmm0" 0) ("zmm12" "zmm1" 1) ("zmm13" "zmm2" 2) }
-                    { 2 "2" "{b0}+2*{s}" ["{b0}+{s}" "0"] ("zmm14" "zmm0" 0) ("zmm15" "zmm1" 1) ("zmm16" "zmm2" 2) }
-                    { 3 "3" "{b0}+{s3}" ["{b0}+{s}" "1"] ("zmm17" "zmm0" 0) ("zmm18" "zmm1" 1) ("zmm19" "zmm2" 2) }
-                    { 4 "4" "{b1}" ["{b0}+2*{s}" "0"] ("zmm20" "zmm0" 0) ("zmm21" "zmm1" 1) ("zmm22" "zmm2" 2) }
-                    { 5 "5" "{b1}+{s}" ["{b0}+2*{s}" "1"] ("zmm23" "zmm0" 0) ("zmm24" "zmm1" 1) ("zmm25" "zmm2" 2) }
-                    { 6 "6" "{b1}+2*{s}" ["{b0}+{s3}" "0"] ("zmm26" "zmm0" 0) ("zmm27" "zmm1" 1) ("zmm28" "zmm2" 2) }
-                    { 7 "7" "{b1}+{s3}" ["{b0}+{s3}" "1"] ("zmm29" "zmm0" 0) ("zmm30" "zmm1" 1) ("zmm31" "zmm2" 2) }
+                    { 0 ("zmm8" "zmm0" 0) ("zmm9" "zmm1" 1) ("zmm10" "zmm2" 2) }
+                    { 1 ("zmm11" "zmm0" 0) ("zmm12" "zmm1" 1) ("zmm13" "zmm2" 2) }
+                    { 2 ("zmm14" "zmm0" 0) ("zmm15" "zmm1" 1) ("zmm16" "zmm2" 2) }
+                    { 3 ("zmm17" "zmm0" 0) ("zmm18" "zmm1" 1) ("zmm19" "zmm2" 2) }
+                    { 4 ("zmm20" "zmm0" 0) ("zmm21" "zmm1" 1) ("zmm22" "zmm2" 2) }
+                    { 5 ("zmm23" "zmm0" 0) ("zmm24" "zmm1" 1) ("zmm25" "zmm2" 2) }
+                    { 6 ("zmm26" "zmm0" 0) ("zmm27" "zmm1" 1) ("zmm28" "zmm2" 2) }
+                    { 7 ("zmm29" "zmm0" 0) ("zmm30" "zmm1" 1) ("zmm31" "zmm2" 2) }
                 );
             }
             false

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::Simd;
+use super::{Simd, inlined};
 
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx2;
@@ -109,89 +109,32 @@ macro_rules! avx2 {
 
             const LANES: usize = $lanes;
 
-            #[inline(always)]
-            unsafe fn zero() -> $vector {
-                // SAFETY: the trait requires that the processor supports the instructions.
-                unsafe { $zero() }
-            }
-
-            #[inline(always)]
-            unsafe fn splat(value: $real) -> $vector {
-                // SAFETY: as above.
-                unsafe { $splat(value) }
-            }
-
-            #[inline(always)]
-            unsafe fn load(from: *const $real) -> $vector {
-                // SAFETY: as above, and the elements may be read.
-                unsafe { $load(from) }
-            }
-
-            #[inline(always)]
-            unsafe fn store(to: *mut $real, vector: $vector) {
-                // SAFETY: as above, and the elements may be written.
-                unsafe { $store(to, vector) }
+            inlined! {
+                zero() -> $vector = $zero();
+                splat(value: $real) -> $vector = $splat(value);
+                load(from: *const $real) -> $vector = $load(from);
+                store(to: *mut $real, vector: $vector) = $store(to, vector);
+                store_first(to: *mut $real, vector: $vector, count: usize) = $store_first(to, vector, count);
+                add(a: $vector, b: $vector) -> $vector = $add(a, b);
+                mul(a: $vector, b: $vector) -> $vector = $mul(a, b);
+                mul_add(a: $vector, b: $vector, c: $vector) -> $vector = $mul_add(a, b, c);
+                swap_pairs(a: $vector) -> $vector = $swap::<$pattern>(a);
+                dup_even(a: $vector) -> $vector = $even(a);
+                dup_odd(a: $vector) -> $vector = $dup_odd(a);
+                sum(a: $vector) -> $real = $sum(a);
+                sub_add(a: $vector, b: $vector) -> $vector = $sub_add(a, b);
+                low_4(a: $vector, b: $vector) -> $vector = $from_ps(_mm256_unpacklo_ps($to_ps(a), $to_ps(b)));
+                high_4(a: $vector, b: $vector) -> $vector = $from_ps(_mm256_unpackhi_ps($to_ps(a), $to_ps(b)));
+                low_8(a: $vector, b: $vector) -> $vector = $low(a, b);
+                high_8(a: $vector, b: $vector) -> $vector = $high(a, b);
+                stream(to: *mut $real, vector: $vector) = $stream(to.cast(), vector);
             }
 
             #[inline(always)]
             unsafe fn load_first(from: *const $real, count: usize) -> $vector {
-                // SAFETY: as above; count is at most the number of lanes, so the mask is inside the table; lanes
-                // outside the mask are not accessed.
+                // SAFETY: guaranteed by the caller; count is at most the number of lanes, so the mask is inside the
+                // table; lanes outside the mask are not accessed.
                 unsafe { $load_masked(from, _mm256_loadu_si256($masks.as_ptr().add($lanes - count).cast())) }
-            }
-
-            #[inline(always)]
-            unsafe fn store_first(to: *mut $real, vector: $vector, count: usize) {
-                // SAFETY: as above.
-                unsafe { $store_first(to, vector, count) }
-            }
-
-            #[inline(always)]
-            unsafe fn add(a: $vector, b: $vector) -> $vector {
-                // SAFETY: the processor supports the instructions.
-                unsafe { $add(a, b) }
-            }
-
-            #[inline(always)]
-            unsafe fn mul(a: $vector, b: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $mul(a, b) }
-            }
-
-            #[inline(always)]
-            unsafe fn mul_add(a: $vector, b: $vector, c: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $mul_add(a, b, c) }
-            }
-
-            #[inline(always)]
-            unsafe fn swap_pairs(a: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $swap::<$pattern>(a) }
-            }
-
-            #[inline(always)]
-            unsafe fn dup_even(a: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $even(a) }
-            }
-
-            #[inline(always)]
-            unsafe fn dup_odd(a: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $dup_odd(a) }
-            }
-
-            #[inline(always)]
-            unsafe fn sum(a: $vector) -> $real {
-                // SAFETY: as above.
-                unsafe { $sum(a) }
-            }
-
-            #[inline(always)]
-            unsafe fn sub_add(a: $vector, b: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $sub_add(a, b) }
             }
 
             #[inline(always)]
@@ -214,30 +157,6 @@ macro_rules! avx2 {
             }
 
             #[inline(always)]
-            unsafe fn low_4(a: $vector, b: $vector) -> $vector {
-                // SAFETY: the processor supports the instructions.
-                unsafe { $from_ps(_mm256_unpacklo_ps($to_ps(a), $to_ps(b))) }
-            }
-
-            #[inline(always)]
-            unsafe fn high_4(a: $vector, b: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $from_ps(_mm256_unpackhi_ps($to_ps(a), $to_ps(b))) }
-            }
-
-            #[inline(always)]
-            unsafe fn low_8(a: $vector, b: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $low(a, b) }
-            }
-
-            #[inline(always)]
-            unsafe fn high_8(a: $vector, b: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $high(a, b) }
-            }
-
-            #[inline(always)]
             unsafe fn exchange(vectors: [$vector; 4]) -> [$vector; 4] {
                 let [a, b, c, d] = vectors;
                 // SAFETY: as above.
@@ -246,12 +165,6 @@ macro_rules! avx2 {
                     let second = _mm256_permute2f128_ps::<0x31>($to_ps(a), $to_ps(b));
                     [$from_ps(first), $from_ps(second), c, d]
                 }
-            }
-
-            #[inline(always)]
-            unsafe fn stream(to: *mut $real, vector: $vector) {
-                // SAFETY: as above; the caller guarantees that `to` is aligned and writable.
-                unsafe { $stream(to.cast(), vector) }
             }
         }
     };

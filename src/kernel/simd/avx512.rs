@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use super::Simd;
+use super::{Simd, inlined};
 
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx512;
@@ -47,88 +47,28 @@ macro_rules! avx512 {
 
             const LANES: usize = $lanes;
 
-            #[inline(always)]
-            unsafe fn zero() -> $vector {
-                // SAFETY: the trait requires that the processor supports the instructions.
-                unsafe { $zero() }
-            }
-
-            #[inline(always)]
-            unsafe fn splat(value: $real) -> $vector {
-                // SAFETY: as above.
-                unsafe { $splat(value) }
-            }
-
-            #[inline(always)]
-            unsafe fn load(from: *const $real) -> $vector {
-                // SAFETY: as above, and the elements may be read.
-                unsafe { $load(from) }
-            }
-
-            #[inline(always)]
-            unsafe fn store(to: *mut $real, vector: $vector) {
-                // SAFETY: as above, and the elements may be written.
-                unsafe { $store(to, vector) }
-            }
-
-            #[inline(always)]
-            unsafe fn load_first(from: *const $real, count: usize) -> $vector {
-                // SAFETY: as above; lanes outside the mask are not accessed.
-                unsafe { $load_masked(((1u32 << count) - 1) as $mask, from) }
-            }
-
-            #[inline(always)]
-            unsafe fn store_first(to: *mut $real, vector: $vector, count: usize) {
-                // SAFETY: as above; lanes outside the mask are not accessed.
-                unsafe { $store_masked(to, ((1u32 << count) - 1) as $mask, vector) }
-            }
-
-            #[inline(always)]
-            unsafe fn add(a: $vector, b: $vector) -> $vector {
-                // SAFETY: the processor supports the instructions.
-                unsafe { $add(a, b) }
-            }
-
-            #[inline(always)]
-            unsafe fn mul(a: $vector, b: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $mul(a, b) }
-            }
-
-            #[inline(always)]
-            unsafe fn mul_add(a: $vector, b: $vector, c: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $mul_add(a, b, c) }
-            }
-
-            #[inline(always)]
-            unsafe fn swap_pairs(a: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $swap::<$pattern>(a) }
-            }
-
-            #[inline(always)]
-            unsafe fn dup_even(a: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $even(a) }
-            }
-
-            #[inline(always)]
-            unsafe fn dup_odd(a: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $dup_odd(a) }
-            }
-
-            #[inline(always)]
-            unsafe fn sum(a: $vector) -> $real {
-                // SAFETY: as above.
-                unsafe { $sum(a) }
-            }
-
-            #[inline(always)]
-            unsafe fn sub_add(a: $vector, b: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $add_masked($sub(a, b), $odd, a, b) }
+            inlined! {
+                zero() -> $vector = $zero();
+                splat(value: $real) -> $vector = $splat(value);
+                load(from: *const $real) -> $vector = $load(from);
+                store(to: *mut $real, vector: $vector) = $store(to, vector);
+                load_first(from: *const $real, count: usize) -> $vector =
+                    $load_masked(((1u32 << count) - 1) as $mask, from);
+                store_first(to: *mut $real, vector: $vector, count: usize) =
+                    $store_masked(to, ((1u32 << count) - 1) as $mask, vector);
+                add(a: $vector, b: $vector) -> $vector = $add(a, b);
+                mul(a: $vector, b: $vector) -> $vector = $mul(a, b);
+                mul_add(a: $vector, b: $vector, c: $vector) -> $vector = $mul_add(a, b, c);
+                swap_pairs(a: $vector) -> $vector = $swap::<$pattern>(a);
+                dup_even(a: $vector) -> $vector = $even(a);
+                dup_odd(a: $vector) -> $vector = $dup_odd(a);
+                sum(a: $vector) -> $real = $sum(a);
+                sub_add(a: $vector, b: $vector) -> $vector = $add_masked($sub(a, b), $odd, a, b);
+                low_4(a: $vector, b: $vector) -> $vector = $from_ps(_mm512_unpacklo_ps($to_ps(a), $to_ps(b)));
+                high_4(a: $vector, b: $vector) -> $vector = $from_ps(_mm512_unpackhi_ps($to_ps(a), $to_ps(b)));
+                low_8(a: $vector, b: $vector) -> $vector = $low(a, b);
+                high_8(a: $vector, b: $vector) -> $vector = $high(a, b);
+                stream(to: *mut $real, vector: $vector) = $stream(to.cast(), vector);
             }
 
             #[inline(always)]
@@ -155,30 +95,6 @@ macro_rules! avx512 {
             }
 
             #[inline(always)]
-            unsafe fn low_4(a: $vector, b: $vector) -> $vector {
-                // SAFETY: the processor supports the instructions.
-                unsafe { $from_ps(_mm512_unpacklo_ps($to_ps(a), $to_ps(b))) }
-            }
-
-            #[inline(always)]
-            unsafe fn high_4(a: $vector, b: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $from_ps(_mm512_unpackhi_ps($to_ps(a), $to_ps(b))) }
-            }
-
-            #[inline(always)]
-            unsafe fn low_8(a: $vector, b: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $low(a, b) }
-            }
-
-            #[inline(always)]
-            unsafe fn high_8(a: $vector, b: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $high(a, b) }
-            }
-
-            #[inline(always)]
             unsafe fn exchange(vectors: [$vector; 4]) -> [$vector; 4] {
                 // SAFETY: as above.
                 unsafe {
@@ -194,12 +110,6 @@ macro_rules! avx512 {
                         (_mm512_shuffle_f32x4::<0b10_00_10_00>(ab, cd), _mm512_shuffle_f32x4::<0b11_01_11_01>(ab, cd));
                     [$from_ps(first), $from_ps(second), $from_ps(third), $from_ps(fourth)]
                 }
-            }
-
-            #[inline(always)]
-            unsafe fn stream(to: *mut $real, vector: $vector) {
-                // SAFETY: as above; the caller guarantees that `to` is aligned and writable.
-                unsafe { $stream(to.cast(), vector) }
             }
         }
     };

@@ -30,6 +30,20 @@ pub(super) use neon::Neon;
 
 use crate::local_plan::Isa;
 
+/// Defines unsafe functions of a trait, each by one expression.
+macro_rules! inlined {
+    ($($name:ident($($argument:tt: $type:ty),*) $(-> $out:ty)? = $value:expr;)*) => { $(
+        /// # Safety
+        /// As the trait requires.
+        #[inline(always)]
+        unsafe fn $name($($argument: $type),*) $(-> $out)? {
+            // SAFETY: guaranteed by the caller.
+            unsafe { $value }
+        }
+    )* };
+}
+pub(super) use inlined;
+
 /// If LIBXSMM is enabled, its supertrait of [`Real`], which generates code.
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) use super::xsmm::Real as Generated;

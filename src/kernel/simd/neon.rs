@@ -2,7 +2,7 @@
 
 use std::arch::aarch64::*;
 
-use super::Simd;
+use super::{Simd, inlined};
 
 #[derive(Clone, Copy)]
 pub(in super::super) struct Neon;
@@ -21,28 +21,25 @@ macro_rules! neon {
 
             const LANES: usize = $lanes;
 
-            #[inline(always)]
-            unsafe fn zero() -> $vector {
-                // SAFETY: the target has the instructions.
-                unsafe { $splat(0.0) }
-            }
-
-            #[inline(always)]
-            unsafe fn splat(value: $real) -> $vector {
-                // SAFETY: as above.
-                unsafe { $splat(value) }
-            }
-
-            #[inline(always)]
-            unsafe fn load(from: *const $real) -> $vector {
-                // SAFETY: as above, and the elements may be read.
-                unsafe { $load(from) }
-            }
-
-            #[inline(always)]
-            unsafe fn store(to: *mut $real, vector: $vector) {
-                // SAFETY: as above, and the elements may be written.
-                unsafe { $store(to, vector) }
+            inlined! {
+                zero() -> $vector = $splat(0.0);
+                splat(value: $real) -> $vector = $splat(value);
+                load(from: *const $real) -> $vector = $load(from);
+                store(to: *mut $real, vector: $vector) = $store(to, vector);
+                add(a: $vector, b: $vector) -> $vector = $add(a, b);
+                mul(a: $vector, b: $vector) -> $vector = $mul(a, b);
+                mul_add(a: $vector, b: $vector, c: $vector) -> $vector = $mul_add(c, a, b);
+                swap_pairs(a: $vector) -> $vector = $swap(a);
+                dup_even(a: $vector) -> $vector = $even(a, a);
+                dup_odd(a: $vector) -> $vector = $odd(a, a);
+                sum(a: $vector) -> $real = $sum(a);
+                load_pieces(from: [*const $real; 4]) -> $vector = $load(from[0]);
+                store_pieces(to: [*mut $real; 4], vector: $vector) = $store(to[0], vector);
+                low_4(a: $vector, b: $vector) -> $vector = $from_f32(vzip1q_f32($to_f32(a), $to_f32(b)));
+                high_4(a: $vector, b: $vector) -> $vector = $from_f32(vzip2q_f32($to_f32(a), $to_f32(b)));
+                low_8(a: $vector, b: $vector) -> $vector = $from_f64(vzip1q_f64($to_f64(a), $to_f64(b)));
+                high_8(a: $vector, b: $vector) -> $vector = $from_f64(vzip2q_f64($to_f64(a), $to_f64(b)));
+                stream(to: *mut $real, vector: $vector) = $store(to, vector);
             }
 
             #[inline(always)]
@@ -68,48 +65,6 @@ macro_rules! neon {
             }
 
             #[inline(always)]
-            unsafe fn add(a: $vector, b: $vector) -> $vector {
-                // SAFETY: the target has the instructions.
-                unsafe { $add(a, b) }
-            }
-
-            #[inline(always)]
-            unsafe fn mul(a: $vector, b: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $mul(a, b) }
-            }
-
-            #[inline(always)]
-            unsafe fn mul_add(a: $vector, b: $vector, c: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $mul_add(c, a, b) }
-            }
-
-            #[inline(always)]
-            unsafe fn swap_pairs(a: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $swap(a) }
-            }
-
-            #[inline(always)]
-            unsafe fn dup_even(a: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $even(a, a) }
-            }
-
-            #[inline(always)]
-            unsafe fn dup_odd(a: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $odd(a, a) }
-            }
-
-            #[inline(always)]
-            unsafe fn sum(a: $vector) -> $real {
-                // SAFETY: as above.
-                unsafe { $sum(a) }
-            }
-
-            #[inline(always)]
             unsafe fn sub_add(a: $vector, b: $vector) -> $vector {
                 // SAFETY: as above; the array has one element per lane.
                 unsafe {
@@ -119,50 +74,8 @@ macro_rules! neon {
             }
 
             #[inline(always)]
-            unsafe fn load_pieces(from: [*const $real; 4]) -> $vector {
-                // SAFETY: as above; a vector consists of one 16-byte piece.
-                unsafe { $load(from[0]) }
-            }
-
-            #[inline(always)]
-            unsafe fn store_pieces(to: [*mut $real; 4], vector: $vector) {
-                // SAFETY: as above.
-                unsafe { $store(to[0], vector) }
-            }
-
-            #[inline(always)]
-            unsafe fn low_4(a: $vector, b: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $from_f32(vzip1q_f32($to_f32(a), $to_f32(b))) }
-            }
-
-            #[inline(always)]
-            unsafe fn high_4(a: $vector, b: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $from_f32(vzip2q_f32($to_f32(a), $to_f32(b))) }
-            }
-
-            #[inline(always)]
-            unsafe fn low_8(a: $vector, b: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $from_f64(vzip1q_f64($to_f64(a), $to_f64(b))) }
-            }
-
-            #[inline(always)]
-            unsafe fn high_8(a: $vector, b: $vector) -> $vector {
-                // SAFETY: as above.
-                unsafe { $from_f64(vzip2q_f64($to_f64(a), $to_f64(b))) }
-            }
-
-            #[inline(always)]
             unsafe fn exchange(vectors: [$vector; 4]) -> [$vector; 4] {
                 vectors
-            }
-
-            #[inline(always)]
-            unsafe fn stream(to: *mut $real, vector: $vector) {
-                // SAFETY: the requirements are those of `store`.
-                unsafe { $store(to, vector) }
             }
         }
     };

@@ -220,12 +220,17 @@ impl Table {
 /// with a single index, because evenly spaced indices of later dimensions form no vector. `len` returns the box's
 /// extents.
 pub(super) fn run_of_box(dims: &[AxisDim], len: impl Fn(usize) -> usize, tensors: [bool; 2]) -> usize {
+    (0..run_dims(dims, &len, tensors)).map(len).product()
+}
+
+/// Returns the number of leading dimensions with evenly spaced indices in the chosen tensors.
+pub(super) fn run_dims(dims: &[AxisDim], len: impl Fn(usize) -> usize, tensors: [bool; 2]) -> usize {
     let goes_on = |&i: &usize| {
         let even = |t: usize| dims[i].strides[t] == dims[i - 1].strides[t] * len(i - 1) as isize;
         (0..2).all(|t| !tensors[t] || even(t))
     };
     let more = (1..dims.len()).take_while(goes_on).count();
-    (0..dims.len().min(1 + more)).map(&len).product()
+    dims.len().min(1 + more)
 }
 
 fn share<T: Eq>(lists: &mut [Arc<[T]>], held: &[Arc<[T]>]) {

@@ -9,7 +9,7 @@
 
 use smallvec::SmallVec;
 
-use super::axis::{AxisDims, run_of_box};
+use super::axis::{AxisDims, run_dims, run_of_box};
 use super::candidate::{Candidate, View};
 use super::{Access, AxisDim, OutAccess, PackBy, Slab};
 use crate::local_plan::CACHE_LINE;
@@ -148,7 +148,7 @@ impl<'a> Blocking<'a> {
         let mut rows = AxisDims::from_slice(self.rows);
         let need = self.needs(&rows, [true, buffered], most);
         // If panels may cross runs, only a box's last panel can be shorter.
-        let in_run = if self.runs[0] == [false; 2] { 1 } else { run_dims(&rows, self.runs[0]) };
+        let in_run = if self.runs[0] == [false; 2] { 1 } else { run_dims(&rows, |i| rows[i].extent, self.runs[0]) };
         grow(&mut rows, &need, most, (mr, in_run));
         rows
     }
@@ -213,15 +213,6 @@ fn fix_after_first(dims: &mut [AxisDim], t: usize) {
     let goes_on = |pair: &[AxisDim]| pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize;
     let run = dims.windows(2).take_while(|pair| goes_on(pair)).count();
     dims.iter_mut().skip(1 + run).for_each(|dim| dim.tile = 0);
-}
-
-/// Returns the number of leading dimensions with evenly spaced indices in the chosen tensors.
-fn run_dims(dims: &[AxisDim], tensors: [bool; 2]) -> usize {
-    let goes_on = |pair: &[AxisDim]| {
-        (0..2).all(|t| !tensors[t] || pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize)
-    };
-    let more = dims.windows(2).take_while(|pair| goes_on(pair)).count();
-    dims.len().min(1 + more)
 }
 
 /// Enlarges the tiles, fastest dimension first, while a box has at most `most` indices; a tile of 0 becomes 1.

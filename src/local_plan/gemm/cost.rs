@@ -1,8 +1,6 @@
 //! Estimates a candidate's nanoseconds on one thread of a current core, only to rank candidates and to decide about
 //! plain loops.
 
-use std::fmt;
-
 use super::axis::run_of_box;
 use super::candidate::Candidate;
 use super::footprint::{Footprint, PAGE};
@@ -62,22 +60,6 @@ impl Cost {
         let operands = self.pages.iter().zip(&self.packing);
         let read = operands.fold(self.computing, |sum, (pages, packing)| sum + pages + packing);
         read + self.storing + self.pieces + self.traffic
-    }
-}
-
-impl fmt::Display for Cost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Cost { computing, pages, packing, storing, pieces, traffic } = self;
-        write!(
-            f,
-            "{:.0} ns: computing {computing:.0}, packing {:.0} + {:.0}, pages {:.0} + {:.0}, storing {:.0}, traffic {traffic:.0}",
-            self.total(),
-            packing[0],
-            packing[1],
-            pages[0],
-            pages[1],
-            storing + pieces
-        )
     }
 }
 

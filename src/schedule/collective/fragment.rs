@@ -76,8 +76,11 @@ pub fn append(
             if !message.reduce {
                 builder.recv(rank(message.from), targets);
             } else if !targets.is_empty() {
-                let inputs: Vec<View> =
-                    slots[turn % slots.len()].iter().zip(&targets).map(|(&slot, view)| corner(slot, view)).collect();
+                let inputs: Vec<View> = slots[turn % slots.len()]
+                    .iter()
+                    .zip(&targets)
+                    .map(|(&slot, view)| View::corner(slot, view.extents()))
+                    .collect();
                 turn += 1;
                 builder.recv(rank(message.from), inputs.clone());
                 for (input, out) in inputs.into_iter().zip(targets) {
@@ -86,10 +89,6 @@ pub fn append(
             }
         }
     }
-}
-
-fn corner(buffer: BufferId, like: &View) -> View {
-    View { buffer, bounds: like.bounds.iter().map(|range| 0..range.len()).collect() }
 }
 
 /// Declares up to two slots (scratch memory for a piece), each with as many buffers as the message with the most

@@ -1,4 +1,4 @@
-//! Builds collectives from sends, receives and work tasks: the messages, their cost, and one rank's tasks.
+//! Builds collectives from sends, receives and work tasks: the messages, and one rank's tasks.
 //!
 //! A *group* is an ordered list of ranks, its numbered *members*. The data has one *part* per member (one in a
 //! broadcast), of any size.
@@ -44,7 +44,8 @@ mod fragment;
 mod message;
 mod order;
 mod pattern;
-mod price;
+#[cfg(test)]
+mod price_tests;
 #[cfg(test)]
 mod proof_tests;
 mod steps;
@@ -55,7 +56,6 @@ pub use fragment::{Parts, append};
 pub use message::{Message, Numbers, Step};
 pub use order::{Sum, listed};
 pub use pattern::Pattern;
-pub use price::{Price, Rates, price};
 
 use serde::{Deserialize, Serialize};
 

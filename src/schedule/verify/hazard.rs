@@ -47,8 +47,7 @@ pub fn check(schedule: &Schedule, spec: &Spec) -> Result<(), VerifyError> {
         clocks.push(clock);
         lanes[lane] = (lanes[lane].0 + 1, clock);
 
-        let uses = task.action.reads().into_iter().map(|v| (v, false));
-        for (view, write) in uses.chain(task.action.writes().into_iter().map(|v| (v, true))) {
+        for (view, write) in task.action.accesses() {
             sharing.used(id, view.buffer, &clock).map_err(|fault| at(Some(id), fault))?;
             let live = &mut live[view.buffer];
             let ordered = |used: &Use| {
@@ -93,7 +92,7 @@ fn buffer(schedule: &Schedule, spec: &Spec, id: usize) -> Result<(), Fault> {
     let fits = buffer.labels == value.labels && buffer.extents.len() == value.labels.len();
     let placed = match &buffer.place {
         Some(place) => Some(place) == expected().as_ref() && buffer.extents == place.region.extents(),
-        None => matches!(buffer.home, Home::Arena | Home::Exchange),
+        None => buffer.home.is_arena(),
     };
     if value.conjugated != schedule.conjugated.binary_search(&buffer.node).is_ok() {
         return Err(Fault::Conjugation(id));

@@ -123,8 +123,7 @@ fn deliver(ranks: &mut [Rank], source: usize, send: TaskId, target: usize, recv:
     else {
         return Err(Fault::Mismatch { peer: ranks[source].semantics.schedule.rank });
     };
-    let shape = |view: &View| view.bounds.iter().map(ExactSizeIterator::len).collect::<Vec<_>>();
-    if from.iter().map(shape).ne(into.iter().map(shape)) {
+    if from.iter().map(View::extents).ne(into.iter().map(View::extents)) {
         return Err(Fault::Mismatch { peer: ranks[source].semantics.schedule.rank });
     }
     for (from, into) in from.iter().zip(&into) {

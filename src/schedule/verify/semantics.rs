@@ -125,37 +125,38 @@ impl Semantics<'_> {
             return Err(Fault::Shape);
         }
         let mut ranges: HashMap<Label, Intervals> = HashMap::new();
-        for (view, input) in [(left, l), (right, r)] {
-            let labels = &self.spec.values[input].labels;
-            if &self.buffer(view).labels != labels {
-                return Err(Fault::WrongInput(view.buffer));
-            }
-            let held = self.finished(contents, view, input)?;
-            for (&label, range) in labels.iter().zip(held) {
-                if ranges.insert(label, range.clone()).is_some_and(|other| other != range) {
-                    return Err(Fault::WrongInput(view.buffer));
-                }
-            }
-        }
-        let product = self.product_box(value, &ranges);
-        let content = self.written(value, out, &ranges, vec![product])?;
+        self.read_indices(contents, left, l, &mut ranges)?;
+        self.read_indices(contents, right, r, &mut ranges)?;
+        let content = self.written(value, out, &ranges)?;
         let content = Content { alpha: self.spec.is_result(value), ..content };
         self.accumulate(contents, Piece { bounds: out.bounds.clone(), content }, out, accumulate)
     }
 
-    /// The products that a contraction or sum adds to each element, for the indices in `ranges`.
-    fn product_box(&self, value: usize, ranges: &HashMap<Label, Intervals>) -> Region {
-        let labels = self.spec.summed(value).0;
-        Region::from(labels.iter().map(|label| ranges.get(label).cloned().unwrap_or_default()).collect::<Vec<_>>())
+    /// Adds the indices of a box, which must have complete sums of `value`, to those of each label.
+    fn read_indices(
+        &self,
+        contents: &Contents,
+        view: &View,
+        value: usize,
+        ranges: &mut HashMap<Label, Intervals>,
+    ) -> Result<(), Fault> {
+        let labels = &self.spec.values[value].labels;
+        if &self.buffer(view).labels != labels {
+            return Err(Fault::WrongInput(view.buffer));
+        }
+        for (&label, range) in labels.iter().zip(self.finished(contents, view, value)?) {
+            if ranges.insert(label, range.clone()).is_some_and(|other| other != range) {
+                return Err(Fault::WrongInput(view.buffer));
+            }
+        }
+        Ok(())
     }
 
-    fn written(
-        &self,
-        value: usize,
-        out: &View,
-        ranges: &HashMap<Label, Intervals>,
-        sum: Vec<Region>,
-    ) -> Result<Content, Fault> {
+    /// Returns what a contraction or sum of the indices in `ranges` writes to a box.
+    fn written(&self, value: usize, out: &View, ranges: &HashMap<Label, Intervals>) -> Result<Content, Fault> {
+        let summed = self.spec.summed(value).0;
+        let products = summed.iter().map(|label| ranges.get(label).cloned().unwrap_or_default());
+        let sum = vec![Region::from(products.collect::<Vec<_>>())];
         let labels = &self.spec.values[value].labels;
         if &self.buffer(out).labels != labels {
             return Err(Fault::Shape);
@@ -191,24 +192,18 @@ impl Semantics<'_> {
             return self.copy(contents, input, out);
         }
         let Origin::Unary { input: source } = self.spec.values[value].origin else { return Err(Fault::Shape) };
-        let labels = &self.spec.values[source].labels;
-        if &self.buffer(input).labels != labels || input.elements() == 0 {
+        if input.elements() == 0 {
             return Err(Fault::WrongInput(input.buffer));
         }
         let mut ranges: HashMap<Label, Intervals> = HashMap::new();
-        for (&label, range) in labels.iter().zip(self.finished(contents, input, source)?) {
-            if ranges.insert(label, range.clone()).is_some_and(|other| other != range) {
-                return Err(Fault::WrongInput(input.buffer));
-            }
-        }
-        let product = self.product_box(value, &ranges);
-        let content = self.written(value, out, &ranges, vec![product])?;
+        self.read_indices(contents, input, source, &mut ranges)?;
+        let content = self.written(value, out, &ranges)?;
         contents.write(out.buffer, Piece { bounds: out.bounds.clone(), content });
         Ok(())
     }
 
     fn copy(&self, contents: &mut Contents, input: &View, out: &View) -> Result<(), Fault> {
-        if input.bounds.iter().map(Range::len).ne(out.bounds.iter().map(Range::len)) {
+        if input.extents() != out.extents() {
             return Err(Fault::Shape);
         }
         for piece in contents.read(input)? {
@@ -232,7 +227,7 @@ impl Semantics<'_> {
     }
 
     fn add(&self, contents: &mut Contents, input: &View, out: &View) -> Result<(), Fault> {
-        if input.bounds.iter().map(Range::len).ne(out.bounds.iter().map(Range::len)) {
+        if input.extents() != out.extents() {
             return Err(Fault::Shape);
         }
         for more in contents.read(input)? {
@@ -258,8 +253,7 @@ impl Semantics<'_> {
         let [(id, buffer)] = outputs.as_slice() else {
             return if block.is_none() && outputs.is_empty() { Ok(()) } else { Err(Fault::Result) };
         };
-        let bounds: Bounds = buffer.extents.iter().map(|&extent| 0..extent).collect();
-        let view = View { buffer: *id, bounds };
+        let view = View::corner(*id, buffer.extents.iter().copied());
         let placed = self.placed(buffer, Prior::Absent);
         let prior = if self.spec.accumulate { Prior::Scaled } else { Prior::Absent };
         // With partial sums, the first summand is the result, and all others are zero.

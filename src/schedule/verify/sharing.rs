@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::Fault;
 use super::clock::Clock;
 use crate::schedule::arena::{Occupants, lifetimes};
-use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
+use crate::schedule::{BufferId, ReuseScope, Schedule, TaskId};
 
 /// Tracks which buffer occupies each byte of the arena.
 pub struct Sharing<'a> {
@@ -38,7 +38,7 @@ impl<'a> Sharing<'a> {
             let lane = task.action.lane() as usize;
             let section = schedule.section(id).map(|section| (section, schedule.branch(id)));
             places[lane] += 1;
-            for view in task.action.reads().into_iter().chain(task.action.writes()) {
+            for view in task.action.views() {
                 let clock = left.get_mut(view.buffer).ok_or(Fault::NoBuffer(view.buffer))?;
                 clock[lane] = places[lane];
                 if let Some((section, branch)) = section {
@@ -92,7 +92,7 @@ impl<'a> Sharing<'a> {
     }
 
     fn is_own(&self, buffer: BufferId) -> bool {
-        matches!(self.schedule.buffers[buffer].home, Home::Arena | Home::Exchange)
+        self.schedule.buffers[buffer].home.is_arena()
     }
 
     fn bytes(&self, buffer: BufferId) -> usize {

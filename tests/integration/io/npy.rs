@@ -3,6 +3,7 @@
 use einsum_dist::dtype::Dtype;
 use einsum_dist::io::npy::{NpyError, create, read_block, read_header, write_block};
 use einsum_dist::io::random::value;
+use einsum_dist_test_tools::npyz::{self, WriterBuilder};
 use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -187,15 +188,23 @@ fn blocks_beyond_every_threshold() {
 fn created_files_are_what_was_asked_for() {
     let scratch = Scratch::new("create");
     let path = scratch.0.join("a.npy");
-    for dtype in ALL {
-        for shape in [vec![], vec![0], vec![5], vec![2, 0, 3], vec![1; 6], vec![2, 3, 4]] {
+    let shapes = [vec![], vec![0], vec![5], vec![2, 0, 3], vec![2, 3, 4]];
+    // The texts of these shapes end at every distance from a multiple of 64.
+    let shapes = shapes.into_iter().chain((1..70).map(|dims| vec![1; dims]));
+    for (dtype, descr) in ALL.into_iter().zip(["<f4", "<f8", "<c8", "<c16"]) {
+        for shape in shapes.clone() {
             let header = create(&path, dtype, &shape).unwrap();
             assert_eq!(read_header(&path).unwrap(), header);
             assert_eq!(header.data_offset % 64, 0);
             let length = fs::metadata(&path).unwrap().len();
             assert_eq!(length, header.data_offset + (shape.iter().product::<usize>() * dtype.size()) as u64);
             let parsed = npyz::NpyHeader::from_reader(fs::File::open(&path).unwrap()).unwrap();
-            assert_eq!(parsed.shape(), shape.iter().map(|&n| n as u64).collect::<Vec<_>>());
+            let extents: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
+            assert_eq!(parsed.shape(), extents);
+            let mut text = Vec::new();
+            let options = npyz::WriteOptions::new_header_only().dtype(npyz::DType::Plain(descr.parse().unwrap()));
+            options.shape(&extents).writer(&mut text).write_header_only().unwrap();
+            assert_eq!(fs::read(&path).unwrap()[..header.data_offset as usize], text);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Tests that output files appear completely or not at all.
 
 use einsum_dist::dtype::Dtype;
-use einsum_dist::io::npy::{PendingFile, check_writable, read_block, read_header};
+use einsum_dist::io::npy::{PendingFile, read_block, read_header};
+use einsum_dist::io::output::examine;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -107,7 +108,7 @@ fn a_link_keeps_pointing_at_the_new_file() {
 fn outputs_that_cannot_be_made() {
     let scratch = Scratch::new("cannot");
     let missing = scratch.0.join("no/out.npy");
-    let message = |path: &Path| check_writable(path).unwrap_err().to_string();
+    let message = |path: &Path| examine(path).unwrap_err().to_string();
     let directory = missing.parent().unwrap().display();
     assert_eq!(message(&missing), format!("{}: the directory {directory} does not exist", missing.display()));
     assert_eq!(message(&scratch.0), format!("{}: is a directory", scratch.0.display()));
@@ -124,12 +125,12 @@ fn outputs_that_cannot_be_made() {
     let large = large.unwrap_err().to_string();
     assert!(large.ends_with("float64 of shape (18446744073709551615, 2) is larger than a file can be"), "{large}");
 
-    check_writable(&scratch.0.join("out.npy")).unwrap();
+    examine(&scratch.0.join("out.npy")).unwrap();
     fs::write(scratch.0.join("old.npy"), "old").unwrap();
-    check_writable(&scratch.0.join("old.npy")).unwrap();
+    examine(&scratch.0.join("old.npy")).unwrap();
     assert_eq!(fs::read(scratch.0.join("old.npy")).unwrap(), b"old");
     assert_eq!(scratch.names(), ["file", "old.npy"]);
-    assert_eq!(check_writable(Path::new("einsum-dist-relative.npy")).map_err(|e| e.to_string()), Ok(()));
+    examine(Path::new("einsum-dist-relative.npy")).unwrap();
 }
 
 #[test]
@@ -140,7 +141,7 @@ fn write_protection_is_respected() {
     fs::set_permissions(&target, fs::Permissions::from_mode(0o444)).unwrap();
     // For root, every file is writable, so the check applies only to other users.
     if fs::OpenOptions::new().write(true).open(&target).is_err() {
-        let error = check_writable(&target).unwrap_err().to_string();
+        let error = examine(&target).unwrap_err().to_string();
         assert_eq!(error, format!("{}: cannot write: Permission denied", target.display()));
     }
 }

@@ -2,10 +2,11 @@
 //! extents.
 
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Reference, Workspace, contract, error_bound};
+use einsum_dist::kernel::{Reference, Workspace, error_bound};
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
 
 use crate::common::Rng;
+use crate::common::kernels::contract;
 
 fn labels(text: &str) -> Vec<Label> {
     text.bytes().map(|b| Label(u32::from(b))).collect()

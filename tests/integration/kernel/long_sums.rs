@@ -4,15 +4,14 @@
 
 use einsum_dist::dims::Label;
 use einsum_dist::dtype::Dtype;
-use einsum_dist::kernel::{
-    Element, Workspace, available, contract_planned, error_bound, has_xsmm, host, plan, plan_unary, unary_planned,
-};
-use einsum_dist::local_plan::{Isa, KernelFamily, Layout, SumKind, Target, longest_chain};
+use einsum_dist::kernel::{Element, Workspace, available, error_bound, has_xsmm, host};
+use einsum_dist::local_plan::{Isa, KernelFamily, Layout, SumKind, Target, longest_chain, plan_unary};
 use einsum_dist::{Machine, PlanOptions, Problem};
 use ndarray::{Array2, ArrayD, ArrayViewD, Dimension, IxDyn, ShapeBuilder, s};
 use num_complex::Complex;
 
 use crate::common::Rng;
+use crate::common::kernels::{contract_planned, plan, unary_planned};
 
 fn labels(text: &str) -> Vec<Label> {
     text.bytes().map(|b| Label(u32::from(b))).collect()

@@ -3,8 +3,9 @@
 
 use super::tensor::Tensor;
 use crate::common::Rng;
+use crate::common::kernels::unary_planned;
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Element, available, unary_planned};
+use einsum_dist::kernel::{Element, available};
 use einsum_dist::local_plan::{Isa, Layout, plan_unary};
 use num_complex::Complex;
 

@@ -3,11 +3,12 @@
 
 use einsum_dist::Dtype;
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Element, Reference, Workspace, contract_planned, error_bound, has_xsmm, host, plan};
+use einsum_dist::kernel::{Element, Reference, Workspace, error_bound, has_xsmm, host};
 use einsum_dist::local_plan::{Body, KernelFamily, Target};
 use ndarray::{ArrayD, ArrayViewD, Axis, Dimension, IxDyn, Slice};
 
 use crate::common::Rng;
+use crate::common::kernels::{contract_planned, plan};
 
 fn labels(text: &str) -> Vec<Label> {
     text.bytes().map(|b| Label(u32::from(b))).collect()

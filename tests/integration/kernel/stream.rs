@@ -3,12 +3,13 @@
 
 use einsum_dist::Element;
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Reference, Workspace, available, contract_planned, error_bound, plan};
+use einsum_dist::kernel::{Reference, Workspace, available, error_bound};
 use einsum_dist::local_plan::{Body, Isa, KernelFamily, Target};
 use ndarray::{ArrayD, ArrayView, ArrayViewD, ArrayViewMut, IxDyn};
 use num_complex::Complex;
 
 use crate::common::Rng;
+use crate::common::kernels::{contract_planned, plan};
 
 /// Extents by label. c and d index columns of `out`, e and f index rows, and g is summed.
 const EXTENTS: [(char, usize); 5] = [('c', 33), ('d', 16), ('e', 32), ('f', 257), ('g', 3)];

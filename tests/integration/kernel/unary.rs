@@ -2,8 +2,9 @@
 
 use super::tensor::Tensor;
 use crate::common::Rng;
+use crate::common::kernels::{copy, reference, unary};
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Element, ReferenceValue, add, conjugate, copy, error_bound, fill, reference, scale, unary};
+use einsum_dist::kernel::{Element, ReferenceValue, add, conjugate, error_bound, fill, scale};
 use ndarray::{ArrayD, IxDyn};
 use num_complex::Complex;
 

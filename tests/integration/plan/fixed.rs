@@ -5,13 +5,14 @@ use crate::common::{Rng, random};
 use einsum_dist::dims::Label;
 use einsum_dist::distribution::{Axis, Cut, Distribution, Intervals, Owners, Region, Role};
 use einsum_dist::exec::{Metrics, Only, RunOptions};
-use einsum_dist::kernel::{ReferenceValue, error_bound, reference};
+use einsum_dist::kernel::{ReferenceValue, error_bound};
 use einsum_dist::plan::{AlgorithmName, Source};
 use einsum_dist::schedule::Lane;
 use einsum_dist::tree::Step;
 use einsum_dist::{DistTensor, Dtype, Element, Error, Machine, Plan, PlanOptions, Problem, Program, World, einsum};
 use ndarray::{ArrayD, ArrayViewD, Axis as Dim};
 
+use crate::common::kernels::reference;
 use AlgorithmName::{BatchParallel, Local, RingK, RingMn};
 
 fn plan(expression: &str, shapes: &[Vec<usize>], ranks: usize, options: PlanOptions) -> Plan {

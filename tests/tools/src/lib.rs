@@ -2,4 +2,4 @@
 //! the lock file in the library's package does not list them: packages leave out dependencies on packages that are not
 //! published.
 
-pub use {proptest, pulp, shuttle};
+pub use {npyz, proptest, pulp, shuttle};

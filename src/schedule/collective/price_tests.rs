@@ -1,4 +1,4 @@
-//! Estimates the cost of a collective by simulating its messages on lanes.
+//! Tests the cost of collectives with numbers computed by hand, by simulating the messages on lanes.
 //!
 //! A transfer occupies both ends' lanes for the latency plus bytes / bandwidth. A summand occupies one of two scratch
 //! buffers until the workers have added it.
@@ -11,10 +11,8 @@
 //!
 //! Shared links are ignored; [`Price::carried`] measures their load.
 
-use super::message::Message;
-use super::pattern::Pattern;
+use super::{Collective, CollectiveAlgorithm, Message, Pattern};
 use crate::distribution::tile_bounds;
-use crate::machine::Machine;
 
 /// The rates at which bytes are transferred and added.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,16 +23,6 @@ pub struct Rates {
     pub bandwidth: f64,
     /// Bytes that one member's workers access in memory per second.
     pub memory: f64,
-}
-
-impl From<&Machine> for Rates {
-    fn from(machine: &Machine) -> Rates {
-        Rates {
-            latency: machine.link_latency,
-            bandwidth: machine.link_bandwidth,
-            memory: machine.memory_bandwidth * machine.workers as f64,
-        }
-    }
 }
 
 /// The cost of a collective.
@@ -147,4 +135,50 @@ impl<'a> Simulation<'a> {
         self.carried += bytes * distance.min(members - distance);
         self.end = self.end.max(there);
     }
+}
+
+/// With these rates, transferring 6 bytes takes 3 seconds, and adding them takes 1 second.
+pub const RATES: Rates = Rates { latency: 1.0, bandwidth: 3.0, memory: 18.0 };
+
+fn seconds(collective: Collective, sizes: &[usize], pieces: usize) -> [f64; 3] {
+    let members = if matches!(collective, Collective::Broadcast { .. }) { 3 } else { sizes.len() };
+    CollectiveAlgorithm::ALL
+        .map(|algorithm| price(&Pattern::new(collective, algorithm, members), sizes, pieces, RATES).seconds)
+}
+
+#[test]
+fn prices_of_copies() {
+    // Every algorithm needs two transfers of 5 seconds, one after the other. Ring: 0 -> 1, then 1 -> 2. Tree: 0 -> 2,
+    // then 0 -> 1. Direct: 0 -> 1, then 0 -> 2.
+    assert_eq!(seconds(Collective::Broadcast { root: 0 }, &[12], 1), [10.0, 10.0, 10.0]);
+    // Each of the two pieces takes 3 seconds. The ring forwards the first piece while it receives the second.
+    assert_eq!(seconds(Collective::Broadcast { root: 0 }, &[12], 2), [9.0, 12.0, 12.0]);
+    // Tree: 12 bytes are sent to member 2 (5 seconds), then two members send 6 bytes at the same time.
+    assert_eq!(seconds(Collective::Scatter { root: 0 }, &[6; 4], 1), [9.0, 8.0, 9.0]);
+    assert_eq!(seconds(Collective::Gather { root: 0 }, &[6; 4], 1), [9.0, 8.0, 9.0]);
+    // Tree: a transfer of 6 bytes, then a transfer of 12 bytes.
+    assert_eq!(seconds(Collective::AllGather, &[6; 4], 1), [9.0, 8.0, 9.0]);
+    // Empty parts are not sent. In a ring and in a tree of three members, the only non-empty part is sent twice, one
+    // transfer after the other.
+    assert_eq!(seconds(Collective::AllGather, &[0, 6, 0], 1), [6.0, 6.0, 6.0]);
+    assert_eq!(seconds(Collective::AllGather, &[0; 5], 1), [0.0; 3]);
+}
+
+#[test]
+fn prices_of_reductions() {
+    // Ring: a member adds its summand before it forwards the sum. Tree: 5 seconds to transfer two parts and 2 to add
+    // them, then 3 and 1 for one part. Direct: three transfers, then the addition of the last summand.
+    assert_eq!(seconds(Collective::ReduceScatter, &[6; 4], 1), [12.0, 11.0, 10.0]);
+    // The ring adds one half of a part while it receives the other: 6 transfers of 2 seconds each, and half an
+    // addition.
+    assert_eq!(seconds(Collective::ReduceScatter, &[6; 4], 2)[0], 12.5);
+    assert_eq!(seconds(Collective::AllReduce, &[6; 4], 1), [21.0, 19.0, 19.0]);
+    // Each addition takes 10 seconds, and so does copying a member's own summand. Messages must wait for a free scratch
+    // buffer.
+    let slow = Rates { memory: 1.8, ..RATES };
+    let direct = Pattern::new(Collective::ReduceScatter, CollectiveAlgorithm::Direct, 5);
+    assert_eq!(price(&direct, &[6; 5], 1, slow), Price { seconds: 50.0, received: 24, carried: 5 * 6 * 6 });
+    // Only one part is non-empty. The tree has two levels, the ring has three transfers, and with direct messages one
+    // member receives three messages.
+    assert_eq!(seconds(Collective::ReduceScatter, &[6, 0, 0, 0], 1), [12.0, 8.0, 10.0]);
 }
