@@ -7,7 +7,8 @@
 //! A rank stores its whole block of the result if a plan then fits that costs little more than the unsliced plan.
 //! Otherwise the result is delivered in parts if the caller accepts parts and that plan is cheaper or the only one that
 //! fits. Likewise, if no plan with whole operands fits, a rank stores only parts of operands, which are read for every
-//! slice if the caller accepts that. The contraction order never changes here. Slices that the path search chose with the order are tried first.
+//! slice if the caller accepts that. The contraction order never changes here. Slices that the path search chose with
+//! the order are tried first.
 
 use super::algorithm_search_arguments::SearchArguments;
 use super::context::PlanningContext;
@@ -16,7 +17,7 @@ use super::error::PlanError;
 use super::packing::busiest;
 use super::reuse::lasting;
 use super::slice::{MAX_SLICES, divisors, slice_count};
-use super::slice_model::{Model, State};
+use super::slice_model::{Model, State, largest_step};
 use super::slice_search::slices;
 use super::structure::{Plan, ResultResidency, Slice, Source, Value};
 use crate::dims::Label;
@@ -493,8 +494,9 @@ impl MemoryFit<'_> {
         while fit < do_not {
             let mut slices = found.slices.clone();
             slices[at].piece = pieces[middle];
-            match self.sliced(slices, found.plan.result) {
-                Ok(enlarged) if enlarged.peak <= self.limit => (found, fit) = (enlarged, middle + 1),
+            let planned = (self.least_peak(&slices) <= self.limit).then(|| self.sliced(slices, found.plan.result));
+            match planned {
+                Some(Ok(enlarged)) if enlarged.peak <= self.limit => (found, fit) = (enlarged, middle + 1),
                 _ => do_not = middle,
             }
             middle = usize::midpoint(fit, do_not);
@@ -502,10 +504,22 @@ impl MemoryFit<'_> {
         found
     }
 
-    /// Makes a plan with these slices by planning a single slice.
-    fn sliced(&self, slices: Vec<Slice>, result: ResultResidency) -> Result<Sliced, PlanError> {
+    /// The tree of a single slice.
+    fn tree_of(&self, slices: &[Slice]) -> Tree {
         let mut tree = self.context.tree.clone();
         slices.iter().for_each(|slice| tree.extents[slice.label.0 as usize] = slice.piece);
+        tree
+    }
+
+    /// A lower bound of the busiest rank's bytes.
+    fn least_peak(&self, slices: &[Slice]) -> u64 {
+        let bytes = largest_step(&self.tree_of(slices)).saturating_mul(self.context.options.dtype.size());
+        (bytes / self.context.machine.ranks) as u64
+    }
+
+    /// Makes a plan with these slices by planning a single slice.
+    fn sliced(&self, slices: Vec<Slice>, result: ResultResidency) -> Result<Sliced, PlanError> {
+        let tree = self.tree_of(&slices);
         let output = &tree.nodes[tree.root()].labels;
         let mut cut: Vec<Slice> = slices.iter().filter(|slice| slice.piece < slice.extent).copied().collect();
         // Loops over summed dimensions are innermost, so that each part of the output is finished before the next. Among

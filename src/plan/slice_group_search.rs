@@ -28,9 +28,10 @@ const MAX_COMPARED_CONTRACTIONS: usize = 24;
 const SUFFICIENT_EFFICIENCY: f64 = 0.7;
 
 /// Groups of one rank are also chosen for large trees if all runs are predicted to take at most this long above
-/// [`MAX_TOGETHER`] ranks, or else this long per contraction.
+/// [`MAX_TOGETHER`] ranks. Otherwise, other plans must be able to save this long per contraction, which is what planning
+/// takes on 2 to 16 ranks.
 const MAX_UNCOMPARED_SECONDS: f64 = 10.0;
-const UNCOMPARED_SECONDS: f64 = 0.01;
+const COMPARISON_SECONDS: f64 = 0.02;
 
 /// Maximum number of sizes of groups that are planned.
 const MAX_SIZES: usize = 6;
@@ -86,11 +87,13 @@ pub fn first(
     let slices: f64 = one_rank.values.iter().map(|value| value.seconds * one_rank.times(value) as f64).sum();
     let ideal = slices * (whole / one_rank.total_gflop()).min(1.0) / machine.ranks as f64;
     let plan = Box::new(plan);
-    let suffices = plan.seconds() * SUFFICIENT_EFFICIENCY <= ideal;
-    // Another plan could save less time than the search for it takes.
-    let each = UNCOMPARED_SECONDS * contractions as f64;
-    let short = if machine.ranks > MAX_TOGETHER { MAX_UNCOMPARED_SECONDS } else { each };
-    let is_short = plan.seconds() * options.runs as f64 <= short;
+    let (seconds, runs) = (plan.seconds(), options.runs as f64);
+    let suffices = seconds * SUFFICIENT_EFFICIENCY <= ideal;
+    let is_short = if machine.ranks > MAX_TOGETHER {
+        seconds * runs <= MAX_UNCOMPARED_SECONDS
+    } else {
+        (seconds - ideal) * runs <= COMPARISON_SECONDS * contractions as f64
+    };
     Ok(if suffices || is_short { First::Chosen(plan) } else { First::Possible(plan) })
 }
 

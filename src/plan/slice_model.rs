@@ -196,3 +196,16 @@ fn distinct(labels: &[Label], mut visit: impl FnMut(Label)) {
         }
     }
 }
+
+/// The most elements of the two inputs and the output of a contraction, which exist at one time.
+pub fn largest_step(tree: &Tree) -> usize {
+    let elements = |node: NodeId| tree.nodes[node].labels.iter().map(|&label| tree.extent(label));
+    let elements = |node| elements(node).fold(1, usize::saturating_mul);
+    let needs = |node: NodeId| match tree.nodes[node].step {
+        Step::Contract { left, right, .. } => {
+            [left, right, node].map(elements).into_iter().fold(0, usize::saturating_add)
+        }
+        _ => 0,
+    };
+    (0..tree.nodes.len()).map(needs).max().unwrap_or(0)
+}
