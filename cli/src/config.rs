@@ -8,7 +8,7 @@ use einsum_dist::exec::{ResolvedKernel, kernel_name};
 use einsum_dist::report::PathSearchReport;
 use einsum_dist::timeline::Timeline;
 use einsum_dist::tree::Tree;
-use einsum_dist::{Checkpoint, Plan};
+use einsum_dist::{Checkpoint, PathMethod, Plan};
 
 use super::units::bytes;
 
@@ -18,7 +18,7 @@ pub struct RunConfig {
     pub plan: Plan,
     /// The plan for a single rank, to which `--explain` compares `plan`, if the machine has a topology.
     pub one_rank_plan: Option<Plan>,
-    /// The memory limit because of too little free memory.
+    /// The memory limit because of too little free memory, or of an interrupted run.
     pub chosen_limit: Option<u64>,
     pub path_search: PathSearchReport,
     pub plan_seconds: f64,
@@ -58,10 +58,11 @@ impl RunConfig {
 
     /// Says which memory limit was chosen, and why.
     pub fn chosen_limit(&self) -> Option<String> {
-        Some(format!(
-            "{} per rank, as there is too little memory for a plan without a limit",
-            bytes(self.chosen_limit? as f64)
-        ))
+        let why = match self.path_search.method {
+            PathMethod::Checkpoint => "as in the interrupted run",
+            _ => "as there is too little memory for a plan without a limit",
+        };
+        Some(format!("{} per rank, {why}", bytes(self.chosen_limit? as f64)))
     }
 
     /// Simulates the plan, with overlap as in the run; `None` for too many ranks.

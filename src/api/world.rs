@@ -345,8 +345,6 @@ impl World {
         }
         let limited = PlanOptions {
             memory_limit: Some(memory_limits::limit_within(self.spare_beside(0)? / local as u64)),
-            // Both searches together take at most one and a half times as long.
-            path_seconds: options.path_seconds.map(|seconds| seconds / 2.0),
             ..options.clone()
         };
         Ok((Some(plan.max_user_bytes().1) <= limited.memory_limit).then_some(limited))

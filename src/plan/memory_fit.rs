@@ -29,6 +29,9 @@ const CANDIDATE_INTERMEDIATES: usize = 4;
 /// In trees with at most this many contractions, dimensions are also sliced one after another with complete plans.
 const MAX_TRIAL_CONTRACTIONS: usize = 24;
 
+/// Maximum number of complete plans for that if other slices are known.
+const MAX_TRIAL_PLANS: usize = 100;
+
 /// Maximum number of complete plans that test slices of the model.
 const MAX_PLANS: usize = 12;
 
@@ -331,7 +334,7 @@ impl MemoryFit<'_> {
         let searched = self.by_path(&whole).map(|found| self.enlarge_pieces(found));
         if let Some(found) = searched {
             // Only small trees are sliced a second time, for comparison, because complete plans of large trees take long.
-            return match (contractions <= MAX_TRIAL_CONTRACTIONS).then(|| self.one_by_one(whole)) {
+            return match (contractions <= MAX_TRIAL_CONTRACTIONS).then(|| self.one_by_one(whole, MAX_TRIAL_PLANS)) {
                 Some(Ok(one)) if cost(&one.plan) < cost(&found.plan) => Ok(one),
                 _ => Ok(found),
             };
@@ -343,7 +346,8 @@ impl MemoryFit<'_> {
             let least = least.unwrap_or(whole);
             return modelled.ok_or_else(|| self.too_large(&least, "no slices that were found need less"));
         }
-        match (self.one_by_one(whole), modelled) {
+        let most = if modelled.is_some() { MAX_TRIAL_PLANS } else { usize::MAX };
+        match (self.one_by_one(whole, most), modelled) {
             (Ok(one), Some(other)) if cost(&one.plan) <= cost(&other.plan) => Ok(one),
             (_, Some(other)) => Ok(other),
             (one, None) => one,
@@ -436,11 +440,14 @@ impl MemoryFit<'_> {
         infeasible.or(slices.last()).map(|slice| slice.label)
     }
 
-    /// Slices one dimension after another until the plan fits the limit.
-    fn one_by_one(&self, whole: Sliced) -> Result<Sliced, PlanError> {
-        let mut found = whole;
+    /// Slices one dimension after another until the plan fits the limit, with about `most` complete plans at most.
+    fn one_by_one(&self, whole: Sliced, most: usize) -> Result<Sliced, PlanError> {
+        let (mut found, mut plans) = (whole, 0);
         while found.peak > self.limit {
-            found = self.next(&found).ok_or_else(|| self.too_large(&found, ""))?;
+            let labels = candidates(&found.plan);
+            plans += labels.len();
+            let next = if plans <= most { self.next(&found, labels) } else { None };
+            found = next.ok_or_else(|| self.too_large(&found, ""))?;
         }
         // Dimensions sliced later saved memory too, so earlier pieces may be smaller than necessary.
         let enlarged = self.enlarge_pieces(found);
@@ -462,10 +469,10 @@ impl MemoryFit<'_> {
         found
     }
 
-    /// Slices one more dimension; returns `None` if no dimension lowers the peak.
-    fn next(&self, now: &Sliced) -> Option<Sliced> {
+    /// Slices one more of these dimensions; returns `None` if none lowers the peak.
+    fn next(&self, now: &Sliced, labels: Vec<Label>) -> Option<Sliced> {
         let mut best: Option<Sliced> = None;
-        for label in candidates(&now.plan) {
+        for label in labels {
             let mut slices = now.slices.clone();
             slices.push(Slice { label, extent: self.context.tree.extent(label), piece: 1 });
             let Ok(mut next) = self.sliced(slices, now.plan.result) else { continue };
