@@ -37,6 +37,10 @@ def test_plans_follow_paths_of_opt_einsum():
 
 def test_optimizers_of_opt_einsum_and_cotengra():
     oe, ctg = pytest.importorskip("opt_einsum"), pytest.importorskip("cotengra")
+
+    def slicing():
+        return ctg.HyperOptimizer(max_repeats=2, parallel=False, slicing_opts={"target_slices": 2}, methods=["greedy"])
+
     calls = []
 
     def recorded(inputs, output, sizes, memory_limit=None):
@@ -53,17 +57,22 @@ def test_optimizers_of_opt_einsum_and_cotengra():
         for optimizer in [oe.BranchBound(nbranch=2), ctg.GreedyOptimizer(), recorded]:
             assert np.allclose(ed.plan(expression, *arrays, path=optimizer).compile()(*arrays), expected)
             assert np.allclose(ed.contract(expression, *arrays, optimize=optimizer), expected)
-        slicing = ctg.HyperOptimizer(max_repeats=2, parallel=False, slicing_opts={"target_slices": 2}, methods=["greedy"])
-        sliced = ed.plan(expression, *arrays, path=slicing)
+        sliced = ed.plan(expression, *arrays, path=slicing())
         assert np.prod(list(sliced.slices.values())) >= 2
         assert np.allclose(sliced.compile()(*arrays), expected)
         with pytest.raises(ValueError, match="only plan"):
-            ed.contract(expression, *arrays, optimize=slicing)
+            ed.contract(expression, *arrays, optimize=slicing())
     # Labels that are implied, repeated or not letters; and pairs, for which there is nothing to find.
     arrays = [RNG.random((3, 4, 2, 2)), RNG.random((4, 4)), RNG.random((3, 5)), RNG.random(5)]
-    for subscripts in ["...ijj,ik,...m,m", "[x,i,j,j],[i,k],[x,m],[m]->[k]"]:
+    for subscripts in ["...ijj,ik,...m,m", "[x,i,j,j],[i,k],[x,m],[m]->[k]", "[row,i,j,j],[i,k],[row,m],[m]->[k]"]:
         want = ed.contract(subscripts, *arrays)
-        assert np.allclose(ed.plan(subscripts, *arrays, path=ctg.GreedyOptimizer()).compile()(*arrays), want)
+        for optimizer in [ctg.GreedyOptimizer(), recorded]:
+            assert np.allclose(ed.plan(subscripts, *arrays, path=optimizer).compile()(*arrays), want)
+            assert np.allclose(ed.contract(subscripts, *arrays, optimize=optimizer), want)
+    # Slices of the dimensions of an ellipsis, which here has as many as characters.
+    arrays = [RNG.random((2, 3, 2, *shape)) for shape in [(4, 5), (4, 6), (5, 6)]]
+    plan = ed.plan("...ij,...ik,...jk", *arrays, path=slicing())
+    assert plan.slices and np.allclose(plan.compile()(*arrays), np.einsum("...ij,...ik,...jk", *arrays))
     assert ed.plan("ij,jk->ik", (2, 3), (3, 4), path=recorded).path == [(0, 1)]
     with pytest.raises(ValueError, match="nested"):
         ed.plan("[[ij,jk->ik],kl->il],lm->im", (2, 2), (2, 2), (2, 2), (2, 2), path=recorded)

@@ -84,7 +84,7 @@ impl Shaped {
         PlanOrigin::new((&self.text, &self.einsums), machine, options, searched)
     }
 
-    /// The origin's tree, machine and memory limit, if it fits.
+    /// The origin's tree and machine, and options with its runs and memory limit, if it fits.
     pub(super) fn tree_of(
         &self,
         origin: &PlanOrigin,

@@ -117,7 +117,7 @@ impl World {
     }
 
     /// Plans an einsum for this world's ranks with `workers` threads and elements of type `T`, and compiles it.
-    /// `options.dtype` is ignored. Collective.
+    /// `options.dtype` is ignored, and too little free memory sets a limit ([`World::within_memory`]). Collective.
     ///
     /// # Errors
     /// The same as for [`Shaped::plan`] and [`World::compile`].

@@ -18,8 +18,8 @@ pub enum UnaryBody {
     Sum(Sum),
 }
 
-/// Plans `out = input` on `threads` threads, fewer for few elements. Repeated labels of `input` are diagonals, labels missing from `out` are summed, and dimensions
-/// are permuted.
+/// Plans `out = input` on `threads` threads, fewer for few elements. Repeated labels of `input` are diagonals, labels
+/// missing from `out` are summed, and dimensions are permuted.
 ///
 /// # Panics
 /// If a label of `out` is repeated or is not in `input`, or if a label has two different extents.

@@ -17,6 +17,7 @@ pub struct PlanOrigin {
     request: String,
     found: FoundOrder,
     memory_limit: Option<u64>,
+    #[serde(default)]
     runs: usize,
     /// In TOML, because numbers are then read exactly as written.
     machine: String,
@@ -53,7 +54,7 @@ impl PlanOrigin {
         let machine = Machine::from_toml(&self.machine).ok()?;
         let SearchedTree { tree, .. } = self.found.tree(expression.1).ok()?;
         let records = vec![SearchRecord { method: PathMethod::Checkpoint, seconds: 0.0, found_at: 0.0 }];
-        let options = options.clone().runs(self.runs).memory_limit(options.memory_limit.or(self.memory_limit));
+        let options = options.clone().runs(self.runs.max(1)).memory_limit(options.memory_limit.or(self.memory_limit));
         Some((SearchedTree { tree, limits: Vec::new(), records, cached: false }, machine, options))
     }
 }

@@ -61,7 +61,7 @@ impl<'a> Packing<'a> {
         // A block of several boxes (each is one range of indices per dimension) is copied to a dense block first.
         let one_box =
             |place: &BufferPlacement| place.region.dims().iter().all(|intervals| intervals.ranges().len() <= 1);
-        // The slices of a group work on dense copies.
+        // The slices of a group work on dense blocks and copies.
         let home = if slice_groups::has_groups(self.plan) { Home::Arena } else { buffer.home };
         let whole = match home {
             Home::Operand(index) if self.plan.operands_in_parts.contains(&index) => None,

@@ -1,7 +1,7 @@
 //! Chooses the groups of ranks that take disjoint sets of slices ([`slice_groups`]).
 //!
 //! One group is planned as the whole machine for some sizes, so planning time does not depend on the number of ranks.
-//! Copying the operands to all groups and adding the results are composed with it. Groups of one rank are planned
+//! Copying the operands to other groups and adding the results are composed with it. Groups of one rank are planned
 //! first, and chosen for large trees if they use most of the machine, because other plans take long to make. Otherwise,
 //! the quickest plan within the memory limit wins, possibly the one in which all ranks work on every slice.
 //!
@@ -266,7 +266,7 @@ impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
     }
 }
 
-/// Predicted seconds for copying the blocks of an operand with this shape to all groups.
+/// Predicted seconds for copying the blocks of an operand with this shape to the other groups.
 fn spreading(cost: &Cost, value: &Value, shape: &[usize], groups: usize) -> f64 {
     let elements: usize = value.distribution.largest_block(shape).iter().product();
     let (rounds, pieces) = broadcast_rounds(elements, groups);

@@ -9,13 +9,13 @@
 //!   combination         out    = part0 + part1
 //! ```
 //!
-//! The spread of an operand copies it from the first group to all others ([`spread`]), so no rank holds it twice. The slice plan is that of one
-//! group, with ranks from 0 ([`of_group`]). The combination adds the partial sums of all groups ([`combination`]). Each
-//! is lowered, proved, simulated and run like any other plan.
+//! The spread of an operand copies it from the first group to all others ([`spread`]), so no rank holds it twice. The
+//! slice plan is that of one group, with ranks from 0 ([`of_group`]). The combination adds the partial sums of all
+//! groups ([`combination`]). Each is lowered, proved, simulated and run like any other plan.
 //!
 //! | values of the whole plan | distributed over | computed |
 //! |---|---|---|
-//! | operands, first in the list | all ranks | by the user |
+//! | operands, first in the list | the ranks of the first group | by the user |
 //! | the values of the slice plan; operands are redistributions from the list above | the ranks of one group | per slice, or once per run |
 //! | the result, a redistribution of the value before it | all ranks | once per run |
 //!
@@ -52,7 +52,7 @@ impl Plan {
         self.slice_group_of(rank).map_or(0..0, |group| self.slices_of_group(group))
     }
 
-    /// For each operand, the plan that copies it to all groups; `None` if the plan has no groups.
+    /// For each operand, the plan that copies it to all groups but the first; `None` if the plan has no groups.
     pub fn spreads(&self) -> Option<Vec<Plan>> {
         has_groups(self).then(|| (0..self.operands).map(|operand| spread(self, operand)).collect())
     }
@@ -62,7 +62,7 @@ impl Plan {
         has_groups(self).then(|| combination(self))
     }
 
-    /// Predicted seconds for copying operands to all groups and adding their results.
+    /// Predicted seconds for copying operands to the other groups and adding their results.
     pub fn seconds_between_groups(&self) -> f64 {
         if !has_groups(self) {
             return 0.0;
@@ -197,8 +197,8 @@ pub fn spread(plan: &Plan, operand: usize) -> Plan {
 
 /// The steps between groups; none if the plan has no groups.
 pub struct Between {
-    /// The plans that copy operands to other groups, each with the operands that it holds for. Operands with equal shapes
-    /// and distributions have one plan.
+    /// The plans that copy operands to other groups, each with the operands that it holds for. Operands with equal
+    /// shapes and distributions have one plan.
     pub spreads: Vec<(Plan, Vec<usize>)>,
     pub combination: Option<Plan>,
 }

@@ -124,10 +124,12 @@ def contract(
         raise ValueError("contract needs at least one operand")
     arrays = [np.asarray(operand) for operand in operands]
     if callable(optimize):
-        optimize = optimized(optimize, subscripts, [array.shape for array in arrays])
-        if getattr(optimize, "sliced_inds", None):
-            raise ValueError("the optimizer slices the contraction, which only plan(path=optimizer) does")
-        optimize = optimize.get_path() if hasattr(optimize, "get_path") else optimize
+        found = optimized(optimize, subscripts, [array.shape for array in arrays])
+        if found != "auto":
+            if found.get("sliced_inds"):
+                raise ValueError("the optimizer slices the contraction, which only plan(path=optimizer) does")
+            found = list(found["path"])
+        optimize = found
     path = planner_path(optimize, len(operands))
     if path is None:
         raise ValueError(f"unknown order of contractions: {optimize!r}")

@@ -54,13 +54,24 @@ def planner_path(optimize, operands=None):
 
 
 def optimized(optimizer, subscripts, shapes):
-    """Returns the path, or the tree of cotengra, that an optimizer finds: a callable as in opt_einsum, or with `search`."""
+    """Returns "auto", or a dict of the path and the slices that an optimizer finds.
+
+    The optimizer is a callable as in opt_einsum, or has the method `search` of cotengra.
+    """
     inputs, output, sizes = _einsum_dist.terms(subscripts, shapes)
     if len(inputs) < 3:
         return "auto"
-    if hasattr(optimizer, "search"):
-        return optimizer.search(inputs, output, sizes)
-    return optimizer([frozenset(term) for term in inputs], frozenset(output), sizes, None)
+    # cotengrust reads only names of one character.
+    letters = {name: chr(0x100 + number) for number, name in enumerate(sizes)}
+    if all(len(name) == 1 for name in sizes):
+        letters = {name: name for name in sizes}
+    inputs, output = [[letters[name] for name in term] for term in inputs], [letters[name] for name in output]
+    sizes = {letters[name]: extent for name, extent in sizes.items()}
+    if not hasattr(optimizer, "search"):
+        return {"path": optimizer([frozenset(term) for term in inputs], frozenset(output), sizes, None)}
+    tree = optimizer.search(inputs, output, sizes)
+    names = {letter: name for name, letter in letters.items()}
+    return {"path": tree.get_path(), "sliced_inds": [names[letter] for letter in tree.sliced_inds]}
 
 
 def plan_path(path, subscripts="", shapes=()):
@@ -77,7 +88,8 @@ def plan_path(path, subscripts="", shapes=()):
         # cotengra may have renamed the indices.
         terms = subscripts.split("->")[0].replace(" ", "").split(",")
         names = {old: new for inds, term in zip(path.inputs, terms) for old, new in zip(inds, term)}
-        fits = len(terms) == len(path.inputs) and all(len(term) == len(inds) for inds, term in zip(path.inputs, terms))
+        fits = len(terms) == len(path.inputs) and "." not in subscripts
+        fits = fits and all(len(term) == len(inds) for inds, term in zip(path.inputs, terms))
         sliced = [names.get(name, name) if fits else name for name in path.sliced_inds]
         path = {"ssa_path": path.get_ssa_path(), "sliced_inds": sliced}
     if isinstance(path, tuple) and len(path) == 2 and hasattr(path[1], "path"):

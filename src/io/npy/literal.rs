@@ -3,7 +3,7 @@
 //! NumPy uses `ast.literal_eval` without the suffix `L` of Python 2, so this module parses strings, integers, `True`,
 //! `False`, `None`, tuples, lists and dictionaries. Strings may have the prefix `u` and are joined if adjacent; white
 //! space, line ends and comments separate tokens. Cost: O(length of the text), with an error for nesting deeper than
-//! [`MAX_DEPTH`], so no text overflows the stack. The parser of the crate npyz takes exponential time for nested brackets.
+//! [`MAX_DEPTH`], so no text overflows the stack.
 
 use std::iter::Peekable;
 use std::str::Chars;
