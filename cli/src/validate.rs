@@ -130,9 +130,9 @@ impl RunConfig {
 
 /// What is to be planned, before an order is searched.
 pub struct Request {
-    pub shaped: Shaped,
-    pub machine: Machine,
-    pub options: PlanOptions,
+    shaped: Shaped,
+    machine: Machine,
+    options: PlanOptions,
     resolved_kernel: ResolvedKernel,
     default_sizes: bool,
 }
@@ -193,7 +193,10 @@ impl Request {
 
     /// Plans the tree of an interrupted run, or else one from the cache or a search, with a memory limit if there is too
     /// little memory for a plan without. Collective.
-    fn planned(&mut self, world: &World, args: &Args, checkpoint: Option<&mut Checkpoint>) -> Result<Planned> {
+    ///
+    /// # Errors
+    /// If the search or the plan fails on any rank.
+    pub fn planned(&mut self, world: &World, args: &Args, checkpoint: Option<&mut Checkpoint>) -> Result<Planned> {
         let Request { shaped, machine, options, .. } = &*self;
         if let Some((searched, machine, options)) = checkpoint.as_ref().and_then(|it| it.tree(shaped, machine, options))
         {

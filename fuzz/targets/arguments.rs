@@ -75,14 +75,16 @@ fn small(args: &Args) -> bool {
 
 fn plan(args: Args) {
     let world = World::single();
+    // A cache would write files.
+    let args = Args { path_cache: None, ..args };
     if check_flags(&args).is_err() || args.output.is_some() {
         return;
     }
     let expression = args.expression.clone().unwrap_or_default();
     let request = Request::new(&world, &args, &expression, Machine::new(1, 1), (None, 1.0));
-    let planned = request.and_then(|request| {
-        let searched = request.shaped.searched_tree(&request.machine, &request.options)?;
-        RunConfig::local(&world, args, request, (searched, Instant::now()), None)
+    let planned = request.and_then(|mut request| {
+        let planned = request.planned(&world, &args, None)?;
+        RunConfig::local(&world, args, request, (planned, Instant::now()), None)
     });
     match planned {
         Ok(config) => {
