@@ -108,8 +108,8 @@ impl Checkpoint {
         shaped.plan_tree(&searched.tree, machine, options)
     }
 
-    /// The tree and machine of the interrupted run, and options with its memory limit if they have none; `None` without
-    /// one, or for another expression, machine or options.
+    /// The tree and machine of the interrupted run, and options with its number of runs and, if they have none, its memory
+    /// limit; `None` without such a run, or for another expression, machine or options.
     pub fn tree(
         &self,
         shaped: &Shaped,

@@ -29,8 +29,8 @@ const CANDIDATE_INTERMEDIATES: usize = 4;
 /// In trees with at most this many contractions, dimensions are also sliced one after another with complete plans.
 const MAX_TRIAL_CONTRACTIONS: usize = 24;
 
-/// Maximum number of complete plans for that if other slices are known.
-const MAX_TRIAL_PLANS: usize = 100;
+/// Dimensions that may be tried for that, each with at least one complete plan, if other slices are known.
+const MAX_TRIALS: usize = 100;
 
 /// Maximum number of complete plans that test slices of the model.
 const MAX_PLANS: usize = 12;
@@ -334,7 +334,7 @@ impl MemoryFit<'_> {
         let searched = self.by_path(&whole).map(|found| self.enlarge_pieces(found));
         if let Some(found) = searched {
             // Only small trees are sliced a second time, for comparison, because complete plans of large trees take long.
-            return match (contractions <= MAX_TRIAL_CONTRACTIONS).then(|| self.one_by_one(whole, MAX_TRIAL_PLANS)) {
+            return match (contractions <= MAX_TRIAL_CONTRACTIONS).then(|| self.one_by_one(whole, MAX_TRIALS)) {
                 Some(Ok(one)) if cost(&one.plan) < cost(&found.plan) => Ok(one),
                 _ => Ok(found),
             };
@@ -346,7 +346,7 @@ impl MemoryFit<'_> {
             let least = least.unwrap_or(whole);
             return modelled.ok_or_else(|| self.too_large(&least, "no slices that were found need less"));
         }
-        let most = if modelled.is_some() { MAX_TRIAL_PLANS } else { usize::MAX };
+        let most = if modelled.is_some() { MAX_TRIALS } else { usize::MAX };
         match (self.one_by_one(whole, most), modelled) {
             (Ok(one), Some(other)) if cost(&one.plan) <= cost(&other.plan) => Ok(one),
             (_, Some(other)) => Ok(other),
@@ -440,13 +440,13 @@ impl MemoryFit<'_> {
         infeasible.or(slices.last()).map(|slice| slice.label)
     }
 
-    /// Slices one dimension after another until the plan fits the limit, with about `most` complete plans at most.
+    /// Slices one dimension after another until the plan fits the limit. Tries at most `most` dimensions in all steps.
     fn one_by_one(&self, whole: Sliced, most: usize) -> Result<Sliced, PlanError> {
-        let (mut found, mut plans) = (whole, 0);
+        let (mut found, mut trials) = (whole, 0);
         while found.peak > self.limit {
             let labels = candidates(&found.plan);
-            plans += labels.len();
-            let next = if plans <= most { self.next(&found, labels) } else { None };
+            trials += labels.len();
+            let next = if trials <= most { self.next(&found, labels) } else { None };
             found = next.ok_or_else(|| self.too_large(&found, ""))?;
         }
         // Dimensions sliced later saved memory too, so earlier pieces may be smaller than necessary.
@@ -518,7 +518,7 @@ impl MemoryFit<'_> {
         tree
     }
 
-    /// A lower bound of the busiest rank's bytes.
+    /// A lower bound of the busiest rank's bytes. Only pipelines keep less of a step, and sliced plans have none.
     fn least_peak(&self, slices: &[Slice]) -> u64 {
         let bytes = largest_step(&self.tree_of(slices)).saturating_mul(self.context.options.dtype.size());
         (bytes / self.context.machine.ranks) as u64
