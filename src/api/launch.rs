@@ -13,11 +13,18 @@ use crate::comm::{Endpoint, in_process::Fabric};
 use crate::exec::{Factors, Metrics, RankProgram, RunError, RunOptions, Team, panic_message, run};
 use crate::memory::Slot;
 use crate::plan::Plan;
-use crate::schedule::{Action, BufferId, Schedule};
+use crate::schedule::{Action, BufferId, ReuseScope, Schedule};
 use crate::sync::thread;
 
 /// The buffers of one rank that are in the user's memory, each with the [`Slot`] that describes it.
 pub(super) type Slots = Vec<(BufferId, Slot)>;
+
+/// One run of a rank.
+pub(super) struct Round {
+    pub(super) slots: Slots,
+    /// For [`RankProgram::hold`] and [`RankProgram::rest`]; as before if `None`.
+    pub(super) state: Option<(Option<ReuseScope>, bool)>,
+}
 
 /// Runs every local rank once. `bound` contains the slots of each local rank.
 ///
@@ -43,7 +50,9 @@ pub(super) fn launch(
         Members::Single { .. } => unreachable!("a single rank has returned above"),
         Members::InProcess { ranks: count, bytes_per_second } => {
             let fabric = Fabric::new(*count, *bytes_per_second);
-            in_process(plan, ranks, factors, bound, &options, &crews, &fabric)
+            let rounds = bound.into_iter().map(|slots| vec![Round { slots, state: None }]).collect();
+            let metrics = in_process(plan, ranks, factors, rounds, &options, &crews, &fabric)?;
+            Ok(metrics.into_iter().flatten().collect())
         }
         #[cfg(feature = "mpi")]
         Members::Mpi(members) => {
@@ -73,6 +82,23 @@ pub(super) fn launch(
     }
 }
 
+/// Runs all ranks of a world in one process several times each. Between the runs, ranks do not wait for each other, and in
+/// the runs they must not communicate. `rounds` and the metrics are by rank.
+///
+/// # Errors
+/// Same as for [`launch`].
+pub(super) fn launch_apart(
+    world: &World,
+    plan: &Plan,
+    ranks: &mut [RankProgram],
+    factors: Factors,
+    rounds: Vec<Vec<Round>>,
+) -> Result<Vec<Vec<Metrics>>> {
+    let crews = world.shared().crews(ranks.len(), plan.machine.workers)?;
+    let fabric = Fabric::new(ranks.len(), None);
+    in_process(plan, ranks, factors, rounds, &world.shared().options, &crews, &fabric)
+}
+
 /// Runs the only rank of a world. A rank with its own pool enters it only for tasks on several threads, because waking
 /// a worker takes longer than a small product.
 fn alone(
@@ -98,21 +124,28 @@ fn in_process(
     plan: &Plan,
     ranks: &mut [RankProgram],
     factors: Factors,
-    bound: Vec<Slots>,
+    rounds: Vec<Vec<Round>>,
     options: &RunOptions,
     crews: &[Crew],
     fabric: &Arc<Fabric>,
-) -> Result<Vec<Metrics>> {
-    let outcomes: Vec<std::result::Result<Metrics, RunError>> = thread::scope(|scope| {
-        let threads = ranks.iter_mut().zip(bound).zip(crews).map(|((program, slots), crew)| {
+) -> Result<Vec<Vec<Metrics>>> {
+    let outcomes: Vec<std::result::Result<Vec<Metrics>, RunError>> = thread::scope(|scope| {
+        let threads = ranks.iter_mut().zip(rounds).zip(crews).map(|((program, rounds), crew)| {
             let (shared, rank) = (fabric.clone(), program.schedule().rank);
             let body = move || {
                 crew.bind_communication();
                 let mut endpoint = Endpoint::InProcess(shared.endpoint(rank));
                 let fail = |error: &RunError| shared.fail(rank, &error.message);
-                let team =
-                    Team::Pool { pool: &crew.pool, endpoint: &mut endpoint, on_failure: &mut |error| fail(error) };
-                guarded(program, slots, factors, options, team).inspect_err(fail)
+                let run = |Round { slots, state }| {
+                    if let Some((lasts, rests)) = state {
+                        program.hold(lasts);
+                        program.rest(rests);
+                    }
+                    let team =
+                        Team::Pool { pool: &crew.pool, endpoint: &mut endpoint, on_failure: &mut |error| fail(error) };
+                    guarded(program, slots, factors, options, team).inspect_err(fail)
+                };
+                rounds.into_iter().map(run).collect()
             };
             let started = thread::Builder::new().name(format!("rank {rank}")).spawn_scoped(scope, body);
             started.map_err(|error| {

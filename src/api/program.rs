@@ -13,7 +13,7 @@ use super::record::Record;
 use super::validate::{Tensor, expect_fit, expect_memory, expect_shape};
 use super::{DistTensor, Error, Operand, Output, Result, Shaped, World};
 use crate::distribution::{Bounds, Region};
-use crate::exec::{Factors, Fault, Injection, RankProgram, ResolvedKernel};
+use crate::exec::{Factors, Fault, Injection, Metrics, RankProgram, ResolvedKernel};
 use crate::kernel::Element;
 use crate::machine::Machine;
 use crate::memory::{OutOfMemory, Slot, copy_of, zero_array};
@@ -464,11 +464,16 @@ impl<T: Element> Program<T> {
             |(rank, slots): (usize, &Slots)| bytes(slots) * element + self.plan.bytes_outside(rank, output, reads);
         self.bound_bytes = self.world.local_ranks().zip(&bound).map(outside).collect();
         let metrics = launch(&self.world, &self.plan, &mut self.ranks, factors, bound)?;
+        self.count_run(metrics);
+        Ok(())
+    }
+
+    /// Counts what each local rank did in one run.
+    pub(super) fn count_run(&mut self, metrics: Vec<Metrics>) {
         for (program, metrics) in self.ranks.iter().zip(&metrics) {
             self.world.count(metrics.moved(program.schedule()));
         }
         self.record.add(&self.ranks, &self.plan, metrics);
-        Ok(())
     }
 }
 

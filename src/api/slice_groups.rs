@@ -2,19 +2,27 @@
 //!
 //! A run copies the operands to all groups but the first, runs the slices, and adds the groups' results. The program
 //! keeps copies and partial sums between runs. In each round, every group runs one of its slices; groups with fewer
-//! slices rest in the last round.
+//! slices rest in the last round. Groups of one rank in the same process run several short rounds without waiting for
+//! each other.
 //!
 //! Invariant: all ranks of a group run a slice or all rest, so none waits for a resting rank.
 
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
 use super::checkpoint::Saves;
+use super::launch::{Round, Slots, launch_apart};
 use super::program::{GroupSteps, bind};
 use super::record::Record;
 use super::{DistTensor, Program, Result, World};
-use crate::exec::Factors;
+use crate::exec::{Factors, RankProgram};
 use crate::kernel::Element;
 use crate::memory::Slot;
 use crate::plan::{Plan, ResultResidency};
 use crate::schedule::{Home, ReuseScope};
+
+/// Shorter rounds of groups in one process are started together, because starting takes up to 0.1 ms for every rank.
+const SHORT: Duration = Duration::from_millis(10);
 
 impl<T: Element> GroupSteps<T> {
     /// Compiles the steps between groups; `None` if the plan has no groups. Collective.
@@ -83,16 +91,21 @@ impl<T: Element> Program<T> {
         if let Some(saves) = &saves {
             saves.restore(&mut steps.sums)?;
         }
-        for round in first..self.plan.slice_rounds() {
-            let lasts = if round > first { Some(ReuseScope::Run) } else { holds.then_some(ReuseScope::Program) };
-            for rank in &mut self.ranks {
-                rank.hold(lasts);
-                rank.rest(round >= self.plan.slices_of_rank(rank.schedule().rank).len());
+        let rounds = self.plan.slice_rounds();
+        let (mut done, mut at_once) = (first, 1);
+        while done < rounds {
+            let most = saves.as_ref().map_or(rounds, |saves| saves.next.min(rounds)) - done;
+            let next = done..done + if self.runs_apart() { most.min(at_once) } else { 1 };
+            let lasts = if done > first { Some(ReuseScope::Run) } else { holds.then_some(ReuseScope::Program) };
+            let started = Instant::now();
+            self.run_rounds(steps, next.clone(), lasts, (alpha, operands))?;
+            if started.elapsed() < SHORT {
+                at_once *= 2;
             }
-            self.run_round(steps, round, (alpha, operands))?;
-            self.report_slices((round + 1) * self.plan.slice_groups);
-            if let Some(saves) = saves.as_mut().filter(|saves| saves.next == round + 1) {
-                saves.after(round + 1, &steps.sums)?;
+            done = next.end;
+            self.report_slices(done * self.plan.slice_groups);
+            if let Some(saves) = saves.as_mut().filter(|saves| saves.next == done) {
+                saves.after(done, &steps.sums)?;
             }
         }
         steps.combination.run_dist(T::ONE, &[&steps.sums], beta, out)?;
@@ -100,34 +113,65 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// Runs one slice of every group, and adds the results onto the partial sums.
-    fn run_round(
+    /// Whether ranks are threads that do not communicate during slices.
+    fn runs_apart(&self) -> bool {
+        self.plan.ranks_per_group() == 1 && self.world.local_ranks().len() == self.world.ranks()
+    }
+
+    /// Runs some slices of every group, and adds the results onto the partial sums. `lasts` is for the first of them.
+    fn run_rounds(
         &mut self,
         steps: &mut GroupSteps<T>,
-        round: usize,
+        rounds: Range<usize>,
+        lasts: Option<ReuseScope>,
         (alpha, operands): (T, &[&DistTensor<T>]),
     ) -> Result<()> {
-        let sums = self.plan.values.len() - 2;
-        let bound = self.ranks.iter().map(|rank| {
-            let schedule = rank.schedule();
-            let slices = self.plan.slices_of_rank(schedule.rank);
-            // Resting ranks have unused buffers too.
-            let slice = slices.start + round.min(slices.len().saturating_sub(1));
-            bind(schedule, |buffer| match buffer.home {
-                Home::Operand(index) => {
-                    // The first group has no copies.
-                    let copy = steps.copies[index].block(schedule.rank);
-                    let block = copy.or_else(|| operands[index].block(schedule.rank))?;
-                    Some(Slot::borrowed(&self.slice_of(block, &self.plan.values[buffer.node], slice)))
-                }
-                Home::Output => {
-                    let block = steps.sums.block_mut(schedule.rank)?;
-                    Some(Slot::borrowed_mut(&mut self.slice_of_mut(block, &self.plan.values[sums], slice)))
-                }
-                Home::Arena | Home::Exchange => None,
-            })
-        });
-        let bound = bound.collect();
-        self.execute(Factors::new(alpha, T::ONE), bound, ResultResidency::Whole, false)
+        let factors = Factors::new(alpha, T::ONE);
+        let rests = |rank: &RankProgram, round| round >= self.plan.slices_of_rank(rank.schedule().rank).len();
+        if rounds.len() == 1 {
+            let resting: Vec<bool> = self.ranks.iter().map(|rank| rests(rank, rounds.start)).collect();
+            for (rank, rests) in self.ranks.iter_mut().zip(resting) {
+                rank.hold(lasts);
+                rank.rest(rests);
+            }
+            let bound = self.ranks.iter().map(|rank| self.bound(steps, rank, rounds.start, operands)).collect();
+            return self.execute(factors, bound, ResultResidency::Whole, false);
+        }
+        let of_rank = |rank: &RankProgram| {
+            let run = |round: usize| Round {
+                slots: self.bound(steps, rank, round, operands),
+                state: Some((if round == rounds.start { lasts } else { Some(ReuseScope::Run) }, rests(rank, round))),
+            };
+            rounds.clone().map(run).collect()
+        };
+        let bound: Vec<Vec<Round>> = self.ranks.iter().map(of_rank).collect();
+        let metrics = launch_apart(&self.world, &self.plan, &mut self.ranks, factors, bound)?;
+        let mut metrics: Vec<_> = metrics.into_iter().map(Vec::into_iter).collect();
+        for _ in rounds {
+            let of_round = metrics.iter_mut().filter_map(Iterator::next).collect();
+            self.count_run(of_round);
+        }
+        Ok(())
+    }
+
+    /// The slots of a rank in a round.
+    fn bound(&self, steps: &mut GroupSteps<T>, rank: &RankProgram, round: usize, operands: &[&DistTensor<T>]) -> Slots {
+        let (schedule, sums) = (rank.schedule(), self.plan.values.len() - 2);
+        let slices = self.plan.slices_of_rank(schedule.rank);
+        // Resting ranks have unused buffers too.
+        let slice = slices.start + round.min(slices.len().saturating_sub(1));
+        bind(schedule, |buffer| match buffer.home {
+            Home::Operand(index) => {
+                // The first group has no copies.
+                let copy = steps.copies[index].block(schedule.rank);
+                let block = copy.or_else(|| operands[index].block(schedule.rank))?;
+                Some(Slot::borrowed(&self.slice_of(block, &self.plan.values[buffer.node], slice)))
+            }
+            Home::Output => {
+                let block = steps.sums.block_mut(schedule.rank)?;
+                Some(Slot::borrowed_mut(&mut self.slice_of_mut(block, &self.plan.values[sums], slice)))
+            }
+            Home::Arena | Home::Exchange => None,
+        })
     }
 }
