@@ -100,7 +100,7 @@ impl<T: Element> Program<T> {
             let started = Instant::now();
             self.run_rounds(steps, next.clone(), lasts, (alpha, operands))?;
             if started.elapsed() < SHORT {
-                at_once *= 2;
+                at_once = 2 * next.len();
             }
             done = next.end;
             self.report_slices(done * self.plan.slice_groups);
