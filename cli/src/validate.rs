@@ -203,10 +203,11 @@ impl Request {
             (self.machine, self.options) = (machine, options);
             return agree(world, self.plan(args, searched, 0.0));
         }
+        if args.machine.is_none() {
+            self.options = world.with_free_memory(&self.options)?;
+        }
         let mut planned = self.searched_and_planned(world, args)?;
-        if args.machine.is_none()
-            && let Some(limited) = world.within_memory(&planned.plan, &self.options)?
-        {
+        if let Some(limited) = world.within_memory(&planned.plan, &planned.searched, &self.options)? {
             let unlimited = std::mem::replace(&mut self.options, limited);
             if let Ok(limited) = self.searched_and_planned(world, args) {
                 planned = Planned { path_seconds: planned.path_seconds + limited.path_seconds, ..limited };

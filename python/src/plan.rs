@@ -130,18 +130,19 @@ pub fn plan(py: Python<'_>, subscripts: &str, shapes: Vec<Vec<usize>>, options: 
         let (world, folder) = (World::single(), options.path_cache.as_deref());
         let plan = |wanted: &PlanOptions| -> einsum_dist::Result<_> {
             let (searched, warnings) = shaped.cached_tree(&world, folder, &machine, wanted, &|_| ())?;
-            let tree = searched.tree;
+            let tree = &searched.tree;
             let fixed = match &distributions {
-                Some(text) => FixedDistributions::within(text, &tree, machine.ranks)?,
+                Some(text) => FixedDistributions::within(text, tree, machine.ranks)?,
                 None => FixedDistributions::default(),
             };
-            Ok((shaped.plan_tree(&tree, &machine, &wanted.clone().fixed(fixed))?, warnings))
+            Ok((shaped.plan_tree(tree, &machine, &wanted.clone().fixed(fixed))?, searched, warnings))
         };
+        let wanted = if here { world.with_free_memory(&wanted)? } else { wanted };
         let planned = plan(&wanted)?;
-        let limited = if here { world.within_memory(&planned.0, &wanted)? } else { None };
+        let limited = world.within_memory(&planned.0, &planned.1, &wanted)?;
         Ok(limited.and_then(|limited| plan(&limited).ok()).unwrap_or(planned))
     });
-    let (plan, warnings) = planned.map_err(exception)?;
+    let (plan, _, warnings) = planned.map_err(exception)?;
     for warning in warnings {
         let warning = std::ffi::CString::new(format!("path_cache: {warning}"))?;
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), &warning, 2)?;

@@ -19,7 +19,7 @@ use super::{Error, Result, host, memory_limits};
 use crate::exec::{Moved, RunOptions};
 use crate::io::output::remove_temporaries;
 use crate::machine::{Machine, RankPlacement};
-use crate::plan::{Plan, PlanOptions};
+use crate::plan::{Plan, PlanOptions, SearchedTree, UNLIMITED_SHARE};
 
 #[cfg(feature = "mpi")]
 use super::transport_choice;
@@ -330,24 +330,39 @@ impl World {
         self.spare_beside(self.local_ranks().map(|rank| plan.peak_bytes(rank)).fold(0, u64::saturating_add))
     }
 
-    /// Options with a memory limit, if processes or hosts have too little memory for a plan that was made without: 70
-    /// to 87 % of it for each rank. A plan with this limit may not exist. `None` also for more than 4 ranks per core in one
-    /// process. Collective.
+    /// Options with [`PlanOptions::free_memory`]: 70 to 87 % of the memory of processes and hosts, for each rank. Unchanged
+    /// with a memory limit, and for more than 4 ranks per core in one process. Collective.
     ///
     /// # Errors
     /// If MPI fails.
-    pub fn within_memory(&self, plan: &Plan, options: &PlanOptions) -> Result<Option<PlanOptions>> {
+    pub fn with_free_memory(&self, options: &PlanOptions) -> Result<PlanOptions> {
         let local = self.local_ranks().len();
-        let crowded = local > MAX_RANKS_PER_CORE * host::processors();
-        let skips = crowded || options.memory_limit.is_some() || plan.ranks() != self.ranks();
-        if skips || self.check_memory(plan, 0).is_ok() {
+        if options.memory_limit.is_some() || local > MAX_RANKS_PER_CORE * host::processors() {
+            return Ok(options.clone());
+        }
+        let free = memory_limits::limit_within(self.spare_beside(0)? / local as u64);
+        Ok(options.clone().free_memory(free))
+    }
+
+    /// Options with the free memory as a limit, if processes or hosts have too little for a plan that was made with
+    /// `options`. If that search ended early, the rest of its time is left. A plan with this limit may not exist.
+    /// Collective.
+    ///
+    /// # Errors
+    /// If MPI fails.
+    pub fn within_memory(
+        &self,
+        plan: &Plan,
+        searched: &SearchedTree,
+        options: &PlanOptions,
+    ) -> Result<Option<PlanOptions>> {
+        let Some(limit) = options.free_memory else { return Ok(None) };
+        if plan.ranks() != self.ranks() || self.check_memory(plan, 0).is_ok() || plan.max_user_bytes().1 > limit {
             return Ok(None);
         }
-        let limited = PlanOptions {
-            memory_limit: Some(memory_limits::limit_within(self.spare_beside(0)? / local as u64)),
-            ..options.clone()
-        };
-        Ok((Some(plan.max_user_bytes().1) <= limited.memory_limit).then_some(limited))
+        let left = if searched.exceeds_memory() { 1.0 - UNLIMITED_SHARE } else { 1.0 };
+        let seconds = options.path_seconds.map(|seconds| left * seconds);
+        Ok(Some(options.clone().memory_limit(limit).free_memory(None).path_seconds(seconds)))
     }
 
     fn spare_beside(&self, needs: u64) -> Result<u64> {

@@ -8,7 +8,7 @@ use super::path::{self, Budget, PathChoice, PathMethod, SearchLimit, SearchRecor
 use super::slice_group_search;
 use crate::dims::Label;
 use crate::machine::Machine;
-use crate::tree::{EinsumSource, Einsums, Order, Tree};
+use crate::tree::{EinsumSource, Einsums, Order, Step, Tree};
 
 /// Operations and bytes per second of a worker in a search with a memory limit, unless it is slower by more than the
 /// factor `MAX_SLOWER`.
@@ -27,6 +27,13 @@ pub struct SearchedTree {
     pub records: Vec<SearchRecord>,
     /// Whether the order was known before.
     pub cached: bool,
+}
+
+impl SearchedTree {
+    /// Whether a search ended early because its best order exceeds the free memory.
+    pub fn exceeds_memory(&self) -> bool {
+        self.limits.contains(&SearchLimit::Memory)
+    }
 }
 
 /// An order that was found, as a file stores it.
@@ -83,8 +90,16 @@ pub fn tree(
         return Ok(SearchedTree { tree, limits: Vec::new(), records, cached: false });
     }
     let known = known.and_then(|known| Some((known.seconds, known.tree(einsums).ok()?)));
+    // A search that ended early says nothing about a machine with more memory.
+    let ends = |known: &SearchedTree| {
+        let contractions = known.tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. }));
+        let largest = contractions.rev().skip(1).map(|node| path::log2_size(&node.labels, &known.tree.extents));
+        path::exceeds(largest.fold(0.0, f64::max), free_elements(machine, options))
+    };
     match known {
-        Some((seconds, known)) if seconds >= options.path_seconds => return Ok(known),
+        Some((seconds, known)) if seconds >= options.path_seconds && (!known.exceeds_memory() || ends(&known)) => {
+            return Ok(known);
+        }
         _ => {}
     }
     let found = searched(einsums, machine, options, watch)?;
@@ -118,6 +133,7 @@ fn searched(
         element: options.dtype.size() as f64 / bandwidth,
         threads: machine.workers,
         elements: elements_within_limit(einsums, machine, options),
+        free: free_elements(machine, options),
         watch,
     };
     let (mut limits, mut records, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
@@ -134,6 +150,12 @@ fn searched(
         tree.sliced = std::mem::take(sliced);
     }
     Ok(SearchedTree { tree, limits, records, cached: false })
+}
+
+/// log2 of the elements that fit into the free memory of all ranks; infinite if it is unknown.
+fn free_elements(machine: &Machine, options: &PlanOptions) -> f64 {
+    let elements = |bytes| bytes as f64 * machine.ranks as f64 / options.dtype.size() as f64;
+    options.free_memory.map_or(f64::INFINITY, |bytes| elements(bytes).log2())
 }
 
 /// log2 of the elements of intermediates that fit into the memory limit beside the operands and the result, on one rank

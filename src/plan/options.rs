@@ -151,6 +151,9 @@ pub struct PlanOptions {
     /// Maximum bytes on each rank for blocks of operands and result, intermediates, and packing. If a plan needs more,
     /// it runs in slices.
     pub memory_limit: Option<u64>,
+    /// Bytes that each rank can allocate, if known ([`World::with_free_memory`](crate::World::with_free_memory)). This
+    /// only ends searches early whose orders exceed it, so that they can go on with a limit.
+    pub free_memory: Option<u64>,
     /// A result that does not fit into memory may be delivered in parts
     /// ([`ResultResidency::InParts`](super::ResultResidency)), with [`Program::run_part`](crate::Program::run_part).
     pub in_parts: bool,
@@ -218,6 +221,7 @@ setters! {
     constant: Vec<usize> = value value;
     conjugate: Vec<usize> = value value;
     memory_limit: impl Into<Option<u64>> = value value.into();
+    free_memory: impl Into<Option<u64>> = value value.into();
     in_parts: bool = value value;
     operands_in_parts: bool = value value;
     idle: bool = value value;
@@ -247,6 +251,7 @@ impl Default for PlanOptions {
             constant: Vec::new(),
             conjugate: Vec::new(),
             memory_limit: None,
+            free_memory: None,
             in_parts: false,
             operands_in_parts: false,
             idle: false,

@@ -156,3 +156,27 @@ fn files_that_cannot_be_used_are_replaced() {
     let (_, cached, warnings) = inside.search(&shaped, &options);
     assert!(!cached && !warnings.is_empty(), "{warnings:?}");
 }
+
+#[test]
+fn a_search_that_exceeds_the_memory_ends_early_and_is_kept_for_as_little_memory() {
+    let folder = Folder::new("memory");
+    let ring = ring("a", 4);
+    let options = PlanOptions::default().path(PathChoice::Anneal).path_seconds(0.04);
+    let (whole, ..) = folder.search(&ring, &options);
+    let (roomy, cached, _) = folder.search(&ring, &options.clone().free_memory(1 << 40));
+    assert!(cached && !roomy.exceeds_memory());
+    std::fs::remove_dir_all(&folder.0).unwrap();
+    let little = options.clone().free_memory(64);
+    let (ended, ..) = folder.search(&ring, &little);
+    let seconds = |searched: &SearchedTree| searched.records[0].seconds;
+    assert!(
+        ended.exceeds_memory() && seconds(&ended) < 0.7 * seconds(&whole),
+        "{:?} {:?}",
+        ended.records,
+        whole.records
+    );
+    assert!(folder.search(&ring, &little).1);
+    let (enough, cached, _) = folder.search(&ring, &options);
+    assert!(!cached && !enough.exceeds_memory());
+    assert!(folder.search(&ring, &options).1);
+}

@@ -26,4 +26,7 @@ pub enum SearchLimit {
     )]
     #[expect(missing_docs, reason = "fields are what messages say")]
     Greedy { seconds: f64, tried: u64, of: u64 },
+    /// The best order exceeds the free memory ([`PlanOptions::free_memory`](crate::PlanOptions::free_memory)).
+    #[error("the search for a path ended early, because the best path exceeds the free memory")]
+    Memory,
 }

@@ -30,6 +30,8 @@ pub use limit::SearchLimit;
 pub use positions::path;
 pub use record::{PathMethod, SearchProgress, SearchRecord};
 
+use std::cell::Cell;
+
 use search::{Annealed, PathSearch};
 
 use crate::dims::Label;
@@ -59,6 +61,11 @@ const MAX_COLD_SECONDS: f64 = 0.003;
 
 /// Share of the predicted price of an element by which `auto` searches. With the whole price, short searches find less.
 const ELEMENT_SHARE: f64 = 0.5;
+
+/// A search without a memory limit ends after this share of its time if the best order exceeds the free memory, which is
+/// rounded down by up to half a bit, so that most of the time is left for a search with a limit.
+pub const UNLIMITED_SHARE: f64 = 0.25;
+const ROUNDED_BITS: f64 = 0.55;
 
 /// Minimum seconds per tensor for a search with a memory limit: the first slices are bad, and the plan may add some.
 const LEAST_LIMITED_SECONDS: f64 = 3e-4;
@@ -111,6 +118,8 @@ pub struct Budget<'a> {
     pub threads: usize,
     /// log2 of the elements of intermediates that fit into the memory limit; infinite without a limit.
     pub elements: f64,
+    /// log2 of the elements that fit into the free memory; infinite if it is unknown.
+    pub free: f64,
     pub watch: &'a Watch<'a>,
 }
 
@@ -137,6 +146,13 @@ impl Budget<'_> {
         ELEMENT_SHARE * self.element * NETWORK_RATE * self.rate
     }
 
+    /// Whether a search of `seconds` should go on with a memory limit.
+    fn exceeds_memory(&self, rounds: &[Progress], seconds: f64) -> bool {
+        let exceeds = |last: &Progress| exceeds(last.largest, self.free);
+        self.elements.is_infinite()
+            && rounds.last().is_some_and(|last| exceeds(last) && last.seconds >= UNLIMITED_SHARE * seconds)
+    }
+
     /// The nominal seconds of the shortest annealing.
     fn least_anneal(&self, tensors: usize) -> f64 {
         LEAST_ANNEAL_SECONDS * tensors as f64 / self.threads.clamp(1, einsum_path::CHAINS) as f64
@@ -153,6 +169,11 @@ impl Budget<'_> {
         let share = (NEXT_SAVING * saved).clamp(least, MAX_SEARCH_SHARE);
         self.of_auto(share, runs(last))
     }
+}
+
+/// Whether an order cannot fit, given log2 of the elements of its largest intermediate and of the free memory.
+pub fn exceeds(largest: f64, free: f64) -> bool {
+    largest + LEAST_LIVE_BITS > free + ROUNDED_BITS
 }
 
 pub struct Searched {
@@ -210,7 +231,8 @@ fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
         Proof::Steps => SearchLimit::Seconds { seconds: budget.asked.unwrap_or(OPTIMAL_SECONDS), tensors },
         Proof::Sets => SearchLimit::Sets { tensors },
     };
-    let annealed = anneal(search, Budget { elements: f64::INFINITY, ..budget }, search::ELEMENT_PRICE, &|_| seconds);
+    let unlimited = Budget { elements: f64::INFINITY, free: f64::INFINITY, ..budget };
+    let annealed = anneal(search, unlimited, search::ELEMENT_PRICE, &|_| seconds);
     let order = search.cheapest([greedy, annealed.order]);
     Searched { order, limit: Some(limit), ..annealed }
 }
@@ -220,8 +242,13 @@ fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
 fn anneal(search: &PathSearch, budget: Budget, element: f64, seconds: &Seconds) -> Searched {
     let Budget { threads, elements, .. } = budget;
     let limit = (elements - LEAST_LIVE_BITS).max(0.0);
+    let exceeds = Cell::new(false);
     let seconds = |rounds: &[Progress]| {
         let nominal = seconds(rounds);
+        if budget.exceeds_memory(rounds, nominal) {
+            exceeds.set(true);
+            return 0.0;
+        }
         if let Some(&Progress { products, largest, .. }) = rounds.last() {
             let seconds = nominal / budget.speed;
             (budget.watch)(SearchProgress { seconds, log2_products: products, log2_largest: largest });
@@ -230,7 +257,7 @@ fn anneal(search: &PathSearch, budget: Budget, element: f64, seconds: &Seconds) 
     };
     let Annealed { order, sliced, found } = search.anneal(element, [limit, elements], &seconds, threads);
     let record = SearchRecord { method: PathMethod::Anneal, seconds: found.seconds, found_at: found.found_at };
-    Searched { order, sliced, limit: None, record }
+    Searched { order, sliced, limit: exceeds.get().then_some(SearchLimit::Memory), record }
 }
 
 fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
@@ -261,7 +288,10 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     let steps = if few { OPTIMAL_STEPS } else { search::steps_within(share) };
     let (found, proof) = search.optimal(&greedy, steps);
     let runs = found.map_or(runs, |order| consider(Searched::new(PathMethod::Optimal, order, None)));
-    let fit = cost::log2_peak(network, &best.1.order, &[]) <= budget.elements;
+    let peak = cost::log2_peak(network, &best.1.order, &[]);
+    let fit = peak <= budget.elements;
+    // An order that fits may still turn out to be the best.
+    let budget = Budget { free: if peak <= budget.free { f64::INFINITY } else { budget.free }, ..budget };
     // With a memory limit, an order with fewer operations mostly needs fewer slices, which the plan may add.
     let free = budget.asked.is_none() && budget.elements.is_infinite();
     let cheap = free && runs < least;
@@ -289,5 +319,6 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
         return annealed;
     }
     best.1.record.seconds = annealed.record.seconds;
+    best.1.limit = annealed.limit;
     best.1
 }
