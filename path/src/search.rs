@@ -36,6 +36,16 @@ const LARGE_RANDOM_SHARE: f64 = 0.6;
 /// A chain is shortened to the rest of the budget if that is at least this share of its length.
 const LEAST_REST: f64 = 0.2;
 
+/// Share of a search with a limit for orders without slices. With less, 23 networks at 0.1, 0.3 and 1 s had more
+/// operations on average; most of all if the limit is near what the best order needs.
+pub const UNSLICED_SHARE: f64 = 0.55;
+
+/// First inverse temperatures of two chains of the first round with slices. The others have starts of their own, because
+/// good orders with slices may differ much from those without.
+const START_HEATS: [f64; 2] = [15.0, 6.0];
+
+const GREEDY: GreedyParameters = GreedyParameters { weight: 1.0, ties: 0, noise: 0.0 };
+
 /// How much the limit of chains changes after a round, in bits.
 const LIMIT_STEP: f64 = 0.5;
 
@@ -48,8 +58,8 @@ pub struct Request<'a> {
     pub threads: usize,
     /// The budget in nominal seconds, given the progress after every round so far. Read before every round.
     pub budget: &'a dyn Fn(&[Progress]) -> f64,
-    /// Solutions that are already known.
-    pub known: Vec<Solution>,
+    /// Orders without slices that are already known. With a limit, the whole budget is then for slices.
+    pub known: Vec<Vec<[usize; 2]>>,
     /// log2 of the factor by which a solution needs too much memory. Solutions that fit (at most 0) are better than all
     /// others. With more memory than [`Settings::limit`] per result, a solution may still not fit, because several results
     /// are live at the same time. Chains then get lower limits.
@@ -80,7 +90,7 @@ pub struct Found {
     pub found_at: f64,
 }
 
-/// Searches until the budget is spent.
+/// Searches until the budget is spent. With a limit, most of it is for orders without slices, from which others start.
 ///
 /// Cost: the budget, on a core of about 3 GHz for each thread.
 pub fn search(network: &Prepared, settings: Settings, request: Request) -> Found {
@@ -89,35 +99,28 @@ pub fn search(network: &Prepared, settings: Settings, request: Request) -> Found
             Solution { steps: vec![], sliced: vec![], price: 0.0, products: 0.0, elements: 0.0, largest: 0.0 };
         return Found { solutions: vec![solution], seconds: 0.0, found_at: 0.0 };
     }
-    let mut state =
-        Search { network, settings, threads: request.threads.clamp(1, CHAINS), random: Random::new(7), lower: 0.0 };
-    // The order of solutions: those that fit first, then the cheapest.
-    let ranked = |solution: Solution| ([(request.excess)(&solution).max(0.0), solution.price], solution);
-    let mut best: Vec<([f64; 2], Solution)> = request.known.into_iter().map(ranked).collect();
-    let mut found = Found { solutions: Vec::new(), seconds: 0.0, found_at: 0.0 };
-    let mut rounds = Vec::new();
-    for round in 0.. {
-        let before = best.first().map(|(rank, _)| *rank);
-        let left = (request.budget)(&rounds).clamp(0.0, MAX_SECONDS) - found.seconds;
-        // A budget that is not a number ends the search.
-        let left = if left.is_nan() { 0.0 } else { left };
-        let Some((chains, seconds)) = state.chains(round, left, &best) else { break };
-        found.seconds += seconds;
-        let ended: Vec<([f64; 2], Solution)> = state.run(&chains).into_iter().map(ranked).collect();
-        let fitting = ended.iter().filter(|([excess, _], _)| *excess == 0.0).count();
-        state.lower = adapted(state.lower, fitting);
-        best.extend(ended);
-        best.sort_by(|([excess, price], _), (other, _)| excess.total_cmp(&other[0]).then(price.total_cmp(&other[1])));
-        best.dedup_by(|(_, later), (_, first)| later.price == first.price);
-        best.truncate(KEPT);
-        let (rank, Solution { products, elements, largest, .. }) = best[0];
-        if before.is_none_or(|before| rank < before) {
-            found.found_at = found.seconds;
-        }
-        rounds.push(Progress { seconds: found.seconds, products, elements, largest });
+    let unlimited = Settings { limit: f64::INFINITY, ..settings };
+    let mut state = Search {
+        network,
+        settings: unlimited,
+        threads: request.threads.clamp(1, CHAINS),
+        random: Random::new(7),
+        lower: 0.0,
+        starts: request.known.iter().map(|steps| Chain::of(steps).run(network, unlimited)).collect(),
+        best: Vec::new(),
+        progress: Vec::new(),
+        found: Found { solutions: Vec::new(), seconds: 0.0, found_at: 0.0 },
+    };
+    if settings.limit.is_finite() && state.starts.is_empty() {
+        state.search(UNSLICED_SHARE, &request, &|_| 0.0);
+        state.starts = std::mem::take(&mut state.best).into_iter().map(|(_, solution)| solution).collect();
     }
-    found.solutions = best.into_iter().map(|(_, solution)| solution).collect();
-    found
+    state.settings = settings;
+    let excess = |solution: &Solution| (request.excess)(solution).max(0.0);
+    state.keep(state.starts.clone(), &excess);
+    state.search(1.0, &request, &excess);
+    let solutions = state.best.into_iter().map(|(_, solution)| solution).collect();
+    Found { solutions, ..state.found }
 }
 
 struct Search<'a> {
@@ -127,6 +130,13 @@ struct Search<'a> {
     random: Random,
     /// How far below the limit the largest results of chains must stay, in bits.
     lower: f64,
+    /// Orders without slices, from which chains with slices start.
+    starts: Vec<Solution>,
+    /// The best solutions: those that fit first, then the cheapest.
+    best: Vec<([f64; 2], Solution)>,
+    /// The progress after every round.
+    progress: Vec<Progress>,
+    found: Found,
 }
 
 /// Adapts [`Search::lower`] to the number of chains of a round whose solutions fit, so that about half of them do.
@@ -139,9 +149,44 @@ fn adapted(lower: f64, fitting: usize) -> f64 {
 }
 
 impl Search<'_> {
+    /// Runs rounds until this share of the budget is spent.
+    fn search(&mut self, share: f64, request: &Request, excess: &dyn Fn(&Solution) -> f64) {
+        let begin = self.progress.len();
+        loop {
+            let before = self.best.first().map(|(rank, _)| *rank);
+            let budget = (request.budget)(&self.progress).clamp(0.0, MAX_SECONDS);
+            let left = share * budget - self.found.seconds;
+            // A budget that is not a number ends the search.
+            let left = if left.is_nan() { 0.0 } else { left };
+            let Some((chains, seconds)) = self.chains(self.progress.len() == begin, left) else { return };
+            self.found.seconds += seconds;
+            let fitting = self.keep(self.run(&chains), excess);
+            self.lower = adapted(self.lower, fitting);
+            let (rank, Solution { products, elements, largest, .. }) = self.best[0];
+            if before.is_none_or(|before| rank < before) {
+                self.found.found_at = self.found.seconds;
+            }
+            self.progress.push(Progress { seconds: self.found.seconds, products, elements, largest });
+        }
+    }
+
+    /// Adds solutions to the best. Returns how many of them fit.
+    fn keep(&mut self, solutions: Vec<Solution>, excess: &dyn Fn(&Solution) -> f64) -> usize {
+        let ranked = |solution: Solution| ([excess(&solution), solution.price], solution);
+        let ranked: Vec<([f64; 2], Solution)> = solutions.into_iter().map(ranked).collect();
+        let fitting = ranked.iter().filter(|([excess, _], _)| *excess == 0.0).count();
+        let best = &mut self.best;
+        best.extend(ranked);
+        best.sort_by(|([excess, price], _), (other, _)| excess.total_cmp(&other[0]).then(price.total_cmp(&other[1])));
+        best.dedup_by(|(_, later), (_, first)| later.price == first.price);
+        best.truncate(KEPT);
+        fitting
+    }
+
     /// The chains of a round and their nominal seconds; `None` if too little of the budget is left. There is always a
-    /// first round.
-    fn chains(&mut self, round: i32, left: f64, kept: &[([f64; 2], Solution)]) -> Option<(Vec<Chain>, f64)> {
+    /// `first` round.
+    fn chains(&mut self, first: bool, left: f64) -> Option<(Vec<Chain>, f64)> {
+        let round = self.progress.len() as i32;
         let tensors = self.network.tensors.len() as f64;
         let words = self.network.labels().div_ceil(64).next_power_of_two();
         let waves = CHAINS.div_ceil(self.threads) as f64;
@@ -155,25 +200,34 @@ impl Search<'_> {
         let tries = (share * wanted / each).clamp(least, most);
         let start = tries * each;
         let affordable = left / waves - start;
-        if round > 0 && affordable < LEAST_REST * wanted {
+        if !first && affordable < LEAST_REST * wanted {
             return None;
         }
         // The last round takes all that is left, because the rest would not suffice for another.
         let seconds = if affordable < wanted * (1.0 + LEAST_REST * GROWTH) { affordable } else { wanted };
         let seconds = seconds.max(0.0);
-        let chains = (0..CHAINS).map(|number| self.chain((round, number), (seconds, tries as usize), kept)).collect();
+        let slices_start = first && !self.starts.is_empty();
+        let chain = |number| match (slices_start, number) {
+            (true, 0 | 1) => self.chain_from_start(number, seconds),
+            (true, 3) => Chain { start: Start::Greedy(GREEDY), seed: self.random.next(), hot: 1.0, seconds },
+            _ => self.chain((round, number), (seconds, tries as usize)),
+        };
+        let chains = (0..CHAINS).map(chain).collect();
         Some((chains, waves * (start + seconds)))
     }
 
-    fn chain(
-        &mut self,
-        (round, number): (i32, usize),
-        (seconds, tries): (f64, usize),
-        kept: &[([f64; 2], Solution)],
-    ) -> Chain {
-        let random = &mut self.random;
-        let (start, hot) = if number % 2 == 1 && !kept.is_empty() {
-            (Start::From(kept[random.below(kept.len())].1.clone()), 2.0 + 4.0 * random.uniform())
+    /// A chain of the first round with slices.
+    fn chain_from_start(&mut self, number: usize, seconds: f64) -> Chain {
+        let start = Start::From(self.starts[number % self.starts.len()].clone());
+        Chain { start, seed: self.random.next(), hot: START_HEATS[number % START_HEATS.len()], seconds }
+    }
+
+    fn chain(&mut self, (round, number): (i32, usize), (seconds, tries): (f64, usize)) -> Chain {
+        let (random, best, starts) = (&mut self.random, &self.best, &self.starts);
+        let (start, hot) = if number == 3 && !starts.is_empty() {
+            (Start::From(starts[random.below(starts.len())].clone()), 2.0 + 4.0 * random.uniform())
+        } else if number % 2 == 1 && !best.is_empty() {
+            (Start::From(best[random.below(best.len())].1.clone()), 2.0 + 4.0 * random.uniform())
         } else if (round as usize + number / 2).is_multiple_of(3) && round > 0 {
             (Start::Partition(0.4 * random.uniform()), 1.0 + 2.0 * random.uniform())
         } else if round == 0 && self.network.labels().div_ceil(64) <= MAX_WORDS_AT_ONCE {

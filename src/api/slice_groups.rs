@@ -21,8 +21,9 @@ use crate::memory::Slot;
 use crate::plan::{Plan, ResultResidency};
 use crate::schedule::{Home, ReuseScope};
 
-/// Shorter rounds of groups in one process are started together, because starting takes up to 0.1 ms for every rank.
-const SHORT: Duration = Duration::from_millis(10);
+/// Rounds of groups in one process start together until they take this long, because starting takes up to 0.1 ms for
+/// every rank, and groups that wait for each other after every round lose what one is slower than the other each time.
+const SHORT: Duration = Duration::from_millis(250);
 
 impl<T: Element> GroupSteps<T> {
     /// Compiles the steps between groups; `None` if the plan has no groups. Collective.

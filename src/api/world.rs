@@ -19,7 +19,7 @@ use super::{Error, Result, host, memory_limits};
 use crate::exec::{Moved, RunOptions};
 use crate::io::output::remove_temporaries;
 use crate::machine::{Machine, RankPlacement};
-use crate::plan::{Plan, PlanOptions, SearchedTree, UNLIMITED_SHARE};
+use crate::plan::{Plan, PlanOptions, SearchedTree, UNSLICED_SHARE};
 
 #[cfg(feature = "mpi")]
 use super::transport_choice;
@@ -345,7 +345,7 @@ impl World {
     }
 
     /// Options with the free memory as a limit, if processes or hosts have too little for a plan that was made with
-    /// `options`. If that search ended early, the rest of its time is left. A plan with this limit may not exist.
+    /// `options`. The search with this limit begins with its order and is shorter. A plan with this limit may not exist.
     /// Collective.
     ///
     /// # Errors
@@ -360,9 +360,9 @@ impl World {
         if plan.ranks() != self.ranks() || self.check_memory(plan, 0).is_ok() || plan.max_user_bytes().1 > limit {
             return Ok(None);
         }
-        let left = if searched.exceeds_memory() { 1.0 - UNLIMITED_SHARE } else { 1.0 };
-        let seconds = options.path_seconds.map(|seconds| left * seconds);
-        Ok(Some(options.clone().memory_limit(limit).free_memory(None).path_seconds(seconds)))
+        let seconds = options.path_seconds.map(|seconds| (1.0 - UNSLICED_SHARE) * seconds);
+        let start = searched.numbers();
+        Ok(Some(options.clone().memory_limit(limit).free_memory(None).path_seconds(seconds).path_start(start)))
     }
 
     fn spare_beside(&self, needs: u64) -> Result<u64> {

@@ -34,6 +34,11 @@ impl SearchedTree {
     pub fn exceeds_memory(&self) -> bool {
         self.limits.contains(&SearchLimit::Memory)
     }
+
+    /// The order of the contractions, as numbers of tensors.
+    pub fn numbers(&self) -> Order {
+        path::numbers(&path::path(&self.tree), self.tree.operands).iter().map(|pair| pair.to_vec()).collect()
+    }
 }
 
 /// An order that was found, as a file stores it.
@@ -52,8 +57,7 @@ impl FoundOrder {
     /// The order of a tree that was searched with this budget.
     pub fn of(found: &SearchedTree, seconds: Option<f64>) -> FoundOrder {
         let SearchedTree { tree, limits, records, .. } = found.clone();
-        let ssa_path = path::numbers(&path::path(&tree), tree.operands).iter().map(|pair| pair.to_vec()).collect();
-        FoundOrder { ssa_path, sliced: tree.sliced, limits, records, seconds }
+        FoundOrder { ssa_path: found.numbers(), sliced: tree.sliced, limits, records, seconds }
     }
 
     /// Returns the tree with this order.
@@ -137,8 +141,12 @@ fn searched(
         watch,
     };
     let (mut limits, mut records, mut chosen) = (Vec::new(), Vec::new(), Vec::new());
+    let starts = options.path_start.iter().filter(|_| options.memory_limit.is_some());
+    let starts = starts.map(|path| path::given(einsums, &PathChoice::Numbered(path.clone())).map_err(PlanError::Path));
+    let mut starts = starts.collect::<Result<Vec<_>, _>>()?.into_iter().flatten();
     let mut tree = Tree::new(einsums, |network| {
-        let Searched { order, sliced, limit, record } = path::order(network, &options.path, budget);
+        let start = starts.next();
+        let Searched { order, sliced, limit, record } = path::order(network, &options.path, budget, start.as_ref());
         limits.extend(limit);
         records.push(record);
         // Fewer tensors have no order to search.

@@ -87,7 +87,7 @@ pub use fixed::FixedDistributions;
 pub use found::{FoundOrder, SearchedTree, tree as found_tree};
 pub use options::{KernelChoice, PipelineChoice, PlanOptions};
 pub use origin::PlanOrigin;
-pub use path::UNLIMITED_SHARE;
+pub use path::UNSLICED_SHARE;
 pub use path::{GivenPath, PathChoice, PathMethod, SearchLimit, SearchProgress, SearchRecord};
 pub use path_report::PathReport;
 pub use proof::{Classes, MAX_FULL_PROOF_RANKS, Step};

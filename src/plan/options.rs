@@ -9,6 +9,7 @@ use super::path::PathChoice;
 use crate::algorithm::{AlgorithmName, Reorder};
 use crate::dtype::Dtype;
 use crate::local_plan::Target;
+use crate::tree::Order;
 
 impl FromStr for AlgorithmName {
     type Err = String;
@@ -187,6 +188,8 @@ pub struct PlanOptions {
     /// [`PathChoice::Optimal`], at most one second for `Anneal`, a fraction of the predicted time of all runs for
     /// `Auto`, and otherwise no limit.
     pub path_seconds: Option<f64>,
+    /// An order, as numbers of tensors ([`PathChoice::Numbered`]), that a search with a memory limit begins with.
+    pub path_start: Option<Order>,
     /// The speed of searches relative to a core of about 3 GHz.
     pub path_speed: f64,
     /// How often the plan will run: [`PathChoice::Auto`] and the choice of layouts take longer if that pays.
@@ -234,6 +237,7 @@ setters! {
     path: PathChoice = value value;
     sliced: Vec<(String, usize)> = value value;
     path_seconds: impl Into<Option<f64>> = value value.into();
+    path_start: impl Into<Option<Order>> = value value.into();
     path_speed: f64 = value value;
     runs: usize = value value;
     layout: bool = value value;
@@ -264,6 +268,7 @@ impl Default for PlanOptions {
             path: PathChoice::Auto,
             sliced: Vec::new(),
             path_seconds: None,
+            path_start: None,
             path_speed: 1.0,
             runs: 1,
             layout: true,

@@ -63,8 +63,8 @@ const MAX_COLD_SECONDS: f64 = 0.003;
 const ELEMENT_SHARE: f64 = 0.5;
 
 /// A search without a memory limit ends after this share of its time if the best order exceeds the free memory, which is
-/// rounded down by up to half a bit, so that most of the time is left for a search with a limit.
-pub const UNLIMITED_SHARE: f64 = 0.25;
+/// rounded down by up to half a bit. The rest is for slices.
+pub use einsum_path::UNSLICED_SHARE;
 const ROUNDED_BITS: f64 = 0.55;
 
 /// Minimum seconds per tensor for a search with a memory limit: the first slices are bad, and the plan may add some.
@@ -146,11 +146,9 @@ impl Budget<'_> {
         ELEMENT_SHARE * self.element * NETWORK_RATE * self.rate
     }
 
-    /// Whether a search of `seconds` should go on with a memory limit.
-    fn exceeds_memory(&self, rounds: &[Progress], seconds: f64) -> bool {
-        let exceeds = |last: &Progress| exceeds(last.largest, self.free);
-        self.elements.is_infinite()
-            && rounds.last().is_some_and(|last| exceeds(last) && last.seconds >= UNLIMITED_SHARE * seconds)
+    /// Whether the best order exceeds the free memory, so that the search should go on with a limit.
+    fn exceeds_memory(&self, rounds: &[Progress]) -> bool {
+        self.elements.is_infinite() && rounds.last().is_some_and(|last| exceeds(last.largest, self.free))
     }
 
     /// The nominal seconds of the shortest annealing.
@@ -191,13 +189,14 @@ impl Searched {
     }
 }
 
-/// Finds the contraction order of one einsum. An explicit choice, which is for a whole expression, is not followed.
-pub fn order(network: &Network, choice: &PathChoice, budget: Budget) -> Searched {
+/// Finds the contraction order of one einsum. An explicit choice, which is for a whole expression, is not followed. With a
+/// memory limit, a search may begin with slices of the order `start`.
+pub fn order(network: &Network, choice: &PathChoice, budget: Budget, start: Option<&Order>) -> Searched {
     let tensors = network.tensors.len();
     if tensors < 3 || *choice == PathChoice::LeftToRight {
         return Searched::new(PathMethod::LeftToRight, left_to_right(tensors), None);
     }
-    let search = PathSearch::new(network);
+    let search = PathSearch::new(network, start);
     match choice {
         PathChoice::Greedy => greedy(&search, tensors, budget),
         PathChoice::Optimal => optimal(network, &search, budget),
@@ -242,13 +241,11 @@ fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
 fn anneal(search: &PathSearch, budget: Budget, element: f64, seconds: &Seconds) -> Searched {
     let Budget { threads, elements, .. } = budget;
     let limit = (elements - LEAST_LIVE_BITS).max(0.0);
-    let exceeds = Cell::new(false);
+    let exceeds_memory = Cell::new(false);
     let seconds = |rounds: &[Progress]| {
         let nominal = seconds(rounds);
-        if budget.exceeds_memory(rounds, nominal) {
-            exceeds.set(true);
-            return 0.0;
-        }
+        exceeds_memory.set(budget.exceeds_memory(rounds));
+        let nominal = if exceeds_memory.get() { UNSLICED_SHARE * nominal } else { nominal };
         if let Some(&Progress { products, largest, .. }) = rounds.last() {
             let seconds = nominal / budget.speed;
             (budget.watch)(SearchProgress { seconds, log2_products: products, log2_largest: largest });
@@ -257,7 +254,7 @@ fn anneal(search: &PathSearch, budget: Budget, element: f64, seconds: &Seconds) 
     };
     let Annealed { order, sliced, found } = search.anneal(element, [limit, elements], &seconds, threads);
     let record = SearchRecord { method: PathMethod::Anneal, seconds: found.seconds, found_at: found.found_at };
-    Searched { order, sliced, limit: exceeds.get().then_some(SearchLimit::Memory), record }
+    Searched { order, sliced, limit: exceeds_memory.get().then_some(SearchLimit::Memory), record }
 }
 
 fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {

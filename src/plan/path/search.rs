@@ -67,10 +67,12 @@ pub struct PathSearch<'a> {
     tensors: Vec<Vec<u32>>,
     output: Vec<u32>,
     log2: Vec<f64>,
+    /// An order that is already known, of pairs.
+    start: Option<Vec<[usize; 2]>>,
 }
 
 impl<'a> PathSearch<'a> {
-    pub fn new(network: &'a Network<'a>) -> PathSearch<'a> {
+    pub fn new(network: &'a Network<'a>, start: Option<&Order>) -> PathSearch<'a> {
         let numbers = |labels: &[Label]| distinct(labels).into_iter().map(|label| label.0).collect::<Vec<u32>>();
         let mut tensors: Vec<Vec<u32>> = network.tensors.iter().map(|labels| numbers(labels)).collect();
         let output = numbers(network.output);
@@ -81,7 +83,9 @@ impl<'a> PathSearch<'a> {
         tensors.iter_mut().for_each(|labels| labels.retain(|label| needed[label] > 1));
         // If an extent is 0, there are no operations, so all orders cost the same.
         let log2 = network.extents.iter().map(|&extent| (extent.max(1) as f64).log2()).collect();
-        PathSearch { network, tensors, output, log2 }
+        let pair = |group: &Vec<usize>| <[usize; 2]>::try_from(group.as_slice()).ok();
+        let start = start.and_then(|order| order.iter().map(pair).collect());
+        PathSearch { network, tensors, output, log2, start }
     }
 
     fn labelled(&self) -> Labelled<'_> {
@@ -137,8 +141,8 @@ impl<'a> PathSearch<'a> {
             let (order, sliced) = of(solution);
             log2_peak(self.network, &order, &sliced) - elements
         };
-        let found =
-            einsum_path::search(&prepared, settings, Request { threads, budget, known: Vec::new(), excess: &excess });
+        let known = self.start.iter().filter(|_| limit.is_finite()).cloned().collect();
+        let found = einsum_path::search(&prepared, settings, Request { threads, budget, known, excess: &excess });
         let (order, sliced) = found.solutions.first().map(of).unwrap_or_default();
         Annealed { order, sliced, found }
     }
