@@ -36,12 +36,10 @@ const LARGE_RANDOM_SHARE: f64 = 0.6;
 /// A chain is shortened to the rest of the budget if that is at least this share of its length.
 const LEAST_REST: f64 = 0.2;
 
-/// Share of a search with a limit for orders without slices. With less, 23 networks at 0.1, 0.3 and 1 s had more
-/// operations on average; most of all if the limit is near what the best order needs.
+/// Share of a search with a limit for orders without slices.
 pub const UNSLICED_SHARE: f64 = 0.55;
 
-/// First inverse temperatures of two chains of the first round with slices. The others have starts of their own, because
-/// good orders with slices may differ much from those without.
+/// First inverse temperatures of the chains that slice these orders in the first round. The others have their own starts.
 const START_HEATS: [f64; 2] = [15.0, 6.0];
 
 const GREEDY: GreedyParameters = GreedyParameters { weight: 1.0, ties: 0, noise: 0.0 };
@@ -208,18 +206,15 @@ impl Search<'_> {
         let seconds = seconds.max(0.0);
         let slices_start = first && !self.starts.is_empty();
         let chain = |number| match (slices_start, number) {
-            (true, 0 | 1) => self.chain_from_start(number, seconds),
+            (true, 0 | 1) => {
+                let start = Start::From(self.starts[number % self.starts.len()].clone());
+                Chain { start, seed: self.random.next(), hot: START_HEATS[number], seconds }
+            }
             (true, 3) => Chain { start: Start::Greedy(GREEDY), seed: self.random.next(), hot: 1.0, seconds },
             _ => self.chain((round, number), (seconds, tries as usize)),
         };
         let chains = (0..CHAINS).map(chain).collect();
         Some((chains, waves * (start + seconds)))
-    }
-
-    /// A chain of the first round with slices.
-    fn chain_from_start(&mut self, number: usize, seconds: f64) -> Chain {
-        let start = Start::From(self.starts[number % self.starts.len()].clone());
-        Chain { start, seed: self.random.next(), hot: START_HEATS[number % START_HEATS.len()], seconds }
     }
 
     fn chain(&mut self, (round, number): (i32, usize), (seconds, tries): (f64, usize)) -> Chain {

@@ -1,22 +1,11 @@
 //! Converts the times of all ranks to a common clock.
 //!
-//! ```text
-//! a process     an Instant is converted to system time     error below a microsecond
-//! a host        its processes read the same clock          same error
-//! hosts         r rounds of a collective call, which no process leaves before all have entered it:
-//!
-//!     entered on 0                    left on 0                 clock of 0
-//!           |----------------------------|
-//!     . . . . . . |------------------|. . . . . . .             clock of another host
-//!              entered             left
-//!
-//!   entered there - left here  <=  ahead  <=  left there - entered here
-//! ```
-//!
-//! Host 0 is `here`, the other host is `there`, and `ahead` is how far its clock is ahead. Every round yields valid
-//! bounds of `ahead`. The estimate is the midpoint between the largest lower bound and the smallest upper bound, with
-//! an error of at most half their distance, about the latency of the fastest round. Without host names, each process is
-//! a separate host. Clock drift is ignored: it is a fraction of a microsecond over all rounds.
+//! An `Instant` is converted to system time, which all processes of a host read from the same clock, with an error below a
+//! microsecond. Hosts are compared in rounds of a collective call, which no process leaves before all have entered it. With
+//! the times of each host's own clock, another host is ahead by at least (entered there - left here), and by at most (left
+//! there - entered here). The estimate is the midpoint between the largest lower bound and the smallest upper bound, with
+//! an error of at most half their distance, about the latency of the fastest round. Without host names, each process is a
+//! separate host. Clock drift is ignored: it is a fraction of a microsecond over all rounds.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 

@@ -21,8 +21,8 @@ use crate::memory::Slot;
 use crate::plan::{Plan, ResultResidency};
 use crate::schedule::{Home, ReuseScope};
 
-/// Rounds of groups in one process start together until they take this long, because starting takes up to 0.1 ms for
-/// every rank, and groups that wait for each other after every round lose what one is slower than the other each time.
+/// Rounds of groups in one process start together until they take this long, because starting and waiting for each other
+/// costs time.
 const SHORT: Duration = Duration::from_millis(250);
 
 impl<T: Element> GroupSteps<T> {

@@ -8,7 +8,7 @@ use super::path::{self, Budget, PathChoice, PathMethod, SearchLimit, SearchRecor
 use super::slice_group_search;
 use crate::dims::Label;
 use crate::machine::Machine;
-use crate::tree::{EinsumSource, Einsums, Order, Step, Tree};
+use crate::tree::{EinsumSource, Einsums, Order, Tree};
 
 /// Operations and bytes per second of a worker in a search with a memory limit, unless it is slower by more than the
 /// factor `MAX_SLOWER`.
@@ -96,9 +96,9 @@ pub fn tree(
     let known = known.and_then(|known| Some((known.seconds, known.tree(einsums).ok()?)));
     // A search that ended early says nothing about a machine with more memory.
     let ends = |known: &SearchedTree| {
-        let contractions = known.tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. }));
-        let largest = contractions.rev().skip(1).map(|node| path::log2_size(&node.labels, &known.tree.extents));
-        path::exceeds(largest.fold(0.0, f64::max), free_elements(machine, options))
+        let inner = known.tree.nodes.iter().rev().skip(1);
+        let largest = inner.map(|node| path::log2_size(&node.labels, &known.tree.extents)).fold(0.0, f64::max);
+        path::exceeds(largest, free_elements(machine, options))
     };
     match known {
         Some((seconds, known)) if seconds >= options.path_seconds && (!known.exceeds_memory() || ends(&known)) => {

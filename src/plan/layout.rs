@@ -22,7 +22,7 @@ const MIN_MULTIPLY_ADDS: f64 = 1e6;
 const MAX_NODES: usize = 32;
 const TOGETHER_SHARE: f64 = 0.03;
 
-/// In these trees, an intermediate keeps its layout if its consumer has less than this fraction of all multiply-adds.
+/// The same for consumers with less than this fraction of all multiply-adds.
 const MIN_SHARE: f64 = 1e-3;
 
 /// New layouts must cost less than this fraction of the original ones, because prices are estimates.

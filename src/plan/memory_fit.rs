@@ -45,11 +45,10 @@ const MAX_COARSENED: usize = 20_000;
 /// The search stops when the largest target that fits and the smallest that does not differ by less than this fraction.
 const TARGET_TOLERANCE: f64 = 0.02;
 
-/// Overhead per slice as a fraction of the cost of all operations. Tensors are smaller, and a slice may have to add its
-/// result onto the output.
+/// Overhead per slice as a fraction of the cost of all operations.
 const PER_SLICE: f64 = 0.01;
 
-/// Assumed rate at which a rank reads parts of operands, which usually are in the page cache or on a solid-state disk.
+/// Assumed rate at which a rank reads parts of operands.
 const READ_BYTES_PER_SECOND: f64 = 1e9;
 
 /// At most this many slices for each group are cut to balance the groups.
@@ -61,8 +60,7 @@ const ENOUGH_LESS: f64 = 0.97;
 /// The result is not delivered in parts if a plan with a whole result costs at most this many times the unsliced plan.
 const MAX_COST_INCREASE: f64 = 1.1;
 
-/// Makes a plan without the memory limit, and returns it if it fits anyway. On one rank, none is made, because the
-/// limit affects only the slices.
+/// Makes a plan without the memory limit, and returns it if it fits. On one rank, the limit affects only the slices.
 ///
 /// # Errors
 /// Same as for [`distributed`].

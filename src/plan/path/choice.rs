@@ -32,12 +32,8 @@ pub enum PathChoice {
     /// The order with the fewest operations, as far as [`PlanOptions::path_seconds`](crate::PlanOptions::path_seconds)
     /// allows. The search covers orders that leave products without a common label to the end, then all others if there
     /// are few enough. If time or memory runs out, the best of greedy and annealed orders is used.
-    ///
-    /// For dense networks, the time is exponential in the number of tensors; rings and chains of 40 take less than a
-    /// second.
     Optimal,
-    /// Simulated annealing from greedy orders and recursive bisection, with fixed seeds; at most one second, unless
-    /// [`PlanOptions::path_seconds`](crate::PlanOptions::path_seconds) is set.
+    /// Simulated annealing from greedy orders and recursive bisection, with fixed seeds.
     Anneal,
     /// From left to right, as written.
     LeftToRight,

@@ -59,12 +59,13 @@ const NETWORK_RATE: f64 = 0.5;
 const COLD: f64 = 2.0;
 const MAX_COLD_SECONDS: f64 = 0.003;
 
-/// Share of the predicted price of an element by which `auto` searches. With the whole price, short searches find less.
+/// Share of the predicted price of an element by which `auto` searches.
 const ELEMENT_SHARE: f64 = 0.5;
 
-/// A search without a memory limit ends after this share of its time if the best order exceeds the free memory, which is
-/// rounded down by up to half a bit. The rest is for slices.
+/// A search without a memory limit ends after this share of its time if the best order exceeds the free memory.
 pub use einsum_path::UNSLICED_SHARE;
+
+/// The free memory is rounded down by up to about half a bit.
 const ROUNDED_BITS: f64 = 0.55;
 
 /// Minimum seconds per tensor for a search with a memory limit: the first slices are bad, and the plan may add some.
@@ -94,8 +95,7 @@ const OFTEN_OPTIMAL_TENSORS: f64 = 40.0;
 /// Maximum steps of the optimal search if the budget allows examining all orders.
 const OPTIMAL_STEPS: u64 = 100_000_000;
 
-/// An operand is live beside the result, so a result has at most about half of the elements; this allows for powers of
-/// two.
+/// An operand is live beside the result, so a result has at most about half of the elements.
 const LEAST_LIVE_BITS: f64 = 0.95;
 
 /// A budget in nominal seconds, given the progress of the search.
@@ -297,7 +297,7 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     }
     // An order that does not fit says little about the time of one with slices.
     let known = if fit { runs } else { f64::INFINITY };
-    // An order that takes less time than a good written one often has more operations, which is not allowed.
+    // Otherwise the order would often have more operations than the written one, which is not allowed.
     let element = if free && best.0 < most { budget.element_price() } else { search::ELEMENT_PRICE };
     let longest = MAX_SUBSET_SECONDS * (tensors as f64).exp2();
     let shortest = if free { 0.0 } else { LEAST_LIMITED_SECONDS * tensors as f64 };

@@ -28,11 +28,10 @@ const STEPS_PER_SECOND: f64 = 5e8;
 /// Seconds of a greedy search per tensor and tie-breaking seed.
 const GREEDY_SECONDS: f64 = 4e-6;
 
-/// Cost of reading or writing an element, in multiply-adds. Among orders with equally many multiply-adds, this prefers
-/// smaller tensors; one of five networks ran twice as fast. With a cost of 1, orders have up to 8 % more multiply-adds.
+/// Cost of reading or writing an element, in multiply-adds (measured, `docs/trees.md`).
 pub const ELEMENT_PRICE: f64 = 0.05;
 
-/// The same with a memory limit. Two of three networks ran 1.6 and 1.7 times as fast as with 0.05.
+/// The same with a memory limit.
 const SLICED_ELEMENT_PRICE: f64 = 2.0;
 
 /// The tie-breaking seeds if the user selects greedy search.
