@@ -137,7 +137,7 @@ pub fn plan(py: Python<'_>, subscripts: &str, shapes: Vec<Vec<usize>>, options: 
             };
             Ok((shaped.plan_tree(tree, &machine, &wanted.clone().fixed(fixed))?, searched, warnings))
         };
-        let wanted = if here { world.with_free_memory(&wanted)? } else { wanted };
+        let wanted = if here && shapes.len() > 2 { world.with_free_memory(&wanted)? } else { wanted };
         let planned = plan(&wanted)?;
         let limited = world.within_memory(&planned.0, &planned.1, &wanted)?;
         Ok(limited.and_then(|limited| plan(&limited).ok()).unwrap_or(planned))

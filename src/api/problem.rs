@@ -114,11 +114,12 @@ impl Shaped {
 
     /// Like [`Shaped::plan`], but with a memory limit if the world has too little memory for a plan without. Collective.
     pub(super) fn plan_within_memory(&self, world: &World, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
-        let options = world.with_free_memory(options)?;
+        // A product has no intermediates to slice.
+        let slices = self.einsums.operands > 2;
+        let options = if slices { world.with_free_memory(options)? } else { options.clone() };
         let searched = self.searched_tree(machine, &options)?;
         let plan = self.plan_tree(&searched.tree, machine, &options)?;
-        // A product has no intermediates to slice.
-        let limited = if plan.operands > 2 { world.within_memory(&plan, &searched, &options)? } else { None };
+        let limited = world.within_memory(&plan, &searched, &options)?;
         Ok(limited.and_then(|options| self.plan(machine, &options).ok()).unwrap_or(plan))
     }
 
