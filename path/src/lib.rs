@@ -55,5 +55,5 @@ pub use chain::{Settings, Solution};
 pub use greedy::{GreedyParameters, greedy};
 pub use network::{Labelled, Network, Prepared};
 pub use optimal::{Proof, log2_sum, optimal};
-pub use search::{CHAINS, Found, Progress, Request, UNSLICED_SHARE, search};
+pub use search::{CHAINS, Found, Progress, Request, search};
 pub use tree::Price;

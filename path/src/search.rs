@@ -36,10 +36,7 @@ const LARGE_RANDOM_SHARE: f64 = 0.6;
 /// A chain is shortened to the rest of the budget if that is at least this share of its length.
 const LEAST_REST: f64 = 0.2;
 
-/// Share of a search with a limit for orders without slices.
-pub const UNSLICED_SHARE: f64 = 0.55;
-
-/// First inverse temperatures of the chains that slice these orders in the first round. The others have their own starts.
+/// First inverse temperatures of the chains that start from known orders in the first round. The others have their own starts.
 const START_HEATS: [f64; 2] = [15.0, 6.0];
 
 const GREEDY: GreedyParameters = GreedyParameters { weight: 1.0, ties: 0, noise: 0.0 };
@@ -56,7 +53,7 @@ pub struct Request<'a> {
     pub threads: usize,
     /// The budget in nominal seconds, given the progress after every round so far. Read before every round.
     pub budget: &'a dyn Fn(&[Progress]) -> f64,
-    /// Orders without slices that are already known. With a limit, the whole budget is then for slices.
+    /// Orders without slices that are already known, from which some chains start.
     pub known: Vec<Vec<[usize; 2]>>,
     /// log2 of the factor by which a solution needs too much memory. Solutions that fit (at most 0) are better than all
     /// others. With more memory than [`Settings::limit`] per result, a solution may still not fit, because several results
@@ -88,7 +85,7 @@ pub struct Found {
     pub found_at: f64,
 }
 
-/// Searches until the budget is spent. With a limit, most of it is for orders without slices, from which others start.
+/// Searches until the budget is spent.
 ///
 /// Cost: the budget, on a core of about 3 GHz for each thread.
 pub fn search(network: &Prepared, settings: Settings, request: Request) -> Found {
@@ -109,14 +106,10 @@ pub fn search(network: &Prepared, settings: Settings, request: Request) -> Found
         progress: Vec::new(),
         found: Found { solutions: Vec::new(), seconds: 0.0, found_at: 0.0 },
     };
-    if settings.limit.is_finite() && state.starts.is_empty() {
-        state.search(UNSLICED_SHARE, &request, &|_| 0.0);
-        state.starts = std::mem::take(&mut state.best).into_iter().map(|(_, solution)| solution).collect();
-    }
     state.settings = settings;
     let excess = |solution: &Solution| (request.excess)(solution).max(0.0);
     state.keep(state.starts.clone(), &excess);
-    state.search(1.0, &request, &excess);
+    state.search(&request, &excess);
     let solutions = state.best.into_iter().map(|(_, solution)| solution).collect();
     Found { solutions, ..state.found }
 }
@@ -128,7 +121,7 @@ struct Search<'a> {
     random: Random,
     /// How far below the limit the largest results of chains must stay, in bits.
     lower: f64,
-    /// Orders without slices, from which chains with slices start.
+    /// Known orders without slices.
     starts: Vec<Solution>,
     /// The best solutions: those that fit first, then the cheapest.
     best: Vec<([f64; 2], Solution)>,
@@ -147,16 +140,15 @@ fn adapted(lower: f64, fitting: usize) -> f64 {
 }
 
 impl Search<'_> {
-    /// Runs rounds until this share of the budget is spent.
-    fn search(&mut self, share: f64, request: &Request, excess: &dyn Fn(&Solution) -> f64) {
-        let begin = self.progress.len();
+    /// Runs rounds until the budget is spent.
+    fn search(&mut self, request: &Request, excess: &dyn Fn(&Solution) -> f64) {
         loop {
             let before = self.best.first().map(|(rank, _)| *rank);
             let budget = (request.budget)(&self.progress).clamp(0.0, MAX_SECONDS);
-            let left = share * budget - self.found.seconds;
+            let left = budget - self.found.seconds;
             // A budget that is not a number ends the search.
             let left = if left.is_nan() { 0.0 } else { left };
-            let Some((chains, seconds)) = self.chains(self.progress.len() == begin, left) else { return };
+            let Some((chains, seconds)) = self.chains(left) else { return };
             self.found.seconds += seconds;
             let fitting = self.keep(self.run(&chains), excess);
             self.lower = adapted(self.lower, fitting);
@@ -182,8 +174,8 @@ impl Search<'_> {
     }
 
     /// The chains of a round and their nominal seconds; `None` if too little of the budget is left. There is always a
-    /// `first` round.
-    fn chains(&mut self, first: bool, left: f64) -> Option<(Vec<Chain>, f64)> {
+    /// first round.
+    fn chains(&mut self, left: f64) -> Option<(Vec<Chain>, f64)> {
         let round = self.progress.len() as i32;
         let tensors = self.network.tensors.len() as f64;
         let words = self.network.labels().div_ceil(64).next_power_of_two();
@@ -198,13 +190,13 @@ impl Search<'_> {
         let tries = (share * wanted / each).clamp(least, most);
         let start = tries * each;
         let affordable = left / waves - start;
-        if !first && affordable < LEAST_REST * wanted {
+        if round > 0 && affordable < LEAST_REST * wanted {
             return None;
         }
         // The last round takes all that is left, because the rest would not suffice for another.
         let seconds = if affordable < wanted * (1.0 + LEAST_REST * GROWTH) { affordable } else { wanted };
         let seconds = seconds.max(0.0);
-        let slices_start = first && !self.starts.is_empty();
+        let slices_start = round == 0 && !self.starts.is_empty();
         let chain = |number| match (slices_start, number) {
             (true, 0 | 1) => {
                 let start = Start::From(self.starts[number % self.starts.len()].clone());

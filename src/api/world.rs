@@ -19,7 +19,7 @@ use super::{Error, Result, host, memory_limits};
 use crate::exec::{Moved, RunOptions};
 use crate::io::output::remove_temporaries;
 use crate::machine::{Machine, RankPlacement};
-use crate::plan::{Plan, PlanOptions, SearchedTree, UNSLICED_SHARE};
+use crate::plan::{PathChoice, Plan, PlanOptions, SearchedTree, UNSLICED_SHARE};
 
 #[cfg(feature = "mpi")]
 use super::transport_choice;
@@ -360,7 +360,9 @@ impl World {
         if plan.ranks() != self.ranks() || self.check_memory(plan, 0).is_ok() || plan.max_user_bytes().1 > limit {
             return Ok(None);
         }
-        let seconds = options.path_seconds.map(|seconds| (1.0 - UNSLICED_SHARE) * seconds);
+        let goes_on = matches!(options.path, PathChoice::Auto | PathChoice::Anneal);
+        let left = if goes_on { 1.0 - UNSLICED_SHARE } else { 1.0 };
+        let seconds = options.path_seconds.map(|seconds| left * seconds);
         let start = searched.numbers();
         Ok(Some(options.clone().memory_limit(limit).free_memory(None).path_seconds(seconds).path_start(start)))
     }

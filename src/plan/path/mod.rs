@@ -63,7 +63,7 @@ const MAX_COLD_SECONDS: f64 = 0.003;
 const ELEMENT_SHARE: f64 = 0.5;
 
 /// A search without a memory limit ends after this share of its time if the best order exceeds the free memory.
-pub use einsum_path::UNSLICED_SHARE;
+pub const UNSLICED_SHARE: f64 = 0.55;
 
 /// The free memory is rounded down by up to about half a bit.
 const ROUNDED_BITS: f64 = 0.55;
