@@ -95,7 +95,7 @@ const OFTEN_OPTIMAL_TENSORS: f64 = 40.0;
 /// Maximum steps of the optimal search if the budget allows examining all orders.
 const OPTIMAL_STEPS: u64 = 100_000_000;
 
-/// An operand is live beside the result, so a result has at most about half of the elements.
+/// An operand is live beside the result, so a result has at most about half of the elements; not quite 1, for powers of 2.
 const LEAST_LIVE_BITS: f64 = 0.95;
 
 /// A budget in nominal seconds, given the progress of the search.
