@@ -28,6 +28,12 @@ PEERS_PYTHON ?=
 BUDGETS  ?= 0.1,1,10
 NETWORKS ?=
 
+# make bench-trees KERNEL=avx2 ROUNDS=3 TREES="A.cfg B.cfg": without AVX-512, and files instead of benches/data/trees. FULL=1
+# includes the tree that takes minutes. EINSUM_IR_BENCH is the path of bench_tree, einsum_ir's own program, if it is installed.
+TREES  ?=
+FULL   ?=
+ROUNDS ?=
+
 # make fuzz SECONDS=600 or RUNS=100000 (inputs per target); TARGETS="parse sizes" restricts the fuzz targets.
 # make test-long COMMANDS=100000 or SECONDS=3600; SEED=7 COMMAND=12 repeats only command 12 of seed 7; SIGNALS=0 KILLS=0
 # skips the signals and the kills.
@@ -39,7 +45,7 @@ SEED     ?=
 COMMAND  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-long test-python test-torch test-aarch64 test-asan test-large test-numa bench bench-python bench-networks bench-network bench-ranks bench-steps volumes thesis mlp packages build install wheel book
+.PHONY: help demo test fuzz test-long test-python test-torch test-aarch64 test-asan test-large test-numa bench bench-python bench-networks bench-trees bench-network bench-ranks bench-steps volumes thesis mlp packages build install wheel book
 
 help:
 	@echo "make demo          contract files of data/ on 2 MPI ranks; print the plan, the time, GFLOP/s and the check"
@@ -59,6 +65,8 @@ help:
 	@echo "                   benches/results/python.md, .csv and .svg; installs several gigabytes"
 	@echo "make bench-networks compare the search of contraction orders and the time to the result with cotengra, on tensor networks:"
 	@echo "                   benches/results/networks.md, .csv and .svg; BUDGETS=0.1,1,10 (seconds of search), NETWORKS=FILES"
+	@echo "make bench-trees   compare trees of contractions with torch, NumPy, cotengra and einsum_ir, first run and warm:"
+	@echo "                   benches/results/trees.md and .csv; KERNEL=avx2, FULL=1, TREES=FILES, EINSUM_IR_BENCH=PATH/bench_tree"
 	@echo "make volumes       count the words that ranks receive, on 2 to 18,432 ranks: benches/results/volumes*.csv and .svg"
 	@echo "make thesis        compare two ranks with one rank, by algorithm and size: benches/results/thesis.csv and .svg"
 	@echo "make mlp           run slicing from and to all distributions, and compare predicted with measured times:"
@@ -200,6 +208,20 @@ $(NETWORK_PEERS)/ready: benches/networks/requirements.txt
 	@python3 -c "import ensurepip" 2> /dev/null || ./.ci/packages python
 	python3 -m venv $(NETWORK_PEERS)
 	$(NETWORK_PEERS)/bin/python -m pip install --quiet --requirement benches/networks/requirements.txt
+	@touch $@
+
+# PEERS_PYTHON is an interpreter with the packages in benches/trees/requirements.txt, of which all but NumPy may be missing.
+TREE_PEERS = target/tree-peers
+bench-trees: build $(if $(PEERS_PYTHON),,$(TREE_PEERS)/ready)
+	@mkdir -p target
+	$(or $(PEERS_PYTHON),$(TREE_PEERS)/bin/python) benches/trees/run.py --program $(PROGRAM) --results $(TABLES)/trees.csv \
+		$(if $(KERNEL),--kernel $(KERNEL)) $(if $(QUICK),--rounds 2 --seconds 0.1) $(if $(ROUNDS),--rounds $(ROUNDS)) \
+		$(if $(FULL),--full) $(TREES)
+
+$(TREE_PEERS)/ready: benches/trees/requirements.txt
+	@python3 -c "import ensurepip" 2> /dev/null || ./.ci/packages python
+	python3 -m venv $(TREE_PEERS)
+	$(TREE_PEERS)/bin/python -m pip install --quiet --requirement benches/trees/requirements.txt
 	@touch $@
 
 volumes: $(if $(PEERS_PYTHON),,target/peers/ready)
