@@ -8,7 +8,7 @@ use super::elementwise::scale_strided;
 use super::pointer::{Const, Mut};
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 use super::products;
-use super::{Element, OutOfMemory, Tensor, TensorMut, Workspace, available, gemm, has_xsmm, loops};
+use super::{Element, OutOfMemory, Tensor, TensorMut, Workspace, available, gemm, has_xsmm, loops, staged};
 use crate::local_plan::{Body, KernelFamily, LocalContract, Target};
 
 /// Computes `out = alpha left right + beta out` as planned. If `beta` is 0, `out` is not read. An empty sum is zero.
@@ -58,6 +58,12 @@ pub(super) fn run<T: Element>(
             // SAFETY: `isa` and the layouts are checked above, and the plan's loops visit only indices of the three
             // tensors. As `out` is a `TensorMut`, its elements are distinct and no other code accesses them.
             unsafe { loops::run(body, isa, (alpha, beta), operands, conjugated, out.as_mut_ptr(), partials) }
+        }
+        Body::Staged(body) => {
+            let copies = workspace.slice(plan.workspace_elements())?;
+            let operands = [left.as_ptr(), right.as_ptr()];
+            // SAFETY: as above.
+            unsafe { staged::run(body, isa, (alpha, beta), operands, conjugated, out.as_mut_ptr(), copies) }
         }
         Body::Gemm(body) => {
             let packed = workspace.slice(plan.workspace_elements())?;

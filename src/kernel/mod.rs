@@ -5,7 +5,7 @@
 //! | `element` | the four element types |
 //! | `compiled`, `instances` | non-generic entry points, so that other crates need not compile the kernels again |
 //! | `contract` | `out = alpha left right + beta out`, as planned by [`crate::local_plan`] |
-//! | `loops`, `gemm`, `products` | the kernels of `contract`: loops, matrix products, and batches of small products |
+//! | `loops`, `gemm`, `products`, `staged` | the kernels of `contract`: loops, matrix products, batches of small products, and loops over copied blocks |
 //! | `unary` | permutations, diagonals and sums of one tensor |
 //! | `permute`, `sum` | the kernels of `unary`; `gemm` and `elementwise` also use `permute` |
 //! | `simd` | SIMD vectors for every instruction set |
@@ -43,6 +43,7 @@ mod products;
 mod reference;
 mod reporting_allocator;
 mod simd;
+mod staged;
 mod sum;
 mod tensor;
 mod unary;

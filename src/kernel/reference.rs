@@ -15,7 +15,6 @@ pub struct ReferenceValue {
     pub value: Complex<f64>,
     /// Sum of the absolute values of the products, to which [`super::error_bound`] is relative.
     pub magnitude: f64,
-    /// The number of products in the sum.
     pub terms: u64,
 }
 
@@ -28,7 +27,6 @@ pub struct Reference<'a, T: Clone> {
     out_labels: usize,
 }
 
-/// The elements of an operand.
 #[derive(Debug)]
 struct Elements<'a, T: Clone> {
     elements: Cow<'a, [T]>,
@@ -51,7 +49,6 @@ impl<'a, T: Element> Elements<'a, T> {
         Elements { elements, strides: all_labels.iter().map(stride).collect() }
     }
 
-    /// Returns the element at the indices that `point` assigns to the labels.
     fn at(&self, point: &[usize]) -> Complex<f64> {
         self.elements[point.iter().zip(&self.strides).map(|(at, stride)| at * stride).sum::<usize>()].to_c64()
     }

@@ -245,8 +245,6 @@ unsafe fn add<S: Simd<R>, R: Real, const N: usize>(lines: [*const R; N], count: 
     }
 }
 
-/// Returns the maximum additions per chain for a line of `reals` reals in vectors of at least `lanes`. [`CHAINS`]
-/// vectors are added at a time, then the rest one by one, the last possibly in part.
 fn additions(reals: usize, lanes: usize) -> usize {
     reals.div_ceil(lanes).min(reals / (CHAINS * lanes) + CHAINS)
 }
@@ -322,8 +320,6 @@ unsafe fn sum_strided<R: Real>(line: *const R, stride: isize, [count, parts]: [u
     }
 }
 
-/// Adds all lanes, in groups of `parts` per element, to the first element of `total`: repeatedly the upper half to the
-/// lower.
 #[inline(always)]
 fn sum_lanes<R: Real>(lanes: &mut [R], parts: usize, total: &mut [R]) {
     let mut width = lanes.len();

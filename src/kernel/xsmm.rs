@@ -16,7 +16,6 @@ pub trait Real: Copy {
     fn generate(shape: Shape) -> Option<Code<Self>>;
 }
 
-/// The shape of the product of an m x k matrix and a k x n matrix, in LIBXSMM's integer type.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
     extents: [libxsmm_sys::libxsmm_blasint; 3],

@@ -1,11 +1,12 @@
 //! Plans the contraction of two tensors in one process.
 //!
-//! Invariants: every index in the index space is visited exactly once. The shares (work of one thread) write disjoint
-//! elements of `out` or of partial sums, so results are bitwise identical whichever thread runs which share. A plan
-//! depends only on layouts, element type and target.
+//! Invariants: every index is visited exactly once. The shares (work of one thread) write disjoint elements of `out` or
+//! of partial sums. A plan depends only on layouts, element type and target.
 
 use super::gemm::{plan_gemm, price_gemm};
-use super::{Dim, GemmPlan, KernelFamily, Layout, LoopPlan, Price, SmallBatchPlan, Target, fold, plan_loops};
+use super::{
+    Dim, GemmPlan, KernelFamily, Layout, LoopPlan, Price, SmallBatchPlan, StagedPlan, Target, fold, plan_loops,
+};
 use crate::dims::{Kind, Label, classify};
 use crate::dtype::Dtype;
 
@@ -13,6 +14,8 @@ use crate::dtype::Dtype;
 const MIN_GEMM_MULTIPLY_ADDS: f64 = 512.0;
 /// Minimum multiply-adds for a second thread in loops; fewer do not pay for waking it.
 const MIN_PARALLEL_LOOP_MULTIPLY_ADDS: f64 = 65_536.0;
+/// Minimum multiply-adds for a plan that copies blocks.
+const MIN_STAGED_MULTIPLY_ADDS: f64 = 65_536.0;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalContract {
@@ -23,7 +26,6 @@ pub struct LocalContract {
     body: Body,
 }
 
-/// The form of the computation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
     /// `out` has no elements.
@@ -31,6 +33,7 @@ pub enum Body {
     /// The sum has no terms, so `out` is only scaled.
     Scale,
     Loops(LoopPlan),
+    Staged(Box<StagedPlan>),
     Gemm(Box<GemmPlan>),
     /// Batches of small products for LIBXSMM, which the executing build must include.
     Products(SmallBatchPlan),
@@ -73,7 +76,9 @@ pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype,
     }
     let dims = dims.map(fold);
     let (multiply_adds, threads) = size(&dims, target);
-    let loops = Price { nanoseconds: plan_loops(&dims, dtype, threads).cost(), reliable: true };
+    let loops = plan_loops(&dims, dtype, threads).cost();
+    let staged = staged(&dims, dtype, target, multiply_adds).map_or(f64::INFINITY, |plan| plan.cost());
+    let loops = Price { nanoseconds: loops.min(staged), reliable: true };
     if only_loops_apply(&dims, multiply_adds) {
         return loops;
     }
@@ -81,8 +86,6 @@ pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype,
     if gemm.nanoseconds < loops.nanoseconds { gemm } else { loops }
 }
 
-/// Returns the dimensions of kinds c (batch), m (rows), n (columns) and k (sum), with their strides in `left`, `right`
-/// and `out`.
 fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
     let [left, right, out] = tensors;
     let kinds = match classify(left.labels, right.labels, out.labels) {
@@ -122,7 +125,6 @@ fn agreed_extent(label: Label, tensors: [&Layout; 3]) -> usize {
 }
 
 impl LocalContract {
-    /// Returns the computation, read-only because kernels access memory at its offsets without bounds checks.
     pub fn body(&self) -> &Body {
         &self.body
     }
@@ -136,16 +138,17 @@ impl LocalContract {
         match &self.body {
             Body::Gemm(plan) => plan.workspace_elements(),
             Body::Loops(plan) => plan.workspace_elements(),
+            Body::Staged(plan) => plan.workspace_elements(),
             Body::Products(plan) => plan.workspace_elements(),
             Body::Nothing | Body::Scale => 0,
         }
     }
 
-    /// Returns the number of threads.
     pub fn shares(&self) -> usize {
         match &self.body {
             Body::Gemm(plan) => plan.grid.shares(),
             Body::Loops(plan) => plan.shares.len(),
+            Body::Staged(plan) => plan.shares(),
             Body::Products(plan) => plan.shares,
             Body::Nothing | Body::Scale => 1,
         }
@@ -171,6 +174,11 @@ fn size(dims: &[Vec<Dim<3>>; 4], target: &Target) -> (f64, usize) {
     (multiply_adds, if multiply_adds < MIN_PARALLEL_LOOP_MULTIPLY_ADDS { 1 } else { target.threads.max(1) })
 }
 
+fn staged(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target, multiply_adds: f64) -> Option<StagedPlan> {
+    let is_large = multiply_adds >= MIN_STAGED_MULTIPLY_ADDS;
+    is_large.then(|| StagedPlan::new(dims, dtype, target)).flatten()
+}
+
 /// Whether only loops are considered: for tiny contractions, and those without rows, columns or a sum, in which a
 /// matrix product could not reuse elements.
 fn only_loops_apply(dims: &[Vec<Dim<3>>; 4], multiply_adds: f64) -> bool {
@@ -186,12 +194,15 @@ fn plan_body(dims: [Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Body {
         return Body::Products(products);
     }
     let loops = plan_loops(&dims, dtype, threads);
+    let (cost, body) = match staged(&dims, dtype, target, multiply_adds) {
+        Some(staged) if staged.cost() < loops.cost() => (staged.cost(), Body::Staged(Box::new(staged))),
+        _ => (loops.cost(), Body::Loops(loops)),
+    };
     if only_loops_apply(&dims, multiply_adds) {
-        return Body::Loops(loops);
+        return body;
     }
-    let loops_cost = loops.cost();
     match plan_gemm(&dims, dtype, target) {
-        (gemm_cost, gemm) if gemm_cost < loops_cost => Body::Gemm(Box::new(gemm)),
-        _ => Body::Loops(loops),
+        (gemm_cost, gemm) if gemm_cost < cost => Body::Gemm(Box::new(gemm)),
+        _ => body,
     }
 }

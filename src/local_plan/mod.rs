@@ -15,6 +15,7 @@ mod loops;
 mod permute;
 mod price;
 mod products;
+mod staged;
 mod sum;
 mod target;
 mod unary;
@@ -32,6 +33,7 @@ pub use loops::{Dots, Line, LoopPlan, Nest, Partials, StridedNest, SumBlocks, Th
 pub use permute::{BUFFER_BYTES, Blocks, CopyKind, MAX_BLOCK_SIDE, Permute, Side};
 pub use price::Price;
 pub use products::SmallBatchPlan;
+pub use staged::{Columns, MAX_PICKED, Run, StagedPlan};
 pub use sum::{Sum, UNIT};
 use target::MIN_STREAMED_OUT_BYTES;
 pub use target::{CACHE_LINE, Caches, KernelFamily, Target};

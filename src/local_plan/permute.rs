@@ -54,7 +54,6 @@ pub enum CopyKind {
     Elements,
 }
 
-/// The blocks, in the order of copying.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blocks {
     /// Outermost first.
@@ -63,34 +62,28 @@ pub struct Blocks {
     pub rows: Side,
 }
 
-/// The columns or the rows in a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Side {
     /// Loops inside a block, innermost first; the extent of the last, which is cut into blocks, is the maximum here.
     pub loops: Loops<2>,
     /// The product of the extents of all loops but the last.
     pub inner: usize,
-    /// The full extent of the last loop.
     pub extent: usize,
     /// The loop in [`Blocks::outer`] that advances the last loop by one block.
     pub outer: usize,
 }
 
 impl Side {
-    /// Returns the maximum indices of the last loop in a block.
     pub fn block(&self) -> usize {
         self.loops.last().map_or(1, |d| d.extent)
     }
 
-    /// Returns the columns or rows in the block at iteration `index` of the outer loop.
     pub fn count(&self, index: usize) -> usize {
         self.inner * self.block().min(self.extent - index * self.block())
     }
 }
 
 impl Permute {
-    /// `dims` are loops with strides in the source and the destination.
-    ///
     /// Any extent, stride and order is allowed, if indices refer to different elements of the destination.
     pub fn new(dims: &[Dim<2>], element_bytes: usize, threads: usize) -> Permute {
         let elements = dims.iter().fold(1usize, |product, d| product.saturating_mul(d.extent));
@@ -191,7 +184,6 @@ impl Permute {
         self.shares
     }
 
-    /// Returns the range of blocks in one thread's share.
     pub fn share(&self, share: usize) -> std::ops::Range<usize> {
         let blocks = self.blocks.count();
         blocks * share / self.shares..blocks * (share + 1) / self.shares
@@ -269,8 +261,6 @@ fn insert(outer: &mut Loops<2>, dim: Dim<2>) -> usize {
     at
 }
 
-/// Moves loops that continue a contiguous stretch of a tensor from `dims` to `side`, up to `stretch_elements` elements
-/// or more.
 fn extend(side: &mut Loops<2>, dims: &mut Loops<2>, tensor: usize, stretch_elements: usize) {
     loop {
         let dense: usize = side.iter().map(|d| d.extent).product();
@@ -282,8 +272,7 @@ fn extend(side: &mut Loops<2>, dims: &mut Loops<2>, tensor: usize, stretch_eleme
     }
 }
 
-/// Removes loops of extent 1, reverses negative destination strides, sorts by ascending destination stride, and fuses
-/// adjacent loops if possible.
+/// Simplifies loops, and sorts them by ascending destination stride.
 fn folded(dims: &[Dim<2>], start: &mut [isize; 2]) -> Loops<2> {
     let mut loops: Loops<2> = dims.iter().copied().filter(|d| d.extent != 1).collect();
     for dim in loops.iter_mut().filter(|d| d.strides[TO] < 0) {

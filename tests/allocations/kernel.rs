@@ -53,6 +53,7 @@ fn kind(planned: &LocalContract) -> &'static str {
         Body::Nothing => "nothing",
         Body::Scale => "scale",
         Body::Loops(_) => "loops",
+        Body::Staged(_) => "copied blocks",
         Body::Products(_) => "small products",
         Body::Gemm(plan) => match (plan.access, plan.out) {
             (_, OutAccess::Buffered) => "out buffered",

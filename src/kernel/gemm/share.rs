@@ -34,7 +34,6 @@ struct Panels<T> {
     slab: isize,
 }
 
-/// The product for one box of `out`, with the arguments that all tiles share.
 struct Product<'a, T: Element> {
     call: Call<T::Real>,
     right: Panels<T>,
@@ -51,7 +50,6 @@ pub(super) struct GemmShare<'a, T: Element> {
     /// The batch, depth box and row box whose rows are packed.
     packed_rows: Option<[usize; 3]>,
     multiply: Multiply<T>,
-    /// Whether stores to `out` bypass the caches.
     streams: bool,
     /// Offsets in the register tile and in the dense box.
     columns: [[isize; MAX_COLUMNS]; 2],
@@ -137,7 +135,6 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Returns the offsets of a batch and its number of slab indices.
     fn batch(&self, batch: usize) -> ([isize; 3], usize) {
         let (slab, mut start) = (self.plan.slab, [0; 3]);
         let mut rest = batch;
@@ -183,7 +180,6 @@ impl<'a, T: Element> GemmShare<'a, T> {
         Panels { start, panel: 0, step: depth.run(operand, 0, 2).1, across, slab }
     }
 
-    /// Returns the panels of a packed operand whose boxes have `depth` steps of the sum.
     fn panels(&self, operand: usize, depth: usize) -> Panels<T> {
         let panel = if operand == 0 { self.plan.panel_rows() } else { self.plan.columns };
         let slab = self.plan.panels_elements(operand) as isize;

@@ -14,7 +14,7 @@ use crate::kernel::simd::{Real, Simd, inlined};
 ///
 /// # Safety
 /// Same as for [`Simd`], with pointers valid for the number of elements that each function states.
-pub(super) trait Lanes<S>: Element {
+pub(in super::super) trait Lanes<S>: Element {
     type Vector: Copy;
     type Factor: Copy;
     /// A sum of products, before [`Lanes::finish`] or [`Lanes::total`].

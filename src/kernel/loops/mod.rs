@@ -10,9 +10,8 @@
 //! | `walk` | iteration over the offsets of nested loops, without allocating |
 //!
 //! `beta` is applied at the first visit to an element of `out`; if it is 0, the old value is not read. A sum is
-//! finished before it is added to the old value, except in [`Dots`] nests (at most 16 parts). Each thread computes a
-//! share of the loops; partial results are added in the order of the shares, so results are reproducible. The loops do
-//! not allocate memory.
+//! finished before it is added to the old value, except in [`Dots`] nests (at most 16 parts). Partial results are added
+//! in the order of the threads' shares, so results are reproducible. The loops do not allocate memory.
 
 mod blocks;
 mod buffer;
@@ -33,7 +32,9 @@ use super::simd::{Body, Both, dispatch};
 use crate::dtype::Dtype;
 use crate::local_plan::{Dots, Isa, Line, LoopPlan, Nest, Partials, ThreadShare};
 use buffer::Buffer;
-use update::{Factors, Old, Visit};
+pub(super) use lanes::Lanes;
+use update::Old;
+pub(super) use update::{Factors, Vectors, Visit};
 use walk::Walk;
 
 #[derive(Debug)]
@@ -76,8 +77,7 @@ pub(super) unsafe fn run<T: Element>(
         return unsafe { shares(&plan.shares, isa, factors, (first, second, Mut(out)), scratch) };
     };
     let factors = Factors::sum(conjugated);
-    // SAFETY: each share writes its own part of the workspace, whose length was checked above. The caller guarantees
-    // all other requirements.
+    // SAFETY: guaranteed by the caller; each share writes its own part of the workspace, whose length was checked.
     unsafe { shares(&plan.shares, isa, factors, (first, second, scratch), scratch) };
     let results = &workspace[..plan.shares.len() * partials.step];
     // SAFETY: the partial results were written above; the caller guarantees that the elements of `out` may be accessed.
@@ -189,13 +189,7 @@ impl<T: Element, M> Task<'_, T, M> {
     /// Returns this task with its [`Nest`] replaced by the variant's content; `U` is `T`.
     fn of<'a, U: Element, N>(&self, nest: &'a N) -> Task<'a, U, N> {
         debug_assert_eq!(T::DTYPE, U::DTYPE);
-        // This is exact, because `T` is `U`, and `f64` represents every part exactly.
-        let same = |value: T| {
-            let value = value.to_c64();
-            U::from_f64(value.re, value.im)
-        };
-        let Factors { alpha, beta, conjugated } = self.factors;
-        let factors = Factors { alpha: same(alpha), beta: same(beta), conjugated };
+        let factors = self.factors.of();
         let (first, second) = (self.first.cast(), self.second.cast());
         Task { nest, factors, first, second, out: self.out.cast(), buffer: self.buffer.map(|at| at.cast()) }
     }
@@ -227,8 +221,6 @@ macro_rules! bodies {
 
 bodies!(f32, f64, Complex<f32>, Complex<f64>);
 
-/// Adds up the partial results for each element, and merges the sums into `out`.
-///
 /// # Safety
 /// The offsets of the loops are inside each partial result. Their offsets in `out` meet the requirements of [`run`].
 unsafe fn add<T: Element>(partials: &Partials, results: &[T], factors: Factors<T>, out: *mut T) {

@@ -4,7 +4,7 @@ use super::lanes::Lanes;
 use crate::kernel::Element;
 
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Factors<T> {
+pub(in super::super) struct Factors<T> {
     pub alpha: T,
     pub beta: T,
     pub conjugated: [bool; 2],
@@ -15,10 +15,21 @@ impl<T: Element> Factors<T> {
     pub fn sum(conjugated: [bool; 2]) -> Self {
         Factors { alpha: T::ONE, beta: T::ZERO, conjugated }
     }
+
+    /// The same for `U`, which is `T`.
+    pub fn of<U: Element>(self) -> Factors<U> {
+        debug_assert_eq!(T::DTYPE, U::DTYPE);
+        // This is exact, because `f64` represents every part exactly.
+        let same = |value: T| {
+            let value = value.to_c64();
+            U::from_f64(value.re, value.im)
+        };
+        Factors { alpha: same(self.alpha), beta: same(self.beta), conjugated: self.conjugated }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Old {
+pub(in super::super) enum Old {
     /// The sum replaces the old value, which is not read.
     Dropped,
     Kept,
@@ -27,7 +38,7 @@ pub(super) enum Old {
 
 /// A visit to elements of `out`. The first applies `beta`; later visits only add.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Visit<T> {
+pub(in super::super) struct Visit<T> {
     factors: Factors<T>,
     scaled: bool,
     pub old: Old,
@@ -73,7 +84,7 @@ impl<T: Element> Visit<T> {
     }
 }
 
-pub(super) struct Vectors<S, T: Lanes<S>> {
+pub(in super::super) struct Vectors<S, T: Lanes<S>> {
     alpha: T::Scale,
     beta: T::Scale,
     conjugated: [bool; 2],

@@ -8,15 +8,13 @@ use super::super::simd::{Real, Simd};
 use super::{Call, advanced, columns};
 use crate::local_plan::TileOffsets;
 
-/// Number of real numbers per element.
 pub(super) const PARTS: usize = 2;
 
 /// The sums of products of each vector of `left` with the real parts, then the imaginary parts, of one column of
 /// `right`.
 pub(super) type ColumnSums<Vector, const V: usize> = [[Vector; V]; 2];
 
-/// Computes a tile of `V` vectors by `N` columns. A complex element fills two lanes. `PACKED` states whether the `N`
-/// elements of `right` are contiguous at each step.
+/// Computes a tile of `V` vectors by `N` columns. A complex element fills two lanes.
 ///
 /// # Safety
 /// Same as for [`Call`], and the processor must support the instruction set `S`.

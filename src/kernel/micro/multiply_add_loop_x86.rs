@@ -16,7 +16,6 @@ use std::mem::offset_of;
 use super::super::simd::{Avx2, Avx512};
 use super::tile_sums::{Store, Sum, TileDestination, TileSums};
 
-/// The contiguous dimension of `right`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
     Columns,
@@ -105,7 +104,6 @@ macro_rules! part {
     ($odd:tt) => { 1 };
 }
 
-/// Emits the stores of the sums of one column.
 #[rustfmt::skip]
 macro_rules! put {
     ($move:tt $t:tt { $c:tt $(($sum:tt $row:tt $v:tt))* }) => {
@@ -160,7 +158,6 @@ macro_rules! sum {
     };
 }
 
-/// Emits the code that computes all sums of a tile and stores them.
 #[rustfmt::skip]
 macro_rules! steps {
     ($order:tt $from:ident $place:ident $t:tt [$r0:tt $r1:tt $r2:tt $r3:tt] [$($four:expr,)*] [$($one:expr,)*] [$($operand:tt)*]

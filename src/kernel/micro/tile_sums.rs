@@ -12,7 +12,6 @@ use super::super::simd::{Generic, Real, Simd};
 /// # Safety
 /// Same as for [`Simd`].
 pub trait TileSums<R: Real>: Simd<R> {
-    /// Whether there is specialised code for any tile.
     const SPECIALISED: bool = false;
 
     /// Computes and writes a tile of `V` vectors by `N` columns of `PARTS` real numbers. Returns false if there is no
@@ -48,7 +47,6 @@ pub struct Sum<R> {
     pub right_step: isize,
     /// The distance between columns of `right`, possibly complex.
     pub column: isize,
-    /// The address to prefetch for the next tile or product.
     pub next: *const R,
 }
 
@@ -73,6 +71,5 @@ pub enum Store {
     Overwrite = 0,
     /// Sums are written with stores that bypass the caches; vectors are aligned to their size.
     Stream = 1,
-    /// Sums are added to the old values of `out`.
     Add = 2,
 }

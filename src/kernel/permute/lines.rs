@@ -126,8 +126,7 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
 /// `M::PUTS` and a fence afterwards.
 ///
 /// # Safety
-/// The processor must support the instruction set `S`. The source must be readable, the destination must be accessible
-/// as `merge` requires, and the two must not overlap.
+/// Same as for [`Lines`].
 #[inline(always)]
 unsafe fn line<S: Simd<R>, R: Real, M: Merge<R>, const STREAM: bool>(
     from: *const R,

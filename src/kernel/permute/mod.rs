@@ -7,8 +7,7 @@
 //! | `tiles` | blocks that are transposed |
 //! | `elements` | blocks without contiguous lines |
 //!
-//! If `beta` is 0, the destination is never read. Only the tensors are accessed, nothing is allocated, and `unary`
-//! translates labels to strides.
+//! If `beta` is 0, the destination is never read. Nothing is allocated.
 
 mod elements;
 mod lines;
@@ -31,9 +30,7 @@ pub(super) struct Factors<T> {
 }
 
 impl<T: Element> Factors<T> {
-    /// `to = from`
     pub const PUT: Self = Factors { alpha: T::ONE, beta: T::ZERO };
-    /// `to = from + to`
     pub const PLUS: Self = Factors { alpha: T::ONE, beta: T::ONE };
 }
 
@@ -61,7 +58,6 @@ pub(super) unsafe fn permute<T: Element>(plan: &Permute, isa: Isa, from: *const 
     }
 }
 
-/// Pointers to the first elements of both tensors.
 #[derive(Debug, Clone, Copy)]
 struct Tensors<T> {
     from: *const T,

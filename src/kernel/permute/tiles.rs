@@ -79,7 +79,6 @@ struct Words {
     /// The number of words in a unit, which is one or several adjacent elements.
     words_per_unit: usize,
     rows_from: [isize; MAX_BLOCK_SIDE],
-    /// Whether to prefetch the next rows of the source.
     ahead: bool,
 }
 
@@ -106,7 +105,6 @@ impl Words {
     }
 }
 
-/// One block whose elements consist of `P` words each.
 struct Block<'a, const P: usize> {
     from: *const f32,
     rows_from: &'a [isize; MAX_BLOCK_SIDE],
@@ -120,8 +118,7 @@ impl<const P: usize> RealBody<f32> for Block<'_, P> {
     type Output = ();
 
     /// # Safety
-    /// The processor must support the instruction set `S`. The elements must be readable in the source and writable in
-    /// the destination.
+    /// Same as for [`Words::transpose`], with the instruction set `S`.
     #[inline(always)]
     unsafe fn run<S: Simd<f32>>(self) {
         let Block { from, rows_from, to, cols_to, size: Size { rows, cols }, ahead } = self;

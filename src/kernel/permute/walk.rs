@@ -34,8 +34,6 @@ pub(super) fn blocks(plan: &Permute, share: usize, mut visit: impl FnMut([isize;
     }
 }
 
-/// Returns the offsets of a block's columns or rows (at most `LEN`) in one tensor from the first one, times `scale`;
-/// the innermost loop varies fastest.
 #[inline(always)]
 pub(super) fn offsets<const LEN: usize>(side: &Side, tensor: usize, scale: usize) -> [isize; LEN] {
     let mut table = [0; LEN];

@@ -157,6 +157,18 @@ macro_rules! avx2 {
             }
 
             #[inline(always)]
+            unsafe fn pick_words(a: $vector, b: $vector, indices: &[u32; 16]) -> $vector {
+                // SAFETY: the processor supports the instructions, and the table has 16 indices.
+                unsafe {
+                    let indices = _mm256_loadu_si256(indices.as_ptr().cast());
+                    // The bit with value 8 becomes the sign, which selects `b`.
+                    let from_b = _mm256_castsi256_ps(_mm256_slli_epi32::<28>(indices));
+                    let [a, b] = [a, b].map(|vector| _mm256_permutevar8x32_ps($to_ps(vector), indices));
+                    $from_ps(_mm256_blendv_ps(a, b, from_b))
+                }
+            }
+
+            #[inline(always)]
             unsafe fn exchange(vectors: [$vector; 4]) -> [$vector; 4] {
                 let [a, b, c, d] = vectors;
                 // SAFETY: as above.

@@ -69,6 +69,8 @@ macro_rules! avx512 {
                 low_8(a: $vector, b: $vector) -> $vector = $low(a, b);
                 high_8(a: $vector, b: $vector) -> $vector = $high(a, b);
                 stream(to: *mut $real, vector: $vector) = $stream(to.cast(), vector);
+                pick_words(a: $vector, b: $vector, indices: &[u32; 16]) -> $vector = $from_ps(_mm512_permutex2var_ps(
+                    $to_ps(a), _mm512_loadu_si512(indices.as_ptr().cast()), $to_ps(b)));
             }
 
             #[inline(always)]

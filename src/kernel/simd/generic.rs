@@ -130,6 +130,11 @@ macro_rules! generic {
             }
 
             #[inline(always)]
+            unsafe fn pick_words(a: Self::Vector, b: Self::Vector, indices: &[u32; 16]) -> Self::Vector {
+                words::<_, u32, 4>(a, b, std::array::from_fn(|word| indices[word] as usize))
+            }
+
+            #[inline(always)]
             unsafe fn exchange(vectors: [Self::Vector; 4]) -> [Self::Vector; 4] {
                 vectors
             }

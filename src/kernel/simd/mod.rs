@@ -30,7 +30,6 @@ pub(super) use neon::Neon;
 
 use crate::local_plan::Isa;
 
-/// Defines unsafe functions of a trait, each by one expression.
 macro_rules! inlined {
     ($($name:ident($($argument:tt: $type:ty),*) $(-> $out:ty)? = $value:expr;)*) => { $(
         /// # Safety
@@ -132,10 +131,8 @@ pub trait Simd<R: Real>: Copy + 'static {
 
     unsafe fn splat(value: R) -> Self::Vector;
 
-    /// Loads `LANES` elements.
     unsafe fn load(from: *const R) -> Self::Vector;
 
-    /// Stores `LANES` elements.
     unsafe fn store(to: *mut R, vector: Self::Vector);
 
     /// Loads the first `count` lanes, up to `LANES`; the others are 0, and their memory is not accessed.
@@ -150,13 +147,10 @@ pub trait Simd<R: Real>: Copy + 'static {
 
     unsafe fn mul_add(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
 
-    /// Swaps lanes 2 i and 2 i + 1.
     unsafe fn swap_pairs(a: Self::Vector) -> Self::Vector;
 
-    /// Copies each even lane to the next.
     unsafe fn dup_even(a: Self::Vector) -> Self::Vector;
 
-    /// Copies each odd lane to the previous.
     unsafe fn dup_odd(a: Self::Vector) -> Self::Vector;
 
     /// Returns `a - b` in even lanes and `a + b` in odd lanes.
@@ -183,6 +177,10 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// Transposes the pieces of 16 bytes: piece i of vector j becomes piece j of vector i, for the first n vectors if
     /// vectors have n < 4 pieces.
     unsafe fn exchange(vectors: [Self::Vector; 4]) -> [Self::Vector; 4];
+
+    /// Picks each 4-byte word from `a`, or from `b` if its index is at least the number of words in a vector, up to twice
+    /// that number.
+    unsafe fn pick_words(a: Self::Vector, b: Self::Vector, indices: &[u32; 16]) -> Self::Vector;
 
     /// Bypasses the caches if the instruction set has such a store. `to` is aligned to the vector's size, and a
     /// [`fence`] precedes reads of other threads.

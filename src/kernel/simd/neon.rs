@@ -43,6 +43,17 @@ macro_rules! neon {
             }
 
             #[inline(always)]
+            unsafe fn pick_words(a: $vector, b: $vector, indices: &[u32; 16]) -> $vector {
+                // SAFETY: the table has 16 indices.
+                unsafe {
+                    let first = vmulq_n_u32(vld1q_u32(indices.as_ptr()), 0x0404_0404);
+                    let bytes = vreinterpretq_u8_u32(vaddq_u32(first, vdupq_n_u32(0x0302_0100)));
+                    let [a, b] = [a, b].map(|vector| vreinterpretq_u8_f32($to_f32(vector)));
+                    $from_f32(vreinterpretq_f32_u8(vqtbl2q_u8(uint8x16x2_t(a, b), bytes)))
+                }
+            }
+
+            #[inline(always)]
             unsafe fn load_first(from: *const $real, count: usize) -> $vector {
                 let mut lanes = [0.0; $lanes];
                 for (lane, value) in lanes.iter_mut().enumerate().take(count) {

@@ -24,8 +24,7 @@ unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(
     unsafe {
         let mut out = [S::zero(); MAX_TILE_VECTORS];
         for q in 0..pieces {
-            // The addresses of piece q in rows r, r + step, and so on, one per piece of a vector; closures are not
-            // compiled for the instruction set and only compute addresses.
+            // Closures are not compiled for the instruction set and only compute addresses.
             let row = |r: usize, step: usize| {
                 let piece = |g: usize| from(if g < pieces { r + g * step } else { r }).wrapping_add(q * in_piece);
                 [piece(0), piece(1), piece(2), piece(3)]
@@ -107,7 +106,6 @@ unsafe fn transpose<S: Simd<R>, R: Real, const P: usize>(
     }
 }
 
-/// The size of the source, in elements.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Size {
     pub rows: usize,

@@ -19,9 +19,7 @@ use smallvec::SmallVec;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AxisDim {
     pub extent: usize,
-    /// Maximum indices in a box.
     pub tile: usize,
-    /// The strides in the two tensors that have the dimension.
     pub strides: [isize; 2],
 }
 
@@ -45,7 +43,6 @@ pub struct Table {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Panel {
-    /// The number within its box.
     pub number: usize,
     pub first: usize,
     pub len: usize,
@@ -65,7 +62,6 @@ pub struct Axis {
 #[derive(Debug, Clone, Copy)]
 pub struct BoxAt<'a> {
     pub table: &'a Table,
-    /// The index in [`Axis::tables`].
     pub shape: usize,
     /// The offset of the first index in both tensors.
     pub start: [isize; 2],
@@ -91,7 +87,6 @@ impl Axis {
         Axis { dims, edges, tables, boxes }
     }
 
-    /// Replaces lists with equal lists from another axis, to store each once.
     pub(super) fn share(&mut self, other: &Axis) {
         for table in &mut self.tables {
             for like in &other.tables {
@@ -113,7 +108,6 @@ impl Axis {
         &self.tables
     }
 
-    /// Returns the number of indices in the largest box.
     pub fn longest(&self) -> usize {
         self.tables[0].len()
     }

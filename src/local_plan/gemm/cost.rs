@@ -55,7 +55,6 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// Returns the total, always added in the same order, because rounding may decide between equal prices.
     pub fn total(&self) -> f64 {
         let operands = self.pages.iter().zip(&self.packing);
         let read = operands.fold(self.computing, |sum, (pages, packing)| sum + pages + packing);
@@ -94,7 +93,6 @@ struct Estimate<'a> {
     extents: [f64; 3],
     boxes: [f64; 3],
     tiles: [usize; 3],
-    /// Whether all tensors fit into the second-level cache.
     cached: bool,
 }
 
@@ -126,7 +124,6 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// Returns the time for the multiply-adds of all boxes, with the waste of incomplete panels.
     fn computing(&self) -> f64 {
         let Candidate { vectors, columns, batches, .. } = *self.candidate;
         let parts = if self.dtype.is_complex() { 2 } else { 1 };
@@ -184,7 +181,6 @@ impl<'a> Estimate<'a> {
         OperandCost { pages, packing, traffic }
     }
 
-    /// Returns the time to pack one element of an operand once.
     fn packing(&self, operand: usize, by: PackBy) -> f64 {
         let Candidate { depth, slab, .. } = self.candidate;
         let axis = if operand == 0 { &self.candidate.rows } else { &self.candidate.cols };

@@ -71,7 +71,6 @@ pub struct Slab {
 /// The loops around packing and micro-kernels. Strides are in the order rows' operand, columns' operand, `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GemmPlan {
-    /// Whether the rows' operand is the right one.
     pub swapped: bool,
     /// Batch loops (kind c), outermost first, without the slab.
     pub batch: Vec<Dim<3>>,
@@ -83,9 +82,7 @@ pub struct GemmPlan {
     /// Offsets in both operands.
     pub depth: Axis,
     pub lanes: usize,
-    /// Vectors in a panel of the rows' operand.
     pub vectors: usize,
-    /// Columns in a panel of the columns' operand.
     pub columns: usize,
     pub access: [Access; 2],
     pub out: OutAccess,
@@ -98,13 +95,11 @@ pub struct GemmPlan {
     /// partial sum for the second half of each level.
     pub leaf_boxes: usize,
     pub levels: usize,
-    /// Adds a partial sum to `out`, if there is one.
     pub merge: Option<Permute>,
     /// Write the dense copy of a box to `out`, indexed by the shapes of columns (fastest) and rows, and whether the box
     /// has fewer than `slab.size` slab indices, which exists only if that does not divide the slab.
     unpack: Vec<Permute>,
     row_tiles: Vec<RowTiles>,
-    /// The panels of a box of columns, by its shape.
     col_panels: Vec<Vec<Panel>>,
     /// Whether stores to `out` bypass the caches, if `out` starts at a cache line and `beta` is 0.
     pub streams: bool,
@@ -118,7 +113,7 @@ impl GemmPlan {
         self.lanes * self.vectors
     }
 
-    /// Returns the number of batches: one index of every batch loop, and up to `slab.size` slab indices.
+    /// A batch is one index of every batch loop, and up to `slab.size` slab indices.
     pub fn batches(&self) -> usize {
         self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent.div_ceil(self.slab.size)
     }
@@ -130,12 +125,10 @@ impl GemmPlan {
         (axis.most_panels(panel) * panel * self.depth.longest()).next_multiple_of(ALIGN)
     }
 
-    /// Returns the rows in the dense copy of a box of `out`, in full vectors.
     pub fn buffer_rows(&self) -> usize {
         self.rows.longest().next_multiple_of(self.lanes)
     }
 
-    /// Returns the elements in the dense copy of a box of `out` per slab index.
     pub fn buffer_elements(&self) -> usize {
         (self.buffer_rows() * self.cols.longest()).next_multiple_of(ALIGN)
     }
@@ -229,7 +222,6 @@ impl GemmPlan {
         }
     }
 
-    /// Returns a share's workspace elements for packed rows, packed columns, the copy of `out`, and the register tile.
     pub fn share_elements(&self) -> [usize; 4] {
         let panels = |operand: usize| match self.access[operand] {
             Access::InPlace => 0,
@@ -243,13 +235,11 @@ impl GemmPlan {
         self.partial.len.next_multiple_of(ALIGN)
     }
 
-    /// Returns the elements in the workspace: one part per share, then the partial sums.
     pub fn workspace_elements(&self) -> usize {
         let partials = (self.grid.parts[3] - 1 + self.levels) * self.partial_elements();
         self.grid.shares() * self.share_elements().iter().sum::<usize>() + partials
     }
 
-    /// Plans the addition of a partial sum to `out`.
     fn plan_merge(&mut self, dims: &[Vec<Dim<3>>; 4], element_bytes: usize, threads: usize) {
         if self.grid.parts[3] > 1 || self.levels > 0 {
             let same = |dim: &Dim<3>| Dim { extent: dim.extent, strides: [dim.strides[2]; 2] };

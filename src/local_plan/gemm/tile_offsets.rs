@@ -52,8 +52,6 @@ pub struct RowTiles {
 }
 
 impl RowTiles {
-    /// Divides rows into panels of at most `lanes` times `vectors` rows. `in_place`: the operand is read in place;
-    /// `buffered`: `out` is a dense copy; `parts`: real numbers per element.
     pub(super) fn new(
         rows: &Table,
         [lanes, vectors]: [usize; 2],

@@ -26,10 +26,8 @@ const GRAIN: usize = 64;
 pub struct SumBlocks {
     /// The loops of the sum around the blocks, outermost first, with one index per block.
     pub outer: Vec<Dim<3>>,
-    /// The loop that is cut, and its indices in a block.
     pub cut: Dim<3>,
     pub tile: usize,
-    /// The nest of a shorter last block, if any.
     pub last: Option<Nest>,
     /// Add the share's sums, in the first buffer after the last block, to `out` or the share's partial result.
     pub sums: Partials,

@@ -23,6 +23,7 @@ use super::{Dim, fold::fold};
 use crate::dtype::Dtype;
 pub use blocks::SumBlocks;
 use choice::Loop;
+pub(super) use price::{shared, useful_threads};
 
 /// The index of `out` in every array of strides, after the two operands.
 const OUT: usize = 2;
@@ -152,8 +153,6 @@ pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> Loop
     LoopPlan { swapped, shares, partials, price: (price * 1000.0) as u64 }
 }
 
-/// Replaces the strides of `out` (first element at `start`) with dense ones, and returns loops with both, for adding
-/// the partial results.
 fn dense(loops: &mut [Loop], start: isize) -> Partials {
     let mut elements = 1;
     let mut out_loops = Vec::new();

@@ -32,12 +32,12 @@ const MIN_NANOSECONDS_PER_THREAD: f64 = 12_000.0;
 const ADDING: f64 = 1.0;
 
 /// Returns how many of `threads` threads are useful at this price.
-pub(super) fn useful_threads(price: f64, threads: usize) -> usize {
+pub(in super::super) fn useful_threads(price: f64, threads: usize) -> usize {
     threads.min((price / MIN_NANOSECONDS_PER_THREAD) as usize).max(1)
 }
 
 /// Returns the price on `threads` threads, given that on one and the elements in all partial results (`added`).
-pub(super) fn shared(price: f64, threads: usize, added: usize) -> f64 {
+pub(in super::super) fn shared(price: f64, threads: usize, added: usize) -> f64 {
     let threads_start = if threads > 1 { THREAD } else { 0.0 };
     price / threads as f64 + threads_start + added as f64 * ADDING
 }
@@ -86,9 +86,6 @@ pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> f64 {
     CALL + work + memory(&loops, &outer, element_bytes)
 }
 
-/// Returns the time to transfer the tensors between memory or caches and the core. A tensor is transferred once if the
-/// part that the inner loops access fits into the second-level cache, and otherwise for every index of the outer loops
-/// with stride 0 in it.
 fn memory(loops: &[Loop], outer: &[Dim<3>], element_bytes: usize) -> f64 {
     let bytes = |t: usize| -> f64 {
         let moving = loops.iter().filter(|l| l.dim.strides[t] != 0);

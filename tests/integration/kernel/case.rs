@@ -23,12 +23,14 @@ pub enum Style {
     Matrix,
     /// Up to 2 dimensions per kind, one of which is as long as the index space allows.
     Long,
+    /// The same, with very small other extents.
+    Short,
 }
 
 impl Style {
     pub fn random(rng: &mut Rng) -> Style {
-        use Style::{Blocks, Long, Many, Matrix};
-        [Many, Many, Blocks, Blocks, Blocks, Matrix, Matrix, Long][rng.below(8)]
+        use Style::{Blocks, Long, Many, Matrix, Short};
+        [Many, Many, Blocks, Blocks, Blocks, Matrix, Matrix, Long, Short][rng.below(9)]
     }
 }
 
@@ -49,7 +51,7 @@ impl Case {
         for kind in 0..4 {
             let count = match style {
                 Style::Many => rng.below(5),
-                Style::Blocks | Style::Long => rng.below(3),
+                Style::Blocks | Style::Long | Style::Short => rng.below(3),
                 Style::Matrix => usize::from(kind > 0 || rng.one_in(4)),
             };
             for _ in 0..count {
@@ -82,7 +84,8 @@ impl Case {
                 _ if rng.one_in(if full { 1000 } else { 60 }) => 0,
                 _ if rng.one_in(12) => 1,
                 Style::Many => 1 + rng.below(room.min(6)),
-                Style::Long if number == 0 => room / (1 + rng.below(room.min(40))),
+                Style::Long | Style::Short if number == 0 => room / (1 + rng.below(room.min(40))),
+                Style::Short => 1 + rng.below(room.min(9)),
                 _ if rng.one_in(4) => 1 + rng.below(room.min(70)),
                 _ => EDGES[rng.below(EDGES.iter().filter(|&&edge| edge <= room).count().max(1))].min(room),
             };

@@ -58,7 +58,7 @@ const RARE: [&str; 11] = [
 const OF_EVERY_KERNEL: [&str; 6] =
     ["loops", "rows in place", "rows by depth", "columns in place", "out direct", "out buffered"];
 /// Code paths that large cases must take.
-const LARGE_ONES: [&str; 7] = [
+const LARGE_ONES: [&str; 8] = [
     "grid along batches",
     "grid along rows",
     "grid along columns",
@@ -66,6 +66,7 @@ const LARGE_ONES: [&str; 7] = [
     "boxes of rows, columns and depth",
     "loops on threads",
     "loops that split the sum",
+    "copied blocks on threads",
 ];
 
 fn cases() -> usize {
@@ -121,6 +122,30 @@ fn large<T: Element>(seed: u64) {
     if all() {
         coverage.demand(&LARGE_ONES, 1);
     }
+}
+
+/// Contracts cases with a dimension of up to tens of thousands of indices beside very short ones.
+fn short<T: Element>(seed: u64) {
+    let mut bench = Bench::new(seed);
+    for round in 0..cases() / LARGE {
+        let case = Case::random(&mut bench.rng, Style::Short, 1 << 18, true);
+        bench.check::<T>(case, round % 3 == 0);
+    }
+    println!("{} short:\n{}", T::DTYPE.name(), bench.coverage);
+    if all() {
+        bench.coverage.demand(&["copied blocks", "copied blocks of a sum"], 2);
+        for kernel in kernels(T::DTYPE) {
+            bench.coverage.demand(&[&format!("{}: loops over copied blocks", name(&kernel))], 1);
+        }
+    }
+}
+
+#[test]
+fn short_dimensions() {
+    short::<f32>(9);
+    short::<f64>(10);
+    short::<Complex<f32>>(11);
+    short::<Complex<f64>>(12);
 }
 
 #[test]

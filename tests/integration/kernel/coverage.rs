@@ -38,6 +38,13 @@ impl Coverage {
                     });
                 }
             }
+            Body::Staged(plan) => {
+                self.count(format!("{kernel}: loops over copied blocks"));
+                self.count(if plan.totals { "copied blocks of a sum" } else { "copied blocks" });
+                if plan.shares() > 1 {
+                    self.count("copied blocks on threads");
+                }
+            }
             Body::Gemm(plan) => self.gemm(kernel, plan),
             Body::Products(_) => self.count(format!("{kernel}: small products")),
         }

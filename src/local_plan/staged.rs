@@ -1,0 +1,359 @@
+//! Plans contractions with a long dimension beside short ones, such as a tall matrix times a small one, or a batch of
+//! tiny products.
+//!
+//! The long loop is cut into blocks of lanes. Tensors in which it has another stride than 1 are copied, block by block,
+//! to columns in the first-level cache, where it has stride 1, so that vectors run along it, whatever the short extents
+//! are. Each line of memory is read or written once.
+//!
+//! Invariants: a share (one thread's work) is consecutive blocks. If the long loop is one of `out`, blocks are disjoint
+//! there; otherwise the sums of blocks are added pairwise, and those of shares in order. The first operand changes along
+//! the lanes.
+
+use std::cmp::Reverse;
+
+use super::loops::{shared, useful_threads};
+use super::{CACHE_LINE, Dim, Target};
+use crate::dtype::Dtype;
+
+/// The index of `out` in arrays of three tensors.
+const OUT: usize = 2;
+
+/// Minimum extent of a long loop of `out`, and of the sum, whose order of additions differs from that of other plans.
+const MIN_LONG: usize = 64;
+const MIN_LONG_SUM: usize = 4096;
+/// The lanes of a block are a multiple of this number, of elements in the longest vector. Columns are as much further
+/// apart, because adjacent ones would use the same sets of the cache.
+const GRAIN: usize = 16;
+/// Few enough lanes for a processor to load the next block while it computes this one.
+const MAX_LANES: usize = 128;
+/// Minimum lanes, if a block of them fits into a quarter of the second-level cache: enough vectors to hide the latency of
+/// additions.
+const MIN_LANES: usize = 64;
+/// Maximum columns that are picked from vectors in registers.
+pub const MAX_PICKED: usize = 16;
+/// Maximum elements of `out`, times terms of their sums, for each lane.
+const MAX_SHORT: usize = 1024;
+/// Maximum multiply-adds per element that one lane moves; with more, matrix products reuse elements better.
+const MAX_REUSE: usize = 8;
+/// Nanoseconds to start a block, to start the sums of a few vectors, to multiply and add a vector, for each step to copy a
+/// vector, and to move a byte between memory and the core.
+const START: f64 = 20.0;
+const SUM_START: f64 = 2.0;
+const STEP: f64 = 0.15;
+const COPY_STEP: f64 = 0.2;
+const MEMORY_BYTE: f64 = 0.08;
+/// The steps to copy a vector in square tiles.
+const TILE_STEPS: usize = 8;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StagedPlan {
+    /// Whether the first operand is the right one of the contraction.
+    pub swapped: bool,
+    /// The columns of both operands and of `out`; `None` for tensors that are used in place.
+    pub columns: [Option<Columns>; 3],
+    /// The offsets of the short loops of `out` in all tensors or their columns, and of the sum in both operands.
+    pub outs: Vec<[isize; 3]>,
+    pub terms: Vec<[isize; 2]>,
+    /// Whether the second operand changes along the lanes as well.
+    pub each: bool,
+    /// Whether the long loop is one of the sum.
+    pub totals: bool,
+    /// Loops around the blocks, outermost first, with strides in both operands and `out`.
+    outer: Vec<Dim<3>>,
+    /// The loop that is cut, and its indices in a block.
+    long: Dim<3>,
+    lanes: usize,
+    /// The elements of a share's columns.
+    copied: usize,
+    shares: usize,
+    /// In picoseconds.
+    price: u64,
+}
+
+/// A block of a tensor as columns: one for each index of the short loops, with an element for each lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Columns {
+    /// Where the columns start in a share's workspace, and the elements between them.
+    pub at: usize,
+    pub lead: usize,
+    /// The elements between lanes in the tensor.
+    pub stride: isize,
+    /// Elements that are adjacent in the tensor, in ascending order.
+    pub runs: Vec<Run>,
+}
+
+/// `len` elements at an offset in the tensor, which are columns from `column` on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    pub offset: isize,
+    pub len: usize,
+    pub column: usize,
+}
+
+impl StagedPlan {
+    /// The cheapest plan for dimensions of kinds c (batch), m (rows), n (columns) and k (sum), which are fused with
+    /// `fold` and have no extent 0; `None` if no dimension is long, if the others are not short, or if nothing needs to be
+    /// copied.
+    pub fn new(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Option<StagedPlan> {
+        if dims.iter().flatten().any(|dim| dim.strides.iter().any(|&stride| stride < 0)) {
+            return None;
+        }
+        let (out, sum) = (dims[..3].concat(), &dims[3]);
+        let without = |dims: &[Dim<3>], at: usize| [&dims[..at], &dims[at + 1..]].concat();
+        let of_out = (0..out.len()).filter(|&at| out[at].extent >= MIN_LONG);
+        let of_out = of_out.map(|at| (false, out[at], without(&out, at), sum.clone()));
+        let of_sum = (0..sum.len()).filter(|&at| sum[at].extent >= MIN_LONG_SUM);
+        let of_sum = of_sum.map(|at| (true, sum[at], out.clone(), without(sum, at)));
+        let plans = of_out.chain(of_sum).filter_map(|(totals, long, out, sum)| {
+            let short = Short { totals, long, out, sum, outer: Vec::new() };
+            short.plan(dtype, target)
+        });
+        plans.min_by_key(|plan| plan.price)
+    }
+
+    /// The estimated nanoseconds with each share on its own core.
+    pub fn cost(&self) -> f64 {
+        self.price as f64 / 1000.0
+    }
+
+    pub fn shares(&self) -> usize {
+        self.shares
+    }
+
+    /// The blocks of one share.
+    pub fn blocks(&self, share: usize) -> Blocks<'_> {
+        let [number, end] = [share, share + 1].map(|share| self.count() * share / self.shares);
+        Blocks { plan: self, number, end, lane: self.long.extent, start: [0; 3] }
+    }
+
+    fn count(&self) -> usize {
+        self.outer.iter().map(|dim| dim.extent).product::<usize>() * self.long.extent.div_ceil(self.lanes)
+    }
+
+    /// The elements of a share's workspace for columns, and for the sums of blocks: for each number of blocks that is a
+    /// power of two, and the last block.
+    pub fn share_elements(&self) -> [usize; 2] {
+        let levels = (self.count() / self.shares + 1).ilog2() as usize + 2;
+        let sums = if self.totals { levels * self.outs.len() } else { 0 };
+        [self.copied, sums].map(|elements| elements.next_multiple_of(CACHE_LINE))
+    }
+
+    pub fn workspace_elements(&self) -> usize {
+        self.shares * self.share_elements().iter().sum::<usize>()
+    }
+}
+
+/// Iterates over blocks: the offsets in both operands and `out`, and the lanes.
+pub struct Blocks<'a> {
+    plan: &'a StagedPlan,
+    number: usize,
+    end: usize,
+    lane: usize,
+    start: [isize; 3],
+}
+
+impl Iterator for Blocks<'_> {
+    type Item = ([isize; 3], usize);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<([isize; 3], usize)> {
+        if self.number == self.end {
+            return None;
+        }
+        let StagedPlan { long, lanes, .. } = *self.plan;
+        if self.lane < long.extent {
+            (0..3).for_each(|t| self.start[t] += long.strides[t] * lanes as isize);
+        } else {
+            self.enter();
+        }
+        let block = (self.start, lanes.min(long.extent - self.lane));
+        self.lane += lanes;
+        self.number += 1;
+        Some(block)
+    }
+}
+
+impl Blocks<'_> {
+    /// Computes the position of the next block, the first for these outer loops.
+    fn enter(&mut self) {
+        let StagedPlan { long, lanes, ref outer, .. } = *self.plan;
+        let in_long = long.extent.div_ceil(lanes);
+        let mut rest = self.number / in_long;
+        self.lane = self.number % in_long * lanes;
+        self.start = long.strides.map(|stride| stride * self.lane as isize);
+        for dim in outer.iter().rev() {
+            (0..3).for_each(|t| self.start[t] += dim.strides[t] * (rest % dim.extent) as isize);
+            rest /= dim.extent;
+        }
+    }
+}
+
+/// A choice of the long loop, and the other loops.
+struct Short {
+    totals: bool,
+    long: Dim<3>,
+    out: Vec<Dim<3>>,
+    sum: Vec<Dim<3>>,
+    outer: Vec<Dim<3>>,
+}
+
+impl Short {
+    fn plan(mut self, dtype: Dtype, target: &Target) -> Option<StagedPlan> {
+        let swapped = self.long.strides[0] == 0;
+        if swapped {
+            let dims = self.out.iter_mut().chain(&mut self.sum).chain([&mut self.long]);
+            dims.for_each(|dim| dim.strides.swap(0, 1));
+        }
+        if self.long.strides[0] == 0 || self.long.strides.iter().all(|&stride| stride <= 1) {
+            return None;
+        }
+        if self.steps() > self.elements().saturating_mul(MAX_REUSE) {
+            return None;
+        }
+        let lanes = self.lanes(dtype, target)?;
+        self.outer.sort_by_key(|dim| Reverse(dim.strides[OUT]));
+        self.out.sort_by_key(|dim| Reverse(dim.strides[OUT]));
+        let mut plan = StagedPlan {
+            swapped,
+            columns: [None, None, None],
+            outs: Vec::new(),
+            terms: Vec::new(),
+            each: self.long.strides[1] != 0,
+            totals: self.totals,
+            outer: self.outer.clone(),
+            long: self.long,
+            lanes,
+            copied: 0,
+            shares: 1,
+            price: 0,
+        };
+        self.copy(&mut plan);
+        let time = self.nanoseconds(&plan, dtype, target);
+        plan.shares = useful_threads(time, target.threads).min(plan.count());
+        let added = if self.totals { plan.shares * plan.outs.len() } else { 0 };
+        plan.price = (shared(time, plan.shares, added) * 1000.0) as u64;
+        Some(plan)
+    }
+
+    /// The lanes of a block. Loops of `out` move around the blocks until few elements are left for each lane.
+    fn lanes(&mut self, dtype: Dtype, target: &Target) -> Option<usize> {
+        loop {
+            let bytes = self.elements().saturating_mul(dtype.size());
+            let near = (target.caches.l1 / 4 * 3 / bytes).max((target.caches.l2 / 4 / bytes).min(MIN_LANES));
+            let lanes = near / GRAIN * GRAIN;
+            if lanes >= GRAIN && self.steps() <= MAX_SHORT {
+                return Some(lanes.min(MAX_LANES).min(self.long.extent.next_multiple_of(GRAIN)));
+            }
+            if self.totals {
+                return None;
+            }
+            let far = (0..self.out.len()).max_by_key(|&at| self.out[at].strides.iter().copied().max())?;
+            self.outer.push(self.out.remove(far));
+        }
+    }
+
+    /// The multiply-adds for one lane.
+    fn steps(&self) -> usize {
+        self.out.iter().chain(&self.sum).map(|dim| dim.extent).fold(1, usize::saturating_mul)
+    }
+
+    /// The elements for one lane of the tensors that change along the lanes.
+    fn elements(&self) -> usize {
+        let elements = |t: usize| {
+            let moving = self.out.iter().chain(&self.sum).filter(|dim| dim.strides[t] != 0);
+            moving.map(|dim| dim.extent).fold(1, usize::saturating_mul)
+        };
+        (0..3).filter(|&t| self.long.strides[t] != 0).map(elements).fold(0, usize::saturating_add)
+    }
+
+    /// Adds the columns and the offsets of the short loops.
+    fn copy(&self, plan: &mut StagedPlan) {
+        let mut short = [self.out.as_slice(), &self.sum].concat();
+        for t in (0..3).filter(|&t| self.long.strides[t] > 1) {
+            let mut loops: Vec<usize> = (0..short.len()).filter(|&at| short[at].strides[t] != 0).collect();
+            loops.sort_by_key(|&at| short[at].strides[t]);
+            let (lead, stride) = (plan.lanes + GRAIN, self.long.strides[t]);
+            let mut offsets = vec![0];
+            for at in loops {
+                let Dim { extent, strides } = short[at];
+                short[at].strides[t] = (offsets.len() * lead) as isize;
+                let inner = offsets;
+                offsets = (0..extent as isize).flat_map(|i| inner.iter().map(move |o| o + i * strides[t])).collect();
+            }
+            let elements = offsets.len() * lead;
+            plan.columns[t] = Some(Columns { at: plan.copied, lead, stride, runs: runs(&offsets) });
+            plan.copied += elements;
+        }
+        let (out, sum) = short.split_at(self.out.len());
+        plan.outs = offsets(out);
+        plan.terms = offsets(sum).into_iter().map(|[first, second, _]| [first, second]).collect();
+    }
+
+    /// The time on one thread.
+    fn nanoseconds(&self, plan: &StagedPlan, dtype: Dtype, target: &Target) -> f64 {
+        let vectors = plan.lanes.div_ceil(target.lanes(dtype)) as f64;
+        let step = STEP * if dtype.is_complex() { 2.5 } else { 1.0 };
+        let sum = SUM_START * (vectors / 4.0).ceil() + vectors * step * plan.terms.len() as f64;
+        let copies = plan.columns.iter().flatten().map(|columns| columns.nanoseconds(plan.lanes, dtype, target));
+        let block = START + copies.sum::<f64>() + plan.outs.len() as f64 * sum;
+        let lanes = self.outer.iter().map(|dim| dim.extent).product::<usize>() * self.long.extent;
+        lanes as f64 / plan.lanes as f64 * block + self.traffic(dtype, target)
+    }
+
+    /// The time to move the tensors between memory and one core, again for outer loops in which they do not change.
+    fn traffic(&self, dtype: Dtype, target: &Target) -> f64 {
+        let bytes = |t: usize| {
+            let moving = self.out.iter().chain(&self.sum).chain([&self.long]).filter(|dim| dim.strides[t] != 0);
+            let elements: f64 = moving.chain(&self.outer).map(|dim| dim.extent as f64).product();
+            elements * dtype.size() as f64
+        };
+        let bytes: f64 = (0..3).map(bytes).sum();
+        if bytes <= target.caches.l2 as f64 { 0.0 } else { bytes * MEMORY_BYTE }
+    }
+}
+
+impl Columns {
+    fn nanoseconds(&self, lanes: usize, dtype: Dtype, target: &Target) -> f64 {
+        let of_run = |run: &Run| {
+            let steps = match run.len {
+                len if self.stride != len as isize => TILE_STEPS,
+                len => steps(len).unwrap_or(TILE_STEPS),
+            };
+            let vectors = run.len * lanes.div_ceil(target.lanes(dtype));
+            (vectors * (steps + 2)) as f64 * COPY_STEP
+        };
+        self.runs.iter().map(of_run).sum()
+    }
+}
+
+/// The steps to pick so many columns from vectors; `None` if they are transposed in square tiles.
+const fn steps(columns: usize) -> Option<usize> {
+    let levels = columns.trailing_zeros() as usize;
+    match columns >> levels {
+        odd if columns <= MAX_PICKED && odd <= 9 => Some(levels + odd - 1),
+        _ => None,
+    }
+}
+
+/// The offsets of nested loops, the last innermost.
+fn offsets(loops: &[Dim<3>]) -> Vec<[isize; 3]> {
+    loops.iter().fold(vec![[0; 3]], |outer, dim| {
+        let all = outer.iter().flat_map(|at| (0..dim.extent as isize).map(move |i| (at, i)));
+        all.map(|(at, i)| [0, 1, 2].map(|t| at[t] + i * dim.strides[t])).collect()
+    })
+}
+
+/// Elements at these offsets, in runs.
+fn runs(offsets: &[isize]) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for (column, &offset) in offsets.iter().enumerate() {
+        match runs.last_mut() {
+            Some(run) if run.offset + run.len as isize == offset => run.len += 1,
+            _ => runs.push(Run { offset, len: 1, column }),
+        }
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests;
