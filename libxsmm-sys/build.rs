@@ -15,13 +15,11 @@ To go on, do one of these:
                                and set LIBXSMM_DIR=/some/place
   without LIBXSMM              leave out the cargo feature `libxsmm`";
 
-/// The directories of an installation.
 struct Installation {
     headers: PathBuf,
     libraries: PathBuf,
 }
 
-/// The interface of the library, as read from its headers.
 struct Interface {
     api: u32,
     version: String,
@@ -52,7 +50,7 @@ fn find() -> Result<Installation, String> {
         return below(Path::new(&prefix));
     }
     let package = "libxsmm";
-    // pkg-config omits system directories from its flags, so this script reads the variables of the package instead.
+    // pkg-config's flags omit system directories, so the package's variables are read instead.
     let probed = pkg_config::Config::new().cargo_metadata(false).env_metadata(true).probe(package);
     let variable = |name| pkg_config::get_variable(package, name).map(PathBuf::from);
     let found = probed.and_then(|_| Ok((variable("includedir")?, variable("libdir")?)));
@@ -77,7 +75,6 @@ fn below(prefix: &Path) -> Result<Installation, String> {
     Ok(Installation { headers, libraries: libraries.clone() })
 }
 
-/// Returns the directory that contains the headers, which is `include` or, in newer installations, `include/libxsmm`.
 fn with_headers(include: &Path) -> Result<PathBuf, String> {
     let folders = [include.to_owned(), include.join("libxsmm")];
     let found = folders.iter().find(|folder| folder.join("libxsmm_version.h").is_file());
@@ -86,7 +83,6 @@ fn with_headers(include: &Path) -> Result<PathBuf, String> {
         .ok_or_else(|| folders.map(|folder| format!("  {}: no libxsmm_version.h", folder.display())).join("\n"))
 }
 
-/// Returns the kind of the library in a directory, in the notation of rustc, or `None` if there is no library.
 fn library(folder: &Path) -> Option<&'static str> {
     let has = |name: &str| folder.join(name).exists();
     if has("libxsmm.a") {
@@ -109,8 +105,7 @@ fn interface(headers: &Path) -> Result<Interface, String> {
     let name = defined(&version, "LIBXSMM_CONFIG_VERSION").unwrap_or_default().trim_matches('"').to_owned();
     let wide = defined(&config, "LIBXSMM_CONFIG_ILP64").is_some_and(|value| value != "0");
     let major: Option<u32> = defined(&version, "LIBXSMM_CONFIG_VERSION_MAJOR").and_then(|value| value.parse().ok());
-    // Snapshots between releases 1.17 and 2.0 have the version number 1 and the functions of 2.x, but their flags have
-    // different values. These snapshots are not supported.
+    // Unsupported snapshots between 1.17 and 2.0 have version 1 and the functions of 2.x, but other values of flags.
     let between = functions.contains("libxsmm_dispatch_gemm");
     let api = match major {
         Some(1) if !between && functions.contains("libxsmm_smmdispatch_reducebatch_strd(") => 1,

@@ -289,8 +289,7 @@ pub fn wants_json() -> bool {
     std::env::args_os().skip(1).take_while(|argument| argument != "--").any(|argument| argument == "--json")
 }
 
-/// Puts a space before arguments that begin with an arrow (`->`). They are expressions such as `->`, but clap would
-/// parse them as flags. Leaves all other arguments unchanged, because they may be file names.
+/// Puts a space before arguments that begin with an arrow, because clap would parse expressions such as `->` as flags.
 fn readable(arguments: impl Iterator<Item = OsString>) -> impl Iterator<Item = OsString> {
     let mut only_positional = false;
     arguments.map(move |argument| {
@@ -304,8 +303,8 @@ fn readable(arguments: impl Iterator<Item = OsString>) -> impl Iterator<Item = O
     })
 }
 
-/// Removes the space that [`readable`] put before operands, because operands are file names. The values of flags need
-/// no such treatment, because flags refuse file names that begin with an arrow.
+/// Removes the space that [`readable`] put before operands, which are file names. Flags refuse file names that begin
+/// with an arrow.
 fn as_typed(mut args: Args) -> Args {
     for operand in &mut args.operands {
         if let Some(typed) =
@@ -317,14 +316,12 @@ fn as_typed(mut args: Args) -> Args {
     args
 }
 
-/// The help text for `--algorithm`.
 fn algorithms_in_a_line() -> String {
     let names: Vec<&str> = ["auto"].into_iter().chain(AlgorithmName::ALL.map(AlgorithmName::name)).collect();
     let (last, others) = names.split_last().unwrap_or((&"", &[]));
     format!("Algorithm for every contraction of the expression: {} or {last}", others.join(", "))
 }
 
-/// Returns a table with the dimensions that each algorithm cuts and the tensors that it moves between ranks.
 fn algorithms_in_a_table() -> String {
     let rows = AlgorithmName::ALL.map(|algorithm| [algorithm.name(), algorithm.cuts(), algorithm.moves()]);
     let rows: Vec<[&str; 3]> = [["Algorithm", "cuts", "moves"]].into_iter().chain(rows).collect();

@@ -67,14 +67,12 @@ pub fn where_ranks_are(host: &Topology, places: &[RankPlacement]) -> String {
     format!("topology  {host}\n{}", ranks.collect::<String>())
 }
 
-/// Formats the predicted speed-up over a single rank, which also uses a core left for communication.
 fn speed_up(plan: &Plan, one: &Plan) -> String {
     let times = one.seconds() / plan.seconds().max(f64::MIN_POSITIVE);
     let (workers, took) = (counted(one.machine.workers, "worker"), seconds(one.seconds()));
     format!("speed-up  {times:.2} over one rank with {workers}, which is predicted to take {took}\n")
 }
 
-/// Formats the result of the simulation on one line.
 fn simulated(plan: &Plan, timeline: Option<&Timeline>) -> String {
     let Some(timeline) = timeline else {
         return "not simulated: too many ranks\n".to_owned();

@@ -140,7 +140,6 @@ impl Failure {
     }
 }
 
-/// Shortens a text above `MAX_MESSAGE_BYTES` to its beginning and end.
 fn clipped(text: &str) -> String {
     if text.len() <= MAX_MESSAGE_BYTES {
         return text.to_owned();
@@ -155,7 +154,6 @@ fn clipped(text: &str) -> String {
     format!("{}[..]{}", &text[..head], &text[tail..])
 }
 
-/// Returns the message, with carets under the positions of the error in `text`.
 fn pointed(text: &str, message: &str, places: &[(Span, String)], help: Option<&str>, colour: bool) -> String {
     let text = text.trim_end();
     if text.is_empty() || text.len() > WHOLE_LINES {

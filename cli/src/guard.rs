@@ -19,7 +19,6 @@ use einsum_dist::io::output::remove_leftovers;
 /// Environment variable that marks a guard, whose arguments are the output paths.
 const VARIABLE: &str = "EINSUM_DIST_GUARD";
 
-/// Environment variable that MPICH's launcher sets.
 const HYDRA: &str = "HYDI_CONTROL_FD";
 
 /// Maximum attempts, because the system closes a killed rank's files, and releases its locks, one by one.

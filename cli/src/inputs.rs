@@ -58,7 +58,6 @@ pub fn text_of(path: &Path, most: u64) -> std::result::Result<String, String> {
     text_from(File::open(path).map_err(|error| without_code(&error))?, most)
 }
 
-/// Reads text of at most `most` MiB, and one byte more at most.
 fn text_from(file: impl Read, most: u64) -> std::result::Result<String, String> {
     let mut bytes = Vec::new();
     file.take((most << 20) + 1).read_to_end(&mut bytes).map_err(|error| without_code(&error))?;

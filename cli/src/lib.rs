@@ -107,7 +107,6 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Returns the text for help, the version, a completion script or the manual page, if requested.
 fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<String> {
     match arguments {
         Err(error) if !error.use_stderr() => Some(error.to_string()),
@@ -170,7 +169,6 @@ fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
     }
 }
 
-/// Writes to standard output, which a reader may close early.
 fn write_out(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

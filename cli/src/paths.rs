@@ -85,7 +85,6 @@ fn written(args: &Args) -> Vec<(&'static str, &PathBuf)> {
     paths.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect()
 }
 
-/// Returns all paths with their flags, written ones first.
 fn named(args: &Args) -> Vec<Named<'_>> {
     let texts = [args.expression.as_deref(), Some(args.path.as_str())];
     let [expression, path] = texts.map(|text| text?.strip_prefix('@').map(Path::new));
@@ -106,7 +105,6 @@ fn named(args: &Args) -> Vec<Named<'_>> {
     flags.chain(operands.map(|(n, path)| Named { flag: format!("operand {n}"), path, writes: false })).collect()
 }
 
-/// Returns the files to or from which the program's standard streams are redirected.
 fn streams() -> [(&'static str, Option<Identity>); 3] {
     [
         ("standard output", Identity::of_open(std::io::stdout())),
@@ -115,7 +113,6 @@ fn streams() -> [(&'static str, Option<Identity>); 3] {
     ]
 }
 
-/// Refuses a path with the name of an output's temporary file, which would be removed as a leftover.
 fn none_is_temporary(named: &[Named<'_>]) -> Result<()> {
     for output in named.iter().filter(|named| named.writes) {
         let path = named.iter().find(|named| would_be_removed(output.path, named.path));
@@ -134,7 +131,6 @@ fn none_is_temporary(named: &[Named<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses an output that is another file of the command or of a standard stream.
 fn different(named: &[Named<'_>]) -> Result<()> {
     let files: Vec<(&Named<'_>, Identity)> =
         named.iter().filter_map(|named| Some((named, Identity::of(named.path)?))).collect();

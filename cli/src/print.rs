@@ -16,16 +16,12 @@ use super::say::say;
 use super::units::{bytes, counted, digits, seconds};
 use super::{Result, norm, write_out};
 
-/// Maximum steps in the summary: those with the most operations.
 const MAX_STEPS: usize = 24;
 
-/// Maximum characters of a text in the summary, such as the expression.
 const MAX_TEXT_CHARACTERS: usize = 400;
 
-/// Maximum ranks for which the summary compares with a simulation.
 const MAX_COMPARED_RANKS: usize = 64;
 
-/// Maximum characters of the column of step names.
 const MAX_ALIGNED_CHARACTERS: usize = 60;
 
 /// Returns the text for standard output on rank 0's process; with `--quiet`, only JSON.
@@ -152,7 +148,6 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
     text
 }
 
-/// Returns one line per step with its expression, its algorithm and, with several ranks, its time.
 fn steps(config: &RunConfig, report: &Report) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     let steps = listed(report);
@@ -219,7 +214,6 @@ fn listed(report: &Report) -> Vec<&NodeReport> {
     steps.into_iter().map(|(_, node)| node).collect()
 }
 
-/// Returns the algorithm of a step with its cut dimensions, or else its operation.
 fn how(node: &NodeReport) -> String {
     let cuts: Vec<&str> = node.grid.keys().map(String::as_str).collect();
     match (node.algorithm, cuts.as_slice()) {
@@ -229,7 +223,6 @@ fn how(node: &NodeReport) -> String {
     }
 }
 
-/// Shortens a text above `MAX_TEXT_CHARACTERS` characters.
 fn beginning(text: String) -> String {
     match text.char_indices().nth(MAX_TEXT_CHARACTERS) {
         Some((end, _)) => format!("{}.. ({} characters)", &text[..end], text.chars().count()),
@@ -251,12 +244,10 @@ fn time(config: &RunConfig, outcome: &Outcome) -> String {
     measured + &predicted(config, config.plan.seconds())
 }
 
-/// Formats the predicted time, which assumes overlap; empty for runs without.
 fn predicted(config: &RunConfig, predicted: f64) -> String {
     if config.overlap { format!(", {} predicted", seconds(predicted)) } else { String::new() }
 }
 
-/// Formats the workers' idle times: average, maximum and simulated average.
 fn idle(plan: &Plan, outcome: &Outcome, timeline: Option<&Timeline>) -> String {
     let all: Vec<f64> = outcome.measured.iter().map(|rank| rank.idle_seconds).collect();
     let longest = (0..all.len()).max_by(|&one, &other| all[one].total_cmp(&all[other])).unwrap_or(0);
@@ -275,7 +266,6 @@ fn hidden_share(measured: &[Measured]) -> Option<f64> {
     (receiving > 0.0).then_some(hidden / receiving)
 }
 
-/// Formats the measured and simulated fractions of hidden transfer time, if any rank received bytes.
 fn overlap(outcome: &Outcome, timeline: Option<&Timeline>) -> Option<String> {
     let share = hidden_share(&outcome.measured)?;
     let simulated = timeline.and_then(Timeline::hidden_share);
@@ -283,7 +273,6 @@ fn overlap(outcome: &Outcome, timeline: Option<&Timeline>) -> Option<String> {
     Some(format!("{:.0} % of the transfer time hidden{simulated}", 100.0 * share))
 }
 
-/// Formats the most bytes that any rank received, and the lower bound.
 fn received(report: &Report, outcome: &Outcome) -> String {
     // The report may list only some of very many ranks.
     let listed = report.per_rank.len();

@@ -71,7 +71,6 @@ pub fn examine<T: Element>(
     Ok(Some(OutOfRange { what: "underflow", message }).filter(|_| norm > 0.0 || smallest < least.log2()))
 }
 
-/// Returns the largest and the smallest absolute value of the local elements that are not zero; infinity for NaN.
 fn extremes_here<T: Element>(operand: &DistTensor<T>) -> [f64; 2] {
     let mut extremes = [0.0, f64::INFINITY];
     for (_, block) in operand.blocks() {

@@ -156,7 +156,6 @@ fn barrier(world: &World) -> Result<()> {
     Ok(())
 }
 
-/// Returns statistics over runs, each as long as on its slowest rank.
 fn slowest(world: &World, mine: &[f64]) -> Result<Seconds> {
     let mut runs = vec![0.0; mine.len()];
     for theirs in gather(world, mine)? {

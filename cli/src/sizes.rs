@@ -50,7 +50,6 @@ impl Sizes {
         Ok(sizes)
     }
 
-    /// Assigns extents without names to an einsum_ir tree's dimensions, by ascending names.
     fn list(&mut self, list: &[usize], expression: &Expression) -> Result<()> {
         let names = ascending(expression.names());
         if expression.form() != Form::EinsumIr {
@@ -126,7 +125,6 @@ impl Sizes {
     }
 }
 
-/// Returns the labels of a term, without its ellipsis.
 fn names<'a>(expression: &'a Expression, term: &'a Term) -> impl Iterator<Item = &'a str> {
     term.indices.iter().filter_map(|index| match index.kind {
         IndexKind::Label(label) => Some(expression.name(label)),
@@ -143,7 +141,6 @@ fn placed<'a>(expression: &'a Expression, term: &'a Term, shape: &[usize]) -> Ve
     names.into_iter().enumerate().filter_map(|(at, name)| Some((name, extent(at)?))).collect()
 }
 
-/// Sorts numeric names numerically, then the others alphabetically.
 fn ascending(names: &[String]) -> Vec<String> {
     let mut sorted = names.to_vec();
     sorted.sort_by_cached_key(|name| (name.parse::<u128>().unwrap_or(u128::MAX), name.clone()));

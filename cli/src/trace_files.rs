@@ -9,7 +9,6 @@ use super::Result;
 use super::config::RunConfig;
 use super::units::{counted, seconds};
 
-/// Maximum characters of the expression in a title.
 const TITLE: usize = 40;
 
 pub fn wanted(config: &RunConfig) -> bool {

@@ -282,7 +282,6 @@ fn shaped(args: &Args, problem: &Problem, headers: &Headers) -> Result<(Shaped, 
     }
 }
 
-/// Warns on rank 0 about flags that have no effect in this run.
 fn warn_of_no_effect(world: &World, args: &Args, dtype: Dtype, plan: &Plan) {
     if args.quiet || !world.is_root() {
         return;
@@ -302,7 +301,6 @@ fn warn_of_no_effect(world: &World, args: &Args, dtype: Dtype, plan: &Plan) {
     }
 }
 
-/// Adds the name of the flag to an error of the planner.
 fn with_flag_name(error: Error) -> Failure {
     Failure::Library(match error {
         Error::Plan(PlanError::Distribution(why)) => PlanError::Distribution(format!("--distribution: {why}")).into(),
@@ -319,7 +317,6 @@ fn runs_here(world: &World, args: &Args, workers: usize) -> bool {
         && (args.ranks.is_none() || args.ranks.map(usize::from) == Some(world.ranks()))
 }
 
-/// Reads a machine from a file, with `ranks` instead of its number.
 fn machine(path: &Path, ranks: Option<usize>) -> Result<Machine> {
     let invalid = |what: String| usage(format!("--machine {}: {what}", display_path(path)));
     let text = inputs::text_of(path, MAX_MACHINE_FILE_MIB).map_err(invalid)?;
@@ -387,7 +384,6 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<PlanOpti
         .kernel(args.kernel.parse().map_err(|error: String| usage(format!("--kernel: {error}")))?))
 }
 
-/// Refuses tensors beyond the address space; returns the elements of the largest operand or result.
 fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
     let mut largest = 0;
     for (id, node) in tree.nodes.iter().enumerate() {
@@ -453,7 +449,6 @@ fn most_work(tree: &Tree) -> f64 {
     (0..tree.nodes.len()).map(work).fold(0.0, f64::max)
 }
 
-/// Refuses explanations, timelines and traces for too many ranks.
 fn check_explained(args: &Args, ranks: usize) -> Result<()> {
     if args.distribution.is_some() && (args.explain || args.simulate) && ranks > MAX_DISTRIBUTED_RANKS {
         return Err(usage(format!(

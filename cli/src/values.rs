@@ -17,7 +17,6 @@ use clap_complete::Shell;
 /// Maximum timed runs, whose times are all stored, and untimed runs. More are assumed to be a mistake.
 const MAX_RUNS: u32 = 1_000_000_000;
 
-/// Characters that messages show at each end of a long value.
 const END_CHARACTERS: usize = 40;
 
 #[derive(Clone)]

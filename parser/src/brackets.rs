@@ -17,7 +17,6 @@ pub(crate) enum Shape {
     Ir { list: Span },
 }
 
-/// Returns the form of the text, after checking that its brackets are balanced.
 pub(crate) fn shape(text: &str, tokens: &[Token]) -> Result<Shape, ParseError> {
     let mut open = Vec::new();
     let mut list = None;

@@ -24,7 +24,7 @@ impl<'a> Builder<'a> {
         let name = &self.text[span.start..span.end];
         let label = *self.labels.entry(name).or_insert_with(|| {
             self.names.push(name.to_owned());
-            // The number fits in `u32`, because the text has fewer names than bytes, and its length is limited.
+            // Fits in `u32`, because the text has fewer names than bytes.
             Label((self.names.len() - 1) as u32)
         });
         Index { span, kind: IndexKind::Label(label) }

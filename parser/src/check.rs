@@ -7,14 +7,13 @@
 use crate::message::{labels_list, quoted};
 use crate::{ErrorKind, Expression, Form, IndexKind, Label, Node, NodeKind, ParseError, Span, Term};
 
-/// Maximum length, in characters, of a name for which the error message suggests a split into one-character names.
+/// Maximum characters of a name that a message suggests to split into one-character names.
 const MAX_SPLIT_NAME: usize = 12;
 
 /// Checks the output of every einsum. Cost: O(length of the expression).
 pub(crate) fn outputs(expression: &Expression) -> Result<(), ParseError> {
-    // For each label, `in_inputs` stores the position plus one of the last visited einsum that has the label in an
-    // input. `in_output` stores the position plus one of the last visited einsum that has the label in its output, and
-    // the span of the label there.
+    // For each label, the position plus one of the last visited einsum that has it in an input, or in its output, there
+    // with its span.
     let mut in_inputs = vec![0; expression.names().len()];
     let mut in_output = vec![(0, Span::default()); expression.names().len()];
     for (position, node) in expression.nodes().iter().enumerate() {
@@ -45,8 +44,7 @@ pub(crate) fn outputs(expression: &Expression) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Returns the error for an output label that no input of `node` has. Either a bracket inside the node sums the label
-/// away, or the label does not occur inside the node at all.
+/// The error for an output label that no input of `node` has: a bracket inside sums it away, or it does not occur.
 fn unknown(expression: &Expression, node: &Node, label: Label, place: Span) -> ParseError {
     let name = expression.name(label);
     let below = expression.nodes().iter().filter(|inner| *inner != node && node.span.contains(inner.span));

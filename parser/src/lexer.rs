@@ -59,7 +59,6 @@ fn token(input: &str) -> IResult<&str, TokenKind> {
     .parse(input)
 }
 
-/// Returns all tokens of the text, or the error for the first character that does not start a token.
 pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
     let text_end = text.trim_end().len();
     let mut rest = &text[..text_end];
@@ -75,7 +74,6 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token>, ParseError> {
     Ok(tokens)
 }
 
-/// Returns the span from the start of the first token to the end of the last token.
 pub(crate) fn extent(tokens: &[Token]) -> Span {
     match (tokens.first(), tokens.last()) {
         (Some(first), Some(last)) => first.span.to(last.span),

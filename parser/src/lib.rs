@@ -41,8 +41,8 @@ pub use expression::{Expression, Form, Index, IndexKind, Label, Node, NodeId, No
 pub use render::render_carets;
 pub use span::Span;
 
-/// Maximum number of bytes of a text. Each label takes at least one byte, and so does each node, apart from at most
-/// three nodes. `u32` can therefore number all labels, nodes and operands.
+/// Maximum bytes of a text. Each label takes at least one byte, and so does each node except at most three, so `u32`
+/// can number all.
 const MAX_TEXT_BYTES: usize = u32::MAX as usize / 2;
 
 /// Parses an expression in any of the three forms, and performs all checks that need no extents.

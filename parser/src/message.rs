@@ -9,10 +9,8 @@
 use crate::ErrorKind as K;
 use crate::ParseError;
 
-/// Maximum number of characters of a name in a message. Longer names are shortened.
 const MAX_NAME: usize = 32;
 
-/// Returns the name in backquotes, shortened and escaped for printing.
 pub(crate) fn quoted(name: &str) -> String {
     let mut shown = String::from("`");
     for (position, c) in name.chars().enumerate() {
@@ -29,7 +27,6 @@ pub(crate) fn quoted(name: &str) -> String {
     shown
 }
 
-/// Returns the first 12 names of a list, in backquotes. An ellipsis follows if there are more names.
 pub(crate) fn labels_list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut shown: Vec<String> = names.take(13).map(quoted).collect();
     if shown.len() > 12 {

@@ -35,7 +35,6 @@ struct Parser<'a> {
     witness: Span,
 }
 
-/// Parses an einsum_ir tree. `witness` is a bracket that contains no arrow.
 pub(crate) fn parse(text: &str, tokens: &[Token], witness: Span) -> Result<Expression, ParseError> {
     Parser { text, tokens, next: 0, builder: Builder::new(text), witness }.tree()
 }
@@ -128,7 +127,6 @@ impl Parser<'_> {
         Ok(self.builder.einsum(span, std::mem::take(&mut frame.inputs), Some(output)))
     }
 
-    /// Reads the names after `open`, up to and including the closing bracket.
     fn list(&mut self, open: Span) -> Result<Term, ParseError> {
         let mut indices: Vec<Index> = Vec::new();
         // A name must follow after a comma, and after the opening bracket unless the list is empty.
@@ -192,8 +190,7 @@ impl Parser<'_> {
         self.because(kind, place)
     }
 
-    /// Returns the error for a mistake. The usual help for some kinds shows an example in a different notation. For
-    /// these kinds, the error has help with an einsum_ir example instead.
+    /// The error for a mistake. Help that would show another notation is replaced by an einsum_ir example.
     fn mistake(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = ParseError::new(self.text, kind, place);
         let advice = match kind {
@@ -210,8 +207,8 @@ impl Parser<'_> {
         error.advise(advice.to_owned())
     }
 
-    /// Returns the error for a mistake that usually results from confusing two notations. Unless the mistake is inside
-    /// `witness`, the error also marks this bracket, because it makes the text an einsum_ir tree.
+    /// The error for a mistake that usually results from confusing two notations. It also marks `witness`, which makes
+    /// the text an einsum_ir tree, unless the mistake is inside.
     fn because(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = self.mistake(kind, place);
         if self.witness.contains(place) {

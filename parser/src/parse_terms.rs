@@ -38,7 +38,6 @@ impl Frame {
         Term { span, indices }
     }
 
-    /// Ends the current input at a comma, at the arrow, or at the end of the text.
     fn end_input(&mut self, builder: &mut Builder<'_>, separator: Span) {
         if self.bracket.take().is_none() {
             let term = self.take_term();
@@ -129,7 +128,6 @@ fn read_indices(
     Ok(())
 }
 
-/// Completes the outermost einsum at the end of the text.
 fn finish(
     text: &str,
     tokens: &[Token],

@@ -14,14 +14,11 @@ use std::ops::Range;
 
 use crate::Span;
 
-/// Maximum number of columns of text on one line.
 const MAX_COLUMNS: usize = 100;
-/// Number of columns of text shown before the first place in a clipped line.
 const COLUMNS_BEFORE: usize = 30;
 /// A clipped line shows a marked place completely, or at least this many columns of it.
 const MIN_MARK_COLUMNS: usize = 40;
 
-/// The text, with the column of each character.
 struct Line {
     shown: Vec<char>,
     /// The byte offset of each character, and of the end of the text. `columns` contains their first columns.
@@ -148,7 +145,6 @@ impl Line {
     }
 }
 
-/// Returns the character itself, or a replacement if the character would move the cursor or be invisible.
 fn visible(c: char) -> char {
     if c.is_whitespace() {
         return ' ';
@@ -157,7 +153,7 @@ fn visible(c: char) -> char {
     if seen { c } else { char::REPLACEMENT_CHARACTER }
 }
 
-/// Returns the number of terminal columns of a character. Distinguishes only large blocks of Unicode.
+/// Terminal columns. Distinguishes only large blocks of Unicode.
 fn width(c: char) -> usize {
     match u32::from(c) {
         0x0300..=0x036F | 0x1AB0..=0x1AFF | 0x1DC0..=0x1DFF | 0x20D0..=0x20FF | 0xFE00..=0xFE0F | 0xFE20..=0xFE2F => 0,

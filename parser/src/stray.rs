@@ -14,7 +14,6 @@ const DASHES: &[char] = &['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{20
 /// Characters that are arrows in other notations. They are legal labels if the text also contains `->`.
 const ARROWS: &[char] = &['→', '⇒', '⟶', '⟹', '⟼', '↦', '➔', '➙', '➛', '➜', '➝', '➞', '⇨', '➡'];
 
-/// Returns the span of the first character of `ARROWS` inside `place`.
 pub(crate) fn foreign_arrow(text: &str, place: Span) -> Option<Span> {
     let inside = &text[place.start..place.end];
     let (at, arrow) = inside.char_indices().find(|(_, c)| ARROWS.contains(c))?;
@@ -22,7 +21,6 @@ pub(crate) fn foreign_arrow(text: &str, place: Span) -> Option<Span> {
     Some(Span::new(start, start + arrow.len_utf8()))
 }
 
-/// Returns the error for the character at byte `at`, which is neither white space nor the start of a token.
 pub(crate) fn explain(text: &str, at: usize) -> ParseError {
     let rest = &text[at..];
     let (kind, length) = match rest.as_bytes().first() {

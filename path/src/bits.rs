@@ -75,8 +75,7 @@ impl<const W: usize> Bits<W> {
     }
 }
 
-/// A hasher that mixes words by multiplication. The standard hasher is not used, because it would take longer than all
-/// other work on a pair of sets.
+/// A hasher that multiplies words. The standard one would take longer than all other work on a pair of sets.
 #[derive(Default)]
 pub struct BitHasher(u64);
 
@@ -94,8 +93,8 @@ impl Hasher for BitHasher {
     }
 
     fn write_u64(&mut self, word: u64) {
-        // Multiplies by splitmix64's odd constant. The high bits of the product are mixed best. The high bits are
-        // folded into the low bits, because a hash table may use high or low bits.
+        // Multiplies by splitmix64's constant. The well-mixed high bits are folded into the low bits, because a table
+        // may use either.
         let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = mixed ^ mixed >> 32;
     }

@@ -61,7 +61,6 @@ pub struct Settings {
     pub limit: f64,
 }
 
-/// The inverse temperature at the end of annealing.
 const COLD: f64 = 15.0;
 
 /// Share of a chain for the order before slices.
@@ -70,10 +69,8 @@ const UNSLICED_SHARE: f64 = 0.4;
 /// Share of the annealing in the part of a chain without slices; the rest is for reconfiguration.
 const ANNEAL_SHARE: f64 = 0.85;
 
-/// How often slices are chosen again.
 const SLICE_ROUNDS: usize = 8;
 
-/// Leaves of reconfigured subtrees.
 const SUBTREE: usize = 8;
 
 const MAX_PASSES: usize = 8;
@@ -136,7 +133,6 @@ impl Chain {
         }
     }
 
-    /// Finds an order of a large network, without slices.
     fn run_in_windows(&self, network: &Prepared, settings: Settings, seconds: f64) -> Solution {
         let mut random = Random::new(self.seed);
         let steps = self.first_order(network, &mut random);
@@ -148,7 +144,6 @@ impl Chain {
     }
 }
 
-/// A chain while it runs.
 struct Run<'a, const W: usize> {
     tree: Tree<'a, W>,
     tables: Tables<W>,
@@ -170,7 +165,6 @@ impl<'a, const W: usize> Run<'a, W> {
         Run { tree, tables: Tables::new(), random, seconds: chain.seconds, limit: settings.limit }
     }
 
-    /// Runs the chain to its end.
     fn finish(mut self, hot: f64) -> Solution {
         let unsliced = self.tree.sliced == Bits::default();
         if unsliced {
@@ -195,7 +189,6 @@ impl<'a, const W: usize> Run<'a, W> {
         self.tree.effort = effort;
     }
 
-    /// Slices the tree, and improves slices and tree together.
     fn slice_and_improve(&mut self) {
         self.slice(0.0);
         let begin = self.tree.effort;
@@ -248,7 +241,6 @@ impl<'a, const W: usize> Run<'a, W> {
         }
     }
 
-    /// Slices labels until the tree is within the limit, and lets the tree adapt after each.
     fn slice(&mut self, noise: f64) {
         let end = self.tree.effort + SLICING_SECONDS * self.tree.leaves as f64;
         while self.tree.largest() > self.limit && self.tree.effort < end {

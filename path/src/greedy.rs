@@ -24,8 +24,8 @@ pub struct GreedyParameters {
     pub noise: f64,
 }
 
-/// For each of its labels, a tensor is paired with at most this many other tensors that have the label. These other
-/// tensors follow the tensor in the cyclic order of tensor numbers.
+/// Maximum holders of a label with which a tensor is paired: those that follow it in the cyclic order of tensor
+/// numbers.
 const PARTNERS_PER_LABEL: usize = 32;
 
 /// Returns the cheapest of several greedy orders with random parameters, in the ranges from which cotengra's random
@@ -81,15 +81,14 @@ pub fn multiply(sizes: Vec<(f64, usize)>, tensors: usize, steps: &mut Vec<[usize
     }
 }
 
-/// The remaining tensors, and the labels that they share.
 struct Network<'a> {
     log2: &'a [f64],
     /// Labels of every tensor, ascending; `None` for contracted tensors.
     labels: Vec<Option<Vec<u32>>>,
     /// log2 of the number of elements of every tensor.
     sizes: Vec<f64>,
-    /// For each label, the tensors that have the label, ascending. If the output has the label, `OUTPUT` is the first
-    /// entry. `OUTPUT` is treated like a tensor that is never contracted.
+    /// For each label, the tensors that have it, ascending, after `OUTPUT` (a tensor that is never contracted) if the
+    /// output has it.
     holders: Vec<Vec<usize>>,
 }
 
@@ -125,12 +124,10 @@ impl<'a> Network<'a> {
         tensor
     }
 
-    /// The position of a tensor among the holders of a label.
     fn place(&self, label: u32, tensor: usize) -> usize {
         self.holders[label as usize].partition_point(|&holder| holder == OUTPUT || holder < tensor)
     }
 
-    /// The tensors with which `tensor` is paired (see [`PARTNERS_PER_LABEL`]), ascending and distinct.
     fn neighbours(&self, tensor: usize) -> Vec<usize> {
         let near = |&label: &u32| {
             let (before, after) = self.holders[label as usize].split_at(self.place(label, tensor));
@@ -142,8 +139,6 @@ impl<'a> Network<'a> {
         others
     }
 
-    /// Returns the labels of a pair's result, ascending. These are the labels of the pair that also occur in
-    /// the output or in a tensor outside the pair.
     fn result(&self, left: usize, right: usize) -> impl Iterator<Item = u32> {
         let needed =
             move |label: &u32| self.holders[*label as usize].iter().any(|&holder| holder != left && holder != right);
@@ -178,7 +173,6 @@ impl<'a> Network<'a> {
         [all - summed, all].map(|size| (size * 1048576.0).round() / 1048576.0)
     }
 
-    /// Returns the sort key of a pair, which ends with the pair itself.
     fn ranked(&self, left: usize, right: usize, parameters: GreedyParameters) -> (Size, u64, [usize; 2]) {
         let pair = [left, right];
         let numbers = pair.map(|tensor| (tensor as u64).to_le_bytes());
@@ -200,7 +194,6 @@ impl<'a> Network<'a> {
         result - weight * (self.sizes[left].exp2() + self.sizes[right].exp2())
     }
 
-    /// Replaces a pair by its result, and returns the number of the result.
     fn contract(&mut self, left: usize, right: usize) -> usize {
         let result = self.result(left, right).collect();
         for tensor in [left, right] {

@@ -18,7 +18,7 @@ use crate::bits::{BitHasher, Bits};
 use crate::greedy::multiply;
 use crate::network::Labelled;
 
-/// Number of steps that are counted for evaluating a pair of sets, in addition to one step for examining the pair.
+/// Steps counted for evaluating a pair of sets, besides one for examining it.
 const EVALUATION_STEPS: u64 = 8;
 
 /// Maximum number of sets that are kept. This many sets occupy a few hundred megabytes.
@@ -125,7 +125,6 @@ pub fn log2_sum(terms: &[f64]) -> f64 {
     largest + terms.iter().map(|term| (term - largest).exp2()).sum::<f64>().log2()
 }
 
-/// Returns the connected components of the network, each with its tensors in ascending order.
 fn parts(network: Labelled) -> Vec<Vec<usize>> {
     let mut part: Vec<usize> = (0..network.tensors.len()).collect();
     let find = |part: &mut Vec<usize>, mut tensor: usize| {
@@ -150,7 +149,6 @@ fn parts(network: Labelled) -> Vec<Vec<usize>> {
     parts.into_values().collect()
 }
 
-/// A set of tensors and the cheapest known way to contract it.
 struct Set<const W: usize> {
     tensors: Bits<W>,
     /// Labels of the set's result.
@@ -231,7 +229,6 @@ impl<const W: usize> Sets<W> {
         self.all.push(set);
     }
 
-    /// Builds the set of all tensors by pairing sets that have a label in common.
     fn connected(&mut self, left: &mut u64) -> Result<usize, Proof> {
         // Every tensor takes part in a contraction, so the cost of an order is at least the size of the largest tensor.
         let largest = self.all.iter().map(|set| set.log2).fold(0.0, f64::max);
@@ -241,8 +238,7 @@ impl<const W: usize> Sets<W> {
             let last = cap >= 1.0 + COST_TOLERANCE;
             match self.round(cap.min(1.0 + COST_TOLERANCE), false, left)? {
                 Some(root) => return Ok(root),
-                // No order that pairs only sets with a common label is as cheap as the known order. The known order
-                // therefore also pairs sets without a common label.
+                // The known order is cheaper, so it pairs sets without a common label.
                 None if last => return Err(Proof::OptimalConnected),
                 None => cap *= CAP_GROWTH,
             }
@@ -263,7 +259,6 @@ impl<const W: usize> Sets<W> {
         Ok(self.levels[count - 1].first().map(|&id| id as usize))
     }
 
-    /// The sets in a level, sorted by cost.
     fn scan(&self, level: usize) -> Vec<Scanned<W>> {
         let scanned = self.levels[level].iter().map(|&id| {
             let Set { tensors, labels, log2, cost, .. } = self.all[id as usize];
@@ -297,8 +292,7 @@ impl<const W: usize> Sets<W> {
                 evaluated += 1;
                 self.evaluate(one, other, levels[0] + levels[1] + 1, cap);
             }
-            // The limits are checked only after `one` has been paired with all other sets, so the number of sets may
-            // slightly exceed its limit.
+            // Checked once for each `one`, so the number of sets may slightly exceed its limit.
             let words = W.div_ceil(4) as u64;
             *left = left.checked_sub(1 + words * (seen + EVALUATION_STEPS * evaluated)).ok_or(Proof::Steps)?;
             if self.all.len() > MAX_SETS / W {
@@ -327,8 +321,7 @@ impl<const W: usize> Sets<W> {
         let summed = common.iter().filter(is_summed).fold(Bits::default(), Bits::with);
         let labels = one.labels.or(&other.labels).without(&summed);
         let log2 = self.log2(labels);
-        // Skips a set whose next contraction would exceed the cap, because that contraction costs at least one
-        // multiply-add per element of the set's result.
+        // Its next contraction costs at least one multiply-add per element of the set's result.
         let whole = level + 1 == self.levels.len();
         if whole || cost + (log2 - self.known).exp2() <= cap {
             self.push(Set { tensors, labels, log2, cost, pair: Some([one.id, other.id]) }, level);

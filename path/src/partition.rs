@@ -17,7 +17,6 @@ const SMALL: usize = 12;
 /// Coarsening stops at this many nodes.
 const COARSEST: usize = 40;
 
-/// Divisions of the coarsest network that are tried.
 const TRIES: usize = 6;
 
 const MAX_PASSES: usize = 4;
@@ -47,7 +46,6 @@ pub fn partitioned(network: &Prepared, imbalance: f64, random: &mut Random) -> V
     steps
 }
 
-/// Appends the contractions of some tensors. Returns the number of their result.
 fn order(
     network: &Prepared,
     tensors: Vec<u32>,
@@ -76,7 +74,6 @@ fn order(
     network.tensors.len() + steps.len() - 1
 }
 
-/// Contracts a few tensors greedily.
 fn small(network: &Prepared, tensors: &[u32], steps: &mut Vec<[usize; 2]>) -> usize {
     let members: Vec<Vec<u32>> = tensors.iter().map(|&tensor| network.tensors[tensor as usize].clone()).collect();
     let part = network.part(members, None);
@@ -116,7 +113,6 @@ impl Hypergraph {
         Hypergraph { weights, nets, incident }
     }
 
-    /// Divides the nodes into two parts.
     fn bisected(&self, imbalance: f64, random: &mut Random) -> Vec<bool> {
         let total: f64 = self.weights.iter().sum();
         let least = total * (0.5 - imbalance).max(0.02);

@@ -48,7 +48,6 @@ impl<const W: usize> Tree<'_, W> {
         improved
     }
 
-    /// Replaces the subtree at a node by the cheapest contraction of its `size` frontier nodes.
     fn reconfigure_at(
         &mut self,
         root: usize,
@@ -142,7 +141,6 @@ impl<const W: usize> Tree<'_, W> {
         t.cost[full] < bound
     }
 
-    /// Rebuilds the subtree from the tables with the nodes `inner`, the first of which is the root.
     fn replace(&mut self, root: usize, frontier: &[usize], inner: &[usize], t: &Tables<W>) {
         let full = (1usize << frontier.len()) - 1;
         let mut free = inner[1..].to_vec();

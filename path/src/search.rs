@@ -17,7 +17,6 @@ use crate::random::Random;
 /// The number of chains in a round, and the maximum number of threads that a search uses.
 pub const CHAINS: usize = 4;
 
-/// The number of solutions that later chains start from.
 const KEPT: usize = 4;
 
 /// Rotations of each contraction in a chain of the first round, their growth from round to round, and their maximum. Many
@@ -44,7 +43,6 @@ const GREEDY: GreedyParameters = GreedyParameters { weight: 1.0, ties: 0, noise:
 /// How much the limit of chains changes after a round, in bits.
 const LIMIT_STEP: f64 = 0.5;
 
-/// Maximum budget in nominal seconds.
 const MAX_SECONDS: f64 = 1e9;
 
 /// How long a search goes on.
@@ -140,7 +138,6 @@ fn adapted(lower: f64, fitting: usize) -> f64 {
 }
 
 impl Search<'_> {
-    /// Runs rounds until the budget is spent.
     fn search(&mut self, request: &Request, excess: &dyn Fn(&Solution) -> f64) {
         loop {
             let before = self.best.first().map(|(rank, _)| *rank);
@@ -160,7 +157,6 @@ impl Search<'_> {
         }
     }
 
-    /// Adds solutions to the best. Returns how many of them fit.
     fn keep(&mut self, solutions: Vec<Solution>, excess: &dyn Fn(&Solution) -> f64) -> usize {
         let ranked = |solution: Solution| ([excess(&solution), solution.price], solution);
         let ranked: Vec<([f64; 2], Solution)> = solutions.into_iter().map(ranked).collect();
@@ -225,7 +221,6 @@ impl Search<'_> {
         Chain { start, seed: random.next(), hot, seconds }
     }
 
-    /// Runs chains on several threads. Returns their solutions in the order of the chains.
     fn run(&self, chains: &[Chain]) -> Vec<Solution> {
         let settings = Settings { limit: (self.settings.limit - self.lower).max(0.0), ..self.settings };
         if self.threads == 1 {

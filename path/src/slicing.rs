@@ -10,7 +10,6 @@ use crate::tree::Tree;
 /// Added to the overhead of a label, so that of two labels without overhead the one that removes more excess is better.
 const FREE_OVERHEAD: f64 = 0.01;
 
-/// Overheads and gains of all labels in a tree.
 struct Gains {
     /// The cost of the contractions that have the label.
     with: Vec<f64>,

@@ -83,7 +83,6 @@ impl<'a, const W: usize> Tree<'a, W> {
         order
     }
 
-    /// The labels of a tensor, without sliced labels.
     fn leaf_labels(&self, leaf: usize) -> Bits<W> {
         let mut labels = Bits::default();
         self.network.tensors[leaf].iter().for_each(|&label| labels.insert(label as usize));

@@ -56,7 +56,6 @@ impl<'a> Large<'a> {
         labels.iter().map(|&(label, _)| self.network.log2[label as usize]).sum()
     }
 
-    /// Computes the labels and the cost of a contraction from its children.
     fn measure(&mut self, node: usize) {
         let [left, right] = self.children[node].map(|child| &self.labels[child as usize]);
         let mut union: Vec<(u32, u32)> = Vec::with_capacity(left.len() + right.len());
@@ -165,7 +164,6 @@ impl<'a> Large<'a> {
         (frontier, inner)
     }
 
-    /// The contractions of a window, as steps over its tensors.
     fn steps_of(&self, frontier: &[usize], inner: &[usize]) -> Vec<[usize; 2]> {
         let mut numbers: std::collections::HashMap<usize, usize> =
             frontier.iter().enumerate().map(|(at, &node)| (node, at)).collect();
@@ -178,7 +176,6 @@ impl<'a> Large<'a> {
         steps
     }
 
-    /// Replaces the contractions of a window. Its root keeps its number.
     fn splice(&mut self, frontier: &[usize], inner: &[usize], steps: &[[usize; 2]]) {
         let mut numbers = frontier.to_vec();
         for (at, pair) in steps.iter().enumerate() {

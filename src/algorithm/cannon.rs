@@ -138,7 +138,6 @@ impl<'a> ShiftedOperand<'a> {
         ShiftedOperand { tensor, owners, from, to, slots }
     }
 
-    /// Returns a view of the block for a step; the rank's own block is read in place.
     fn block_at(&self, rank: usize, step: usize) -> Option<View> {
         if step == 0 && self.owners[0] == rank {
             return self.tensor.own(rank, &[]);
@@ -147,7 +146,6 @@ impl<'a> ShiftedOperand<'a> {
         Some(corner(*self.slots.get(step % self.slots.len().max(1))?, &block))
     }
 
-    /// Receives the block for step 0 from its owner, and sends this rank's block to `target`, which needs it in step 0.
     fn skew(&self, builder: &mut Builder, target: usize) {
         let rank = builder.rank();
         if target != rank {
@@ -158,7 +156,6 @@ impl<'a> ShiftedOperand<'a> {
         }
     }
 
-    /// Sends the block for this step, and receives the one for the next.
     fn shift(&self, builder: &mut Builder, step: usize) {
         let rank = builder.rank();
         builder.send(self.to, self.block_at(rank, step).into_iter().collect());

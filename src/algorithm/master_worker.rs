@@ -132,19 +132,16 @@ impl Shares<'_> {
         start + tile.start..start + tile.end
     }
 
-    /// The maximum number of indices in a chunk of these ranks' parts.
     fn longest(&self, ranks: Range<usize>) -> usize {
         ranks.map(|rank| self.chunk(rank, 0).len()).max().unwrap_or(0)
     }
 
-    /// Returns a view of a chunk of `rank`'s part of a tensor on rank 0, or of all of it without the cut dimension.
     fn on_master(&self, tensor: &Tensor, rank: usize, chunk: usize) -> Option<View> {
         let restricted = (self.cut, self.chunk(rank, chunk));
         let cut = tensor.labels.contains(&self.cut);
         tensor.own(0, if cut { std::slice::from_ref(&restricted) } else { &[] })
     }
 
-    /// Returns the box of `buffer` at index 0 with one chunk of a tensor, or all of it without the cut dimension.
     fn stored_chunk(&self, tensor: &Tensor, rank: usize, chunk: usize, buffer: BufferId) -> View {
         let extents = tensor
             .labels

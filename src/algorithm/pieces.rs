@@ -15,7 +15,6 @@ pub trait Rounds {
     /// The boxes of a piece that `target` reads from `source`; none if it reads these elements elsewhere.
     fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds>;
 
-    /// Whether a piece is a single box of a rank's own block.
     fn holds(&self, tensor: &Tensor, rank: usize, piece: &Region) -> bool;
 }
 

@@ -58,8 +58,6 @@ struct Column<'a> {
 }
 
 impl<'a> Column<'a> {
-    /// Returns the column of `rank` in `grid` if the first axis has this role, and ranks with coordinate 0 have the
-    /// blocks of `first`.
     fn new(grid: &'a Distribution, first: &Distribution, role: &Role, rank: usize) -> Option<Column<'a>> {
         let (axis, others) = grid.axes().split_first()?;
         if axis.role != *role || others != first.axes() || first.summands() > 1 {
@@ -161,7 +159,6 @@ fn broadcast(builder: &mut Builder, from: &Tensor, to: &Tensor, root: usize, ran
     collective::append(builder, (Collective::Broadcast { root }, algorithm), &group, &parts, pieces);
 }
 
-/// Appends this rank's tasks for adding a column's blocks on its first rank.
 fn add_by_tree(builder: &mut Builder, from: &Tensor, to: &Tensor, column: &Column) {
     let me = builder.rank();
     let Some((member, own)) = column.member().zip(from.own(me, &[])) else { return };
@@ -241,7 +238,6 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     }
 }
 
-/// The ranks with which one rank exchanges data.
 struct Peers {
     /// The ranks, possibly this one, whose source blocks overlap its target block.
     sources: Vec<usize>,

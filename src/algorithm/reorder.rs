@@ -51,7 +51,6 @@ impl Reorder {
         }
     }
 
-    /// Returns the indices of the chunks in this order.
     pub(super) fn order(self, chunks: &[Effort]) -> Vec<usize> {
         let mut order: Vec<usize> = (0..chunks.len()).collect();
         match self {
@@ -106,8 +105,6 @@ struct OrderSearch<'a> {
 }
 
 impl OrderSearch<'_> {
-    /// Tries all continuations of `order` that may take less time than the best order. `spent` is when its last chunk
-    /// has been received.
     fn extend(&mut self, order: &mut Vec<usize>, spent: u64) {
         let last = order.last().map_or(0, |&at| self.chunks[at].compute);
         if order.len() == self.chunks.len() {

@@ -193,8 +193,6 @@ impl Ring<'_> {
         ((self.rank + 1) % self.ranks, (self.rank + self.ranks - 1) % self.ranks)
     }
 
-    /// Returns the box of these rows of `owner`'s block, in indices of the whole tensor. `rows` count from the first
-    /// row of the block.
     fn rows(&self, owner: usize, rows: Range<usize>) -> Bounds {
         let mut bounds = self.tensor().block(owner);
         let range = &mut bounds[self.tensor().dim(self.split)];
@@ -206,13 +204,11 @@ impl Ring<'_> {
         self.rows(owner, which * self.height..(which + 1) * self.height)
     }
 
-    /// Returns the rows of `owner`'s block that no piece contains.
     fn remainder(&self, owner: usize) -> Bounds {
         let rows = self.tensor().tile(owner, self.split).len();
         self.rows(owner, self.pieces * self.height..rows)
     }
 
-    /// Returns a view of a piece of the rank's own block in the buffer of `out`.
     fn own(&self, piece: &[Range<usize>]) -> View {
         let view = self.tensor().view(self.rank, piece);
         view.unwrap_or_else(|| unreachable!("the rank has a block of out, which the piece is of"))
@@ -249,8 +245,6 @@ impl Ring<'_> {
         }
     }
 
-    /// Appends the tasks for the pieces, without remainders. Returns the slot outside the rank's own block, which is
-    /// free afterwards.
     fn whole_pieces(&self, builder: &mut Builder) -> Option<BufferId> {
         if self.height == 0 {
             return None;

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use crate::io::output::{new_tag, remove_leftovers, write_whole};
 
-/// The path of the cache file `name`; `None` without a cache directory.
 pub(super) fn file(name: &str) -> Option<PathBuf> {
     folder(|variable| std::env::var_os(variable)).map(|folder| folder.join(name))
 }
@@ -28,7 +27,6 @@ pub(super) fn is_off() -> bool {
     std::env::var("EINSUM_DIST_RATES").is_ok_and(|rates| rates == "default")
 }
 
-/// Creates or replaces a cache file; errors are ignored.
 pub(super) fn write(file: &Path, text: &str) {
     let made = file.parent().map_or(Ok(()), std::fs::create_dir_all);
     if made.is_ok() {

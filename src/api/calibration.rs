@@ -39,7 +39,6 @@ const LARGE_SIDES: [usize; 3] = [256, 512, 1024];
 const MOVE_RUNS: usize = 10;
 /// Elements that each rank copies or receives in a measurement of bandwidth.
 const COPIED_ELEMENTS: usize = 1 << 22;
-/// Version of the cache file format.
 const FORMAT: u32 = 8;
 /// Ranks count as equally fast if all speeds are this close to the mean.
 const MAX_SPEED_DEVIATION: f64 = 0.02;
@@ -87,8 +86,6 @@ impl World {
         Machine::from_toml(&measured).map_err(Error::Usage)
     }
 
-    /// Checks that this process has memory for the source, destination and buffers of the largest copy, and for the
-    /// three tensors of the largest cube.
     fn has_room_to_measure(&self) -> Result<()> {
         const BYTES_PER_RANK: usize =
             3 * COPIED_ELEMENTS * size_of::<f32>() + 3 * LARGE_SIDES[2] * LARGE_SIDES[2] * size_of::<f32>();
@@ -223,7 +220,6 @@ impl World {
         Ok(Link { latency, bandwidth: (COPIED_ELEMENTS * size_of::<f32>()) as f64 / moved })
     }
 
-    /// Measures `startup_seconds` and `sync_overhead`.
     fn starts(&self, machine: &Machine) -> Result<(f64, f64)> {
         const SIDE: usize = 32;
         let plans = [
@@ -238,7 +234,6 @@ impl World {
         Ok((startup_seconds, if self.ranks() > 1 { (by_all - by_one + saved).max(0.0) } else { 0.0 }))
     }
 
-    /// Measures the relative speed of each rank; empty if all are alike.
     fn speeds(&self, machine: &Machine) -> Result<Vec<f64>> {
         const SIDE: usize = 512;
         let plan = self.cubes(machine, SIDE)?;
@@ -289,7 +284,6 @@ impl World {
         Ok(median(shares).clamp(0.0, MAX_OVERHEAD_SHARE))
     }
 
-    /// A plan in which each rank computes one cube.
     fn cubes(&self, machine: &Machine, side: usize) -> Result<Plan> {
         self.products(
             machine,
@@ -298,21 +292,18 @@ impl World {
         )
     }
 
-    /// A plan for a batch of matrix products, one per rank.
     fn products(&self, machine: &Machine, [m, n, k]: [usize; 3], algorithm: AlgorithmName) -> Result<Plan> {
         let options = PlanOptions { algorithm: Some(algorithm), ..PlanOptions::default() };
         let shapes = [vec![self.ranks(), m, k], vec![self.ranks(), k, n]];
         Problem::parse("cmk,ckn->cmn")?.shapes(&shapes)?.plan(machine, &options)
     }
 
-    /// A plan that moves one row of `elements` elements per rank to the distribution `to`.
     fn moves(&self, machine: &Machine, elements: usize, to: &Distribution) -> Result<Plan> {
         let fixed = FixedDistributions { operands: vec![Some(self.rows(|rank| rank))], output: Some(to.clone()) };
         let options = PlanOptions { fixed, ..PlanOptions::default() };
         Problem::parse("ij->ij")?.shapes(&[vec![self.ranks(), elements]])?.plan(machine, &options)
     }
 
-    /// The distribution of one row per rank with row `i` on rank `to(i)`.
     fn rows(&self, to: impl Fn(usize) -> usize) -> Distribution {
         let ranks = self.ranks();
         let rows = Distribution::new(vec![Axis { ranks, role: Role::Cut { dim: 0, how: Cut::Even } }]);

@@ -244,7 +244,6 @@ impl<T: Element> Program<T> {
     }
 }
 
-/// The checkpoints of one run.
 pub(super) struct Saves<'a> {
     world: World,
     checkpoint: &'a Checkpoint,
@@ -324,7 +323,6 @@ impl<'a> Saves<'a> {
         self.manifest.finished
     }
 
-    /// Reads the sums, if the run continues from a checkpoint.
     pub(super) fn restore<T: Element>(&self, sums: &mut DistTensor<T>) -> Result<()> {
         let Manifest { generation, sums: digests, .. } = &self.manifest;
         if *generation == 0 {
@@ -385,7 +383,6 @@ impl<'a> Saves<'a> {
     }
 }
 
-/// Checks that a manifest is that of the run that starts.
 fn same(found: Manifest, now: &Manifest, plan: &Plan) -> std::result::Result<Manifest, CheckpointError> {
     if found.fingerprint != now.fingerprint {
         return Err(CheckpointError::Plan);

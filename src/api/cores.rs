@@ -16,12 +16,10 @@ pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Parses the allowed cores from a `status` file in `/proc`.
 pub(super) fn listed(status: &str) -> Vec<usize> {
     ranges(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default())
 }
 
-/// Parses a list such as `0-3,8`.
 pub(super) fn ranges(list: &str) -> Vec<usize> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

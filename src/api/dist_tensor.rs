@@ -197,7 +197,6 @@ impl<T: Element> DistTensor<T> {
         }
     }
 
-    /// Copies the local blocks to their positions in `whole`.
     pub(super) fn copy_to(&self, whole: &mut ArrayViewMutD<'_, T>) {
         for block in self.blocks.iter().filter(|block| self.distribution.summand(block.rank) == Some(0)) {
             for (bounds, stored) in block.region.stored_boxes() {
@@ -210,7 +209,6 @@ impl<T: Element> DistTensor<T> {
         self.blocks.iter().find(|block| block.rank == rank).map(|block| block.values.view())
     }
 
-    /// A local rank's values, in row-major order.
     pub(super) fn values(&self, rank: usize) -> Option<&[T]> {
         self.blocks.iter().find(|block| block.rank == rank).map(|block| block.values.as_slice())
     }
@@ -235,7 +233,6 @@ fn touch<T: Element>(values: &mut [T]) {
     }
 }
 
-/// The box `bounds` (one range of indices per dimension) of a view.
 pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewD<'a, T> {
     for (axis, bounds) in bounds.iter().enumerate() {
         view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));
@@ -243,7 +240,6 @@ pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, bounds: &[Range<usize>]) 
     view
 }
 
-/// Like [`part`], but for a mutable view.
 pub(super) fn part_mut<'a, T>(mut view: ArrayViewMutD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewMutD<'a, T> {
     for (axis, bounds) in bounds.iter().enumerate() {
         view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));
@@ -258,7 +254,6 @@ pub(super) fn shifted_by(bounds: &Bounds, corner: &[usize]) -> Bounds {
     bounds.iter().zip(corner).map(moved).collect()
 }
 
-/// Fills a box of a rank's block, directly if the box is dense, and else through a temporary array.
 pub(super) fn fill_box<T: Element>(
     rank: usize,
     block: ArrayViewMutD<'_, T>,

@@ -27,7 +27,6 @@ fn largest_exponent<T: Element>() -> i32 {
     if is_double::<T>() { 1000 } else { 120 }
 }
 
-/// Multiplies by 2^`exponent`, in steps within the type's range.
 fn scale<T: Element>(tensor: &mut DistTensor<T>, mut exponent: i32) {
     while exponent != 0 {
         let step = exponent.clamp(-largest_exponent::<T>(), largest_exponent::<T>());
@@ -175,8 +174,6 @@ impl<T: Element> Program<T> {
         }
     }
 
-    /// Runs with the given factors, and returns each value's largest number. Ends after the first slice if a value is
-    /// not of medium size.
     fn trial(
         &mut self,
         scaling: &Scaling,
@@ -204,7 +201,6 @@ impl<T: Element> Program<T> {
     }
 }
 
-/// Chooses factors for the values of a plan.
 struct Scaling<'a> {
     plan: &'a Plan,
     operands: &'a [f64],
@@ -225,7 +221,6 @@ impl<'a> Scaling<'a> {
         Scaling { plan, operands, medium, most, ends }
     }
 
-    /// Each value's largest number; redistributions are not measured.
     fn with_moved(&self, measured: &[f64]) -> Vec<f64> {
         let mut all = measured.to_vec();
         for (id, value) in self.plan.values.iter().enumerate() {
@@ -236,7 +231,6 @@ impl<'a> Scaling<'a> {
         all
     }
 
-    /// Whether all contractions have results that are 0 or of medium size, as have the steps with one input after them.
     fn are_medium(&self, measured: &[f64]) -> bool {
         let measured = self.with_moved(measured);
         let is_medium = |id: usize| measured[id] == 0.0 || measured[id].log2().abs() <= self.medium;

@@ -16,10 +16,8 @@ use crate::plan::Plan;
 use crate::schedule::{Action, BufferId, ReuseScope, Schedule};
 use crate::sync::thread;
 
-/// The buffers of one rank that are in the user's memory, each with the [`Slot`] that describes it.
 pub(super) type Slots = Vec<(BufferId, Slot)>;
 
-/// One run of a rank.
 pub(super) struct Round {
     pub(super) slots: Slots,
     /// For [`RankProgram::hold`] and [`RankProgram::rest`]; as before if `None`.
@@ -169,7 +167,6 @@ fn in_process(
     outcomes.into_iter().zip(ranks).map(|(outcome, program)| outcome.map_err(|e| failed(plan, program, &e))).collect()
 }
 
-/// Runs one rank, and converts a panic in the rank's communication thread into an error.
 fn guarded(
     program: &mut RankProgram,
     slots: Slots,
@@ -182,7 +179,6 @@ fn guarded(
     outcome.unwrap_or_else(|panic| Err(RunError::new(rank, None, panic_message(panic.as_ref()))))
 }
 
-/// Adds a description of the failed task to a rank's error.
 fn failed(plan: &Plan, program: &RankProgram, error: &RunError) -> Error {
     let (rank, task) = (Rank::here(error.rank), place(plan, program.schedule(), error));
     Error::Run { rank, task, message: error.message.clone() }

@@ -135,7 +135,6 @@ impl<T: Element> Program<T> {
 }
 
 impl<T: Element> Program<T> {
-    /// The programs that ran before and after the slices, with the values that they compute.
     fn around(&self) -> [Vec<(&Program<T>, usize)>; 2] {
         self.groups.as_ref().map_or_else(Default::default, |groups| groups.around(&self.plan))
     }
@@ -174,7 +173,6 @@ impl<T: Element> Program<T> {
     }
 }
 
-/// A rank's tasks in one slice, ordered by start time.
 fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
     let executed = schedule.tasks.iter().zip(&metrics.tasks).enumerate().filter(|(_, (_, metric))| metric.ran());
     let span = |(id, (task, metric)): (usize, (&Task, &TaskMetric))| Span {

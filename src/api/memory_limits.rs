@@ -48,7 +48,6 @@ pub fn limit_within(bytes: u64) -> u64 {
     most / step * step
 }
 
-/// The bytes in a line such as `VmSize:   12 kB`.
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)

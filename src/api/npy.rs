@@ -168,7 +168,6 @@ impl NpyOutput {
     }
 }
 
-/// Reads a file's header; an error if elements cannot be converted to `T` without loss.
 fn convertible<T: Element>(path: &Path) -> Result<NpyHeader> {
     let header = npy::read_header(path)?;
     if header.dtype.promote(T::DTYPE) == T::DTYPE {

@@ -12,7 +12,6 @@ use crate::memory::Slot;
 use crate::plan::{Plan, ResultResidency};
 use crate::schedule::Home;
 
-/// Reads a part: the operand's number, the index at which the part begins, and the tensor to fill.
 type Read<'a, T> = dyn FnMut(usize, &[usize], &mut DistTensor<T>) -> Result<()> + 'a;
 
 /// The operands of a plan that reads some of them for every slice ([`Plan::operands_in_parts`]), because they are
@@ -72,7 +71,6 @@ impl<'a, T: Element> OperandParts<'a, T> {
         })
     }
 
-    /// Reads an operand's part at `corner`, unless it was read last.
     fn load(&mut self, index: usize, corner: Vec<usize>) -> Result<()> {
         if self.corners[index].as_ref() == Some(&corner) {
             return Ok(());
@@ -210,7 +208,6 @@ impl<T: Element> Program<T> {
         self.run_slices(slices, alpha, &mut Operands::Whole(operands), beta, out)
     }
 
-    /// Runs some slices; `out` is the result, or the part that they write.
     pub(super) fn run_slices(
         &mut self,
         slices: Slices,

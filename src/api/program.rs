@@ -65,7 +65,6 @@ pub struct Program<T: Element> {
     /// The schedules of the local ranks for one slice.
     pub(super) ranks: Vec<RankProgram>,
     pub(super) record: Record,
-    /// Number of bytes in the blocks of the user's tensors in the last run, for each local rank.
     pub(super) bound_bytes: Vec<u64>,
     /// The variant that adds to `out`; compiled when first needed.
     accumulating: Option<Box<Program<T>>>,
@@ -75,24 +74,16 @@ pub struct Program<T: Element> {
     pub(super) holds: bool,
     /// The factors of the last run with an exponent, for each value.
     pub(super) exponents: Option<Vec<i32>>,
-    /// The steps between groups of ranks, if these take disjoint sets of slices.
     pub(super) groups: Option<Box<GroupSteps<T>>>,
-    /// Called after every slice.
     pub(super) on_slice: Option<Rc<dyn Fn(usize, usize)>>,
-    /// The program that gathers the result on every rank; compiled when first needed.
     pub(super) gather: Option<Box<Program<T>>>,
     element: PhantomData<T>,
 }
 
-/// The steps between groups of ranks, and the tensors that they read or write.
 pub(super) struct GroupSteps<T: Element> {
-    /// For each operand, the program that copies it to all groups but the first.
     pub(super) spreads: Vec<Program<T>>,
-    /// The copies of the operands.
     pub(super) copies: Vec<DistTensor<T>>,
-    /// The partial sums of the groups.
     pub(super) sums: DistTensor<T>,
-    /// The program that adds the partial sums.
     pub(super) combination: Program<T>,
 }
 
@@ -182,7 +173,6 @@ impl<T: Element> Program<T> {
         })
     }
 
-    /// Number of bytes in the buffers that remain allocated between runs.
     pub(super) fn held_bytes(&self) -> u64 {
         let slices: u64 = self.ranks.iter().map(RankProgram::owned_bytes).sum();
         slices + self.groups.as_ref().map_or(0, |groups| groups.held_bytes())
@@ -291,7 +281,6 @@ impl<T: Element> Program<T> {
         }
     }
 
-    /// The program with the measurements of the last run.
     pub(super) fn measuring(&self) -> &Program<T> {
         self.accumulating.as_deref().filter(|_| self.ran_accumulating).unwrap_or(self)
     }
@@ -301,7 +290,6 @@ impl<T: Element> Program<T> {
         beta != T::ZERO && !self.plan.accumulate && self.groups.is_none()
     }
 
-    /// Returns the program for a nonzero `beta`, and compiles it if needed.
     pub(super) fn accumulating(&mut self) -> Result<&mut Program<T>> {
         let mut accumulating = match self.accumulating.take() {
             Some(accumulating) => accumulating,
@@ -329,7 +317,6 @@ impl<T: Element> Program<T> {
         expect_shape(Tensor::Output, out.shape(), self.plan.whole_dims(self.plan.output()))
     }
 
-    /// Runs a plan with all ranks in this process, each of which writes its block in place.
     fn run_whole(&mut self, alpha: T, operands: &[ArrayViewD<T>], beta: T, mut out: ArrayViewMutD<T>) -> Result<()> {
         let ranks = self.plan.ranks();
         let Value { distribution, shape, .. } = self.plan.output();
@@ -371,7 +358,6 @@ impl<T: Element> Program<T> {
         })
     }
 
-    /// All slices, with the whole result as output.
     fn all_slices(&self) -> Slices {
         Slices { run: 0..self.plan.slice_count(), output: ResultResidency::Whole, goes_on: false }
     }
@@ -419,7 +405,6 @@ impl<T: Element> Program<T> {
         Ok(self.world.all_gather(&[u8::from(self.holds)])?.iter().all(|holds| holds == &[1]))
     }
 
-    /// Returns the part of a block that belongs to a slice.
     pub(super) fn slice_of<'a>(&self, mut view: ArrayViewD<'a, T>, value: &Value, slice: usize) -> ArrayViewD<'a, T> {
         for (axis, bounds) in self.slice_bounds(value, slice).into_iter().flatten() {
             view.slice_axis_inplace(axis, bounds);
@@ -468,7 +453,6 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// Counts what each local rank did in one run.
     pub(super) fn count_run(&mut self, metrics: Vec<Metrics>) {
         for (program, metrics) in self.ranks.iter().zip(&metrics) {
             self.world.count(metrics.moved(program.schedule()));
@@ -477,7 +461,6 @@ impl<T: Element> Program<T> {
     }
 }
 
-/// Binds the buffers of operands and output to the user's memory.
 pub(super) fn bind(schedule: &Schedule, mut slot: impl FnMut(&Buffer) -> Option<Slot>) -> Slots {
     let users = schedule.buffers.iter().filter(|buffer| matches!(buffer.home, Home::Operand(_) | Home::Output)).count();
     let mut slots = Slots::with_capacity(users);

@@ -144,7 +144,6 @@ impl ProgramCache {
         outcome
     }
 
-    /// Returns the new program's position among the entries with this hash.
     fn add<T: Element>(&mut self, hash: u64, key: Key) -> Result<usize> {
         let shaped = Problem::parse(&key.expression)?.shapes(&key.shapes)?;
         let plan = shaped.plan_within_memory(

@@ -22,7 +22,6 @@ pub(super) struct Record {
     node_seconds: Vec<Vec<f64>>,
     /// Slices that have run.
     ran: usize,
-    /// Slices from a checkpoint.
     pub(super) resumed: usize,
 }
 

@@ -38,13 +38,11 @@ impl<T: Element> GroupSteps<T> {
         Ok(Some(Box::new(GroupSteps { spreads, copies, sums, combination })))
     }
 
-    /// The programs of the steps in the last run, before and after the slices, with the values that they compute.
     pub(super) fn around(&self, plan: &Plan) -> [Vec<(&Program<T>, usize)>; 2] {
         let spreads = self.spreads.iter().enumerate().map(|(operand, spread)| (spread, plan.copy_of(operand)));
         [spreads.collect(), vec![(self.combination.measuring(), plan.values.len() - 1)]]
     }
 
-    /// Number of bytes in the buffers that remain allocated between runs.
     pub(super) fn held_bytes(&self) -> u64 {
         let blocks = self.copies.iter().chain([&self.sums]).flat_map(DistTensor::blocks);
         let elements: usize = blocks.map(|(_, block)| block.len()).sum();
@@ -155,7 +153,6 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// The slots of a rank in a round.
     fn bound(&self, steps: &mut GroupSteps<T>, rank: &RankProgram, round: usize, operands: &[&DistTensor<T>]) -> Slots {
         let (schedule, sums) = (rank.schedule(), self.plan.values.len() - 2);
         let slices = self.plan.slices_of_rank(schedule.rank);

@@ -7,7 +7,6 @@ use crate::comm::{CommError, Transport};
 
 use super::{Error, Result, cache, host};
 
-/// Version of the cache file format.
 const FORMAT: u32 = 3;
 
 /// Creates this process's endpoint. Collective. If requests differ, the message transport is used until a later check

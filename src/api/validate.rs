@@ -43,7 +43,6 @@ pub(super) fn expect_distribution(name: Tensor, distribution: &Distribution, val
     Err(Error::Usage(format!("{name} is distributed as {is}, but the plan requires {wanted}")))
 }
 
-/// Checks that a tensor of this shape can have this distribution over `ranks` ranks.
 pub(super) fn expect_fit(shape: &[usize], distribution: &Distribution, ranks: usize) -> Result<()> {
     if ranks > MAX_RANKS {
         return Err(Error::Usage(format!(

@@ -14,8 +14,6 @@ use crate::plan::{Plan, ResultResidency, Value};
 use crate::schedule::Home;
 
 impl<T: Element> Program<T> {
-    /// Runs a plan with blocks of several boxes of the whole tensor, or with groups that copy operands. Copies whole
-    /// operands to blocks, and back for the result.
     pub(super) fn run_scattered(
         &mut self,
         alpha: T,
@@ -33,7 +31,6 @@ impl<T: Element> Program<T> {
         self.gather_into(&result, &mut out)
     }
 
-    /// Copies whole operands to blocks.
     fn distributed(&self, operands: &[ArrayViewD<T>]) -> Result<Vec<DistTensor<T>>> {
         let given = operands.iter().enumerate();
         given.map(|(index, whole)| self.blocks_of(self.plan.operand(index), Some(whole.view()))).collect()
@@ -75,7 +72,6 @@ impl<T: Element> Program<T> {
         Ok((out, if result.largest(&self.world)? == 0.0 { 0 } else { exponent }))
     }
 
-    /// Gathers all blocks of the result into `out` on every rank.
     pub(super) fn gather_into(&mut self, block: &DistTensor<T>, out: &mut ArrayViewMutD<T>) -> Result<()> {
         let value = self.plan.output();
         let everywhere = Distribution::replicated(self.plan.ranks());

@@ -490,13 +490,11 @@ impl Shared {
         }
     }
 
-    /// Whether [`World::place`] has given local ranks cores of their own.
     pub(super) fn placed(&self) -> bool {
         let placed = self.placed.borrow();
         placed.iter().flat_map(|placed| &placed.places).any(|place| place.spare || !place.workers.is_empty())
     }
 
-    /// Runs `work` on a local rank's workers if they are placed, otherwise on the calling thread.
     pub(super) fn by_workers<V: Send>(&self, rank: usize, work: impl FnOnce() -> V + Send) -> V {
         let ready = self.placed.borrow().as_ref().map(|placed| (placed.places.len(), placed.workers));
         // A later run reports that threads cannot be started.
@@ -506,7 +504,6 @@ impl Shared {
         }
     }
 
-    /// The local ranks' workers, started at the first use of this number.
     pub(super) fn crews(&self, ranks: usize, workers: usize) -> Result<Rc<Vec<Crew>>> {
         if let Some(crews) = self.crews.borrow().get(&workers) {
             return Ok(crews.clone());

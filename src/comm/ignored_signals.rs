@@ -20,7 +20,6 @@ pub fn is_ignored(signal: i32) -> bool {
     (1..64).contains(&signal) && IGNORED.load(Ordering::Relaxed) >> (signal - 1) & 1 == 1
 }
 
-/// Extracts the mask from the text of Linux's `/proc/self/status`.
 fn masked(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0) & !INITIALISED_BIT

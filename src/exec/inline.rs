@@ -44,7 +44,6 @@ impl Run<'_> {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Runs branches in parallel; `metrics` has one entry per task, in order.
     fn side_by_side(&self, branches: &[Range<TaskId>], metrics: &mut [TaskMetric]) -> Result<(), RunError> {
         match branches {
             [] => Ok(()),

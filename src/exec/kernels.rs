@@ -14,7 +14,6 @@ use crate::schedule::TaskId;
 type Factor = Complex<f64>;
 type Input<'a> = (&'a [Label], &'a ReadLease);
 type Out<'a> = (&'a [Label], &'a mut WriteLease);
-/// A branch's plans, the task, and the number of threads.
 type Task<'a> = (&'a mut Planned, TaskId, usize);
 type Contract = fn(Task, Factor, Input, Input, [bool; 2], Factor, Out) -> Result<(), OutOfMemory>;
 

@@ -44,7 +44,6 @@ struct Entry<P> {
 const MAX_SHARING_CANDIDATES: usize = 256;
 
 trait Fits {
-    /// Whether the plan suits this layout of a tensor.
     fn fits(&self, tensor: usize, layout: &Layout) -> bool;
 
     fn share(&mut self, kept: &Self);

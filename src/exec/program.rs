@@ -146,7 +146,6 @@ impl RankProgram {
         (self.footprint.peak() + workspaces) as u64
     }
 
-    /// Opens the store for a run with the user's memory for operands and output.
     pub(super) fn open(&mut self, bound: Vec<(BufferId, Slot)>) -> Result<Arc<Store>, RunError> {
         self.runs += 1;
         let mut slots = std::mem::take(&mut self.slots);
@@ -169,7 +168,6 @@ impl RankProgram {
         Ok(store)
     }
 
-    /// Moves the slots back into the program after a finished run.
     pub(super) fn close(&mut self, store: Arc<Store>) {
         self.slots = store.close();
     }

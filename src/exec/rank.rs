@@ -106,7 +106,6 @@ impl<'a> Thread<'a> {
         Ok(())
     }
 
-    /// An error if no task has made progress for longer than the timeout.
     fn check_time(&self) -> Result<(), RunError> {
         let Some(timeout) = self.options.timeout.filter(|timeout| self.last.elapsed() > *timeout) else {
             return Ok(());
@@ -119,7 +118,6 @@ impl<'a> Thread<'a> {
         Err(RunError::new(schedule.rank, waiting, message))
     }
 
-    /// The oldest receive in flight, or else the oldest send.
     fn waiting(&self) -> Option<TaskId> {
         [Lane::Recv, Lane::Send].into_iter().find_map(|lane| self.lanes.oldest(lane))
     }
@@ -128,7 +126,6 @@ impl<'a> Thread<'a> {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Collects tasks that workers have finished; whether there were any.
     fn collect(&mut self, finished: &Finished) -> Result<bool, RunError> {
         let over = std::mem::take(&mut *finished.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
         let any = !over.is_empty();

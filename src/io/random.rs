@@ -48,7 +48,6 @@ pub fn fill_block(dtype: Dtype, seed: u64, operand: u32, shape: &[usize], ranges
     }
 }
 
-/// Fills consecutive elements of the block from its element `first`.
 fn fill_piece(
     dtype: Dtype,
     seed: u64,
@@ -68,7 +67,6 @@ fn fill_piece(
     }
 }
 
-/// The row-major position of the block's element `local` in the whole operand.
 fn position(shape: &[usize], ranges: &[Range<usize>], mut local: usize) -> u64 {
     let (mut position, mut stride) = (0u64, 1u64);
     for (range, &extent) in ranges.iter().zip(shape).rev() {

@@ -108,7 +108,6 @@ impl fmt::Display for RankPlacement {
     }
 }
 
-/// Formats ascending numbers like `0-3,8`.
 fn ranges(numbers: &[usize]) -> String {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for &number in numbers {
@@ -233,7 +232,6 @@ impl Topology {
         if 4 * smallest_share(&within) >= 3 * even { within } else { self.shares_across(ranks) }
     }
 
-    /// Divides all cores evenly, in order, across domain boundaries.
     fn shares_across(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let cores = cores_of(&self.domains);
         let owners: Vec<usize> =
@@ -246,7 +244,6 @@ impl Topology {
         (0..ranks).map(share).collect()
     }
 
-    /// Assigns each rank whole domains or cores in one domain.
     fn shares_within(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let count = self.domains.len();
         if ranks < count {

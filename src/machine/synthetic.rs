@@ -197,7 +197,6 @@ impl From<Synthetic> for String {
     }
 }
 
-/// Parses a level such as `numa:1(memory=240GB)`.
 fn level(word: &str) -> Result<Level, String> {
     let (name, rest) = word.split_once(':').ok_or_else(|| format!("`{word}` is no level with its number: `core:4`"))?;
     let known = "known: pack, die, group, numa, l1 to l5, core, pu";
@@ -214,7 +213,6 @@ fn level(word: &str) -> Result<Level, String> {
     Ok(Level { kind, count, bytes })
 }
 
-/// Parses a size with its unit, in powers of 1000 (`KB`) or 1024 (`KiB`).
 fn bytes(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let power =

@@ -58,7 +58,6 @@ impl Lease {
         self.strided().is_dense().then(|| (self.start(), self.bytes()))
     }
 
-    /// Calls `visit(offset, length)`, in bytes from the start of the box, for each dense run in row-major order.
     fn for_each_run(&self, mut visit: impl FnMut(isize, usize)) {
         let size = self.dtype().size();
         let (dims, run) = self.strided().dense_suffix();
@@ -77,8 +76,6 @@ impl Lease {
         self.start().cast()
     }
 
-    /// Returns the origin, extents and strides for ndarray, which requires nonnegative strides: other dimensions are
-    /// reversed.
     fn array_parts<T: Element>(&self) -> (*mut T, IxDyn, IxDyn) {
         let mut start = self.typed::<T>();
         let mut strides = IxDyn::zeros(self.strided().strides.len());

@@ -36,7 +36,6 @@ pub struct Remote {
 }
 
 impl ExportedView {
-    /// Returns where other processes can read a box in one segment.
     pub(super) fn of(located: &impl Located) -> Option<ExportedView> {
         let (segment, offset) = Segment::find(located.start() as usize)?;
         let view = ExportedView { segment, offset, element: located.element(), strided: located.strided().clone() };

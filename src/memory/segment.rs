@@ -23,7 +23,6 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
-/// Maximum number of live segments in a process.
 const MAX_SEGMENTS: usize = 256;
 /// Minimum bytes that justify a file.
 const MIN_SEGMENT_BYTES: usize = 64 << 10;

@@ -127,7 +127,6 @@ impl<'a> SearchSpace<'a> {
         (needs, if first { seconds + self.machine.sync_overhead } else { seconds })
     }
 
-    /// Whether a node is an operand, or the result of unary steps over one.
     fn is_given(&self, mut node: NodeId) -> bool {
         while let Step::Unary { input, .. } = self.tree.nodes[node].step {
             node = input;

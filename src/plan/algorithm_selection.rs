@@ -20,10 +20,8 @@ use crate::tree::{NodeId, Step, Tree};
 
 /// Tables of trees with at most this many nodes keep all entries.
 const MAX_FULL_TABLE_NODES: usize = 64;
-/// In larger trees with at most this many nodes, tables keep [`PRUNED_TABLE_ENTRIES`] entries.
 const MAX_PRUNED_TABLE_NODES: usize = 4096;
 const PRUNED_TABLE_ENTRIES: usize = 8;
-/// Maximum candidates per contraction that are kept for display.
 const MAX_CONSIDERED: usize = 8;
 
 #[derive(Debug, Clone)]
@@ -114,7 +112,6 @@ impl Tables {
         Some(Cheapest { seconds, distribution, contractions: self.chosen(tree, node, 0) })
     }
 
-    /// Traces a table entry back to the choices in the subtree.
     fn chosen(&self, tree: &Tree, node: NodeId, entry: usize) -> Vec<(NodeId, Choice)> {
         let mut chosen = Vec::new();
         let mut open: Vec<(NodeId, usize)> = vec![(node, entry)];
@@ -260,8 +257,6 @@ impl AlgorithmSearch<'_> {
         Ok(entries)
     }
 
-    /// Finds the cheapest way to produce an input in the wanted distribution. Returns the seconds, and the index of the
-    /// table entry that is redistributed.
     fn bring(&self, input: NodeId, wanted: &Distribution) -> (f64, usize) {
         let Table::Entries(entries) = &self.tables[input] else { return (0.0, 0) };
         let labels = self.labels(input);

@@ -79,7 +79,6 @@ impl PartialOrd for Piece {
     }
 }
 
-/// Splits a tree into branches; `None` if that saves too little time.
 fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
     if workers < 2 {
         return None;
@@ -117,8 +116,6 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
     Some(SideBySide { tree: ordered(tree, &nodes), branches: ranges })
 }
 
-/// Returns two costs for each node: that of its step in a branch, and that of its subtree (`None` unless all steps in
-/// it are small). The cost of a unary step over an operand is added to the contraction that consumes its result.
 fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
     let mut costs = Vec::with_capacity(tree.nodes.len());
     let mut small: Vec<Option<f64>> = Vec::with_capacity(tree.nodes.len());

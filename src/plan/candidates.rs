@@ -44,7 +44,6 @@ impl Candidates<'_> {
         if cuts.is_empty() { Err(self.no_cut(node, kinds, &wanted)) } else { Ok(cuts) }
     }
 
-    /// Returns the forced algorithm, or else all, with every choice of parameters.
     fn all(&self, kinds: &Kinds, out: &[Label]) -> Vec<Algorithm> {
         let Candidates { options, extents, machine, arguments, .. } = *self;
         let asked = |name: &AlgorithmName| options.algorithm.is_none_or(|forced| forced == *name);
@@ -69,7 +68,6 @@ impl Candidates<'_> {
         self.machine.ranks
     }
 
-    /// The dimensions that the user requires to be cut.
     fn wanted(&self, kinds: &Kinds) -> Vec<Label> {
         let named =
             |cut: &String| kinds.iter().map(|(label, _)| label).find(|label| &self.names[label.0 as usize] == cut);

@@ -124,7 +124,6 @@ pub fn emit(
     })
 }
 
-/// The operands to conjugate, ascending; none for real element types.
 fn conjugated(options: &PlanOptions) -> Vec<usize> {
     let mut operands = if options.dtype.is_complex() { options.conjugate.clone() } else { Vec::new() };
     operands.sort_unstable();
@@ -132,7 +131,6 @@ fn conjugated(options: &PlanOptions) -> Vec<usize> {
     operands
 }
 
-/// Checks that the prescribed distributions are possible on this machine.
 fn fits(space: &SearchSpace) -> Result<(), PlanError> {
     let SearchSpace { tree, machine, options, arguments, .. } = *space;
     let leaves = tree.nodes.iter().filter_map(|node| match node.step {
@@ -159,7 +157,6 @@ fn fits(space: &SearchSpace) -> Result<(), PlanError> {
 }
 
 impl Planner<'_> {
-    /// Redistributes the result to its prescribed distribution, or to the preferred one if nothing determines it.
     fn result(&mut self) -> Result<(), PlanError> {
         let root = self.space.tree.root();
         match (self.placed[root], self.space.options.fixed.output.clone()) {
@@ -209,7 +206,6 @@ impl Planner<'_> {
         self.values.len() - 1
     }
 
-    /// Adds values for a free node, in the wanted distribution, and for the steps below it.
     fn materialise(&mut self, node: NodeId, wanted: &Distribution) -> Result<usize, PlanError> {
         let mut chain = vec![(node, wanted.clone())];
         // Collects the distributions that the steps down to the operand require, then adds values bottom-up.
@@ -237,7 +233,6 @@ impl Planner<'_> {
         Ok(below.unwrap_or_default())
     }
 
-    /// Adds a unary step with the redistributions around it ([`SearchSpace::unary`]).
     fn unary(&mut self, node: NodeId, input: usize, op: UnaryOp) -> Result<usize, PlanError> {
         let tree = self.space.tree;
         let out = tree.nodes[node].labels.clone();
@@ -312,8 +307,6 @@ impl Planner<'_> {
     }
 }
 
-/// Returns the distribution of a unary step's input with which the step produces `wanted` without communication. The
-/// input is cut like the result, but replicated along a cut of a diagonal.
 fn required(wanted: &Distribution, out: &[Label], input: &[Label]) -> Distribution {
     let axes = wanted.axes().iter().map(|axis| {
         let Role::Cut { dim, how } = &axis.role else { return axis.clone() };

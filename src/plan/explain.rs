@@ -168,7 +168,6 @@ impl Explain<'_> {
     }
 }
 
-/// Writes a table with columns as wide as their widest cells, left-aligned in `words`, otherwise right-aligned.
 fn write_table<const COLUMNS: usize>(
     f: &mut fmt::Formatter<'_>,
     rows: &[[String; COLUMNS]],
@@ -193,7 +192,6 @@ fn megabytes(bytes: f64) -> String {
     format!("{:.3} MB", bytes / 1e6)
 }
 
-/// Formats seconds with one to three digits before the decimal point.
 fn duration(seconds: f64) -> String {
     match seconds {
         s if s >= 1.0 => format!("{s:.3} s"),

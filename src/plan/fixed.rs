@@ -19,7 +19,6 @@ use super::error::PlanError;
 use crate::distribution::{Axis, Cut, Distribution, GridError, Owners, Role};
 use crate::tree::{Step, Tree};
 
-/// Maximum number of axes in one grid; more are a mistake.
 const MAX_AXES: usize = 256;
 
 /// The distributions that the user prescribes; `None` leaves the choice to the planner.
@@ -134,7 +133,6 @@ fn entry_of(text: &str, names: &[&str], ranks: Option<usize>) -> Result<Option<D
     }
 }
 
-/// Splits text at spaces and commas outside parentheses.
 fn words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut depth = 0usize;

@@ -26,9 +26,7 @@ use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step};
 
-/// Maximum nodes of a tree for which groups are considered.
 const MAX_NODES: usize = 256;
-/// The whole tree is planned for at most this many group sizes.
 const MAX_GROUP_SIZES: usize = 12;
 
 /// Returns the plan with groups if it is faster than `plan` and transfers no more bytes, otherwise `plan`.
@@ -58,8 +56,6 @@ struct PlannedSubtree {
 }
 
 impl<'a> Grouping<'a> {
-    /// Returns the algorithm and the ranks for each contraction, indexed by node; `None` if the options or the tree
-    /// rule out groups, or if all contractions use all ranks.
     fn best(&self) -> Option<Vec<Choice>> {
         let SearchSpace { tree, machine, options, .. } = self.space;
         let (pipeline, steps) = (options.pipeline, tree.nodes.len());
@@ -99,7 +95,6 @@ impl<'a> Grouping<'a> {
         }
     }
 
-    /// The multiply-adds in the subtree of each node.
     fn work(&self) -> Vec<f64> {
         let mut work: Vec<f64> = Vec::with_capacity(self.space.tree.nodes.len());
         for node in &self.space.tree.nodes {
@@ -130,9 +125,6 @@ struct GroupSearch<'a> {
 }
 
 impl GroupSearch<'_> {
-    /// Plans a subtree either with all ranks in every step, or with separately planned input subtrees (on disjoint
-    /// ranks if both contain contractions), whichever is faster. `None` without candidates, or with more than
-    /// [`MAX_GROUP_SIZES`] group sizes.
     fn plan_subtree(&mut self, node: NodeId, ranks: &Range<usize>) -> Option<PlannedSubtree> {
         let tree = self.grouping.space.tree;
         if let Step::Unary { input, .. } = tree.nodes[node].step {

@@ -101,7 +101,6 @@ struct LayoutSearch<'a> {
 }
 
 impl LayoutSearch<'_> {
-    /// Returns the tree with the cheapest combination of candidate orders, and its cost.
     fn together(&mut self, orders: Vec<Vec<Vec<Label>>>) -> (Tree, f64) {
         let tree = self.tree;
         let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
@@ -190,22 +189,18 @@ impl LayoutSearch<'_> {
         Table { orders, choices }
     }
 
-    /// The cost of a node's contraction in `tree`, 0 for other steps.
     fn cost(&mut self, tree: &Tree, node: NodeId) -> f64 {
         let Step::Contract { left, right, .. } = tree.nodes[node].step else { return 0.0 };
         let nodes = [left, right, node];
         self.contraction(nodes, nodes.map(|id| &tree.nodes[id].labels))
     }
 
-    /// The cost of contracting these nodes with these labels.
     fn contraction(&mut self, nodes: [NodeId; 3], tensors: [&Vec<Label>; 3]) -> f64 {
         let Price { nanoseconds, reliable } = self.price(tensors);
         let written = nodes.map(|id| &self.tree.nodes[id].labels);
         if reliable || !self.price(written).reliable { nanoseconds } else { UNRELIABLE_PRICE_FACTOR * nanoseconds }
     }
 
-    /// The predicted nanoseconds for contracting dense tensors with these labels, and whether the prediction is
-    /// reliable.
     fn price(&mut self, tensors: [&Vec<Label>; 3]) -> Price {
         let shapes = tensors.map(|labels| self.tree.shape(labels));
         let strides = shapes.each_ref().map(|shape| row_major(shape));
@@ -217,7 +212,6 @@ impl LayoutSearch<'_> {
     }
 }
 
-/// The consumer of each node; `None` for the root.
 fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
     let mut consumers = vec![None; tree.nodes.len()];
     for (id, node) in tree.nodes.iter().enumerate() {

@@ -104,7 +104,6 @@ fn step(builder: &mut Builder, plan: &Plan, (id, piece): (usize, usize), blocks:
     }
 }
 
-/// Applies `alpha` and `beta` to the result, unless a contraction already applies them.
 fn finish(plan: &Plan, builder: &mut Builder, result: Option<BufferId>, onto: bool) {
     let last = plan.values.len() - 1;
     let Some(result) = result else { return };
@@ -126,7 +125,6 @@ fn finish(plan: &Plan, builder: &mut Builder, result: Option<BufferId>, onto: bo
     }
 }
 
-/// Declares the buffer for this rank's block of a value; `None` outside the value's grid.
 fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Option<BufferId> {
     let (rank, value) = (builder.rank(), &plan.values[node]);
     let is_slice = match home {

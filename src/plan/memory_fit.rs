@@ -32,10 +32,8 @@ const MAX_TRIAL_CONTRACTIONS: usize = 24;
 /// Dimensions that may be tried for that, each with at least one complete plan, if other slices are known.
 const MAX_TRIALS: usize = 100;
 
-/// Maximum number of complete plans that test slices of the model.
 const MAX_PLANS: usize = 12;
 
-/// Maximum number of complete plans that look for fewer slices after one fits.
 const MAX_RAISED_PLANS: usize = 3;
 
 /// Larger pieces (extents of a sliced dimension in one slice) are tried only if nodes x sliced dimensions is at most
@@ -116,7 +114,6 @@ pub fn fitted(context: &PlanningContext, whole: Plan) -> Result<Plan, PlanError>
     }
 }
 
-/// Returns a plan within the limit, with operands in parts if it `reads` operands for every slice.
 fn with_operands(context: &PlanningContext, (limit, reads): (u64, bool), whole: Plan) -> Result<Plan, PlanError> {
     let arguments = SearchArguments::new(context.options);
     let quickest = MemoryFit { context, limit, reads, arguments }.fitted(whole);
@@ -161,12 +158,10 @@ pub fn prescribed(context: &PlanningContext) -> Result<Plan, PlanError> {
     planned
 }
 
-/// Chooses the layouts of intermediates, then distributes the tree.
 fn arranged(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) -> Result<Plan, PlanError> {
     distributed(context, &context.arranged(tree), arguments)
 }
 
-/// Maximum number of ever lower memory limits that are tried before slicing.
 const TIGHTER_LIMITS: usize = 6;
 
 /// Returns the cost of a plan in Gflop, increased by the overhead for its slices and for reading operands in parts.
@@ -196,7 +191,6 @@ struct MemoryFit<'a> {
     arguments: SearchArguments<'a>,
 }
 
-/// A plan and the slices that it was made with.
 struct Sliced {
     slices: Vec<Slice>,
     plan: Plan,
@@ -213,8 +207,6 @@ impl Sliced {
 }
 
 impl MemoryFit<'_> {
-    /// Returns a plan that fits: `whole`, one with a lower memory limit, or a sliced one, with a result in parts if the
-    /// options permit it.
     fn fitted(&self, whole: Plan) -> Result<Plan, PlanError> {
         let whole = self.with_tighter_limits(whole);
         let held = self.fit(whole.clone());
@@ -250,7 +242,6 @@ impl MemoryFit<'_> {
         whole
     }
 
-    /// Slices a plan until it fits the limit.
     fn fit(&self, whole: Plan) -> Result<Plan, PlanError> {
         let (limit, result) = (self.limit, whole.result);
         let whole = Plan { operands_in_parts: self.all_in_parts(&whole), ..whole };
@@ -268,7 +259,6 @@ impl MemoryFit<'_> {
         Ok(self.kept(found, result))
     }
 
-    /// Returns the plan that fits, and keeps values that are the same in all slices in the remaining memory.
     fn kept(&self, found: Sliced, result: ResultResidency) -> Plan {
         if found.plan.part_count() > 1 && result == ResultResidency::InParts {
             return self.with_whole_operands(found.plan);
@@ -282,7 +272,6 @@ impl MemoryFit<'_> {
         if self.reads { (0..plan.operands).collect() } else { Vec::new() }
     }
 
-    /// Keeps as many operands whole as the limit permits, the smallest first.
     fn with_whole_operands(&self, plan: Plan) -> Plan {
         let is_sliced = |label: &Label| plan.slices.iter().any(|slice| slice.label == *label);
         let mut in_parts = plan.operands_in_parts.clone();
@@ -325,7 +314,6 @@ impl MemoryFit<'_> {
         }
     }
 
-    /// Slices a plan that does not fit.
     fn slice(&self, whole: Sliced) -> Result<Sliced, PlanError> {
         let contractions =
             self.context.tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
@@ -352,7 +340,6 @@ impl MemoryFit<'_> {
         }
     }
 
-    /// Returns the plan with the slices that the path search chose, if it fits.
     fn by_path(&self, whole: &Sliced) -> Option<Sliced> {
         let tree = self.context.tree;
         let cut = tree.sliced.iter().map(|&label| Slice { label, extent: tree.extent(label), piece: 1 });
@@ -438,7 +425,6 @@ impl MemoryFit<'_> {
         infeasible.or(slices.last()).map(|slice| slice.label)
     }
 
-    /// Slices one dimension after another until the plan fits the limit. Tries at most `most` dimensions in all steps.
     fn one_by_one(&self, whole: Sliced, most: usize) -> Result<Sliced, PlanError> {
         let (mut found, mut trials) = (whole, 0);
         while found.peak > self.limit {
@@ -455,7 +441,6 @@ impl MemoryFit<'_> {
         Ok(enlarged)
     }
 
-    /// Enlarges the pieces (extents of a sliced dimension in one slice) as far as the plan fits.
     fn enlarge_pieces(&self, mut found: Sliced) -> Sliced {
         if found.slices.len() * self.context.tree.nodes.len() > MAX_COARSENED {
             return found;
@@ -467,7 +452,6 @@ impl MemoryFit<'_> {
         found
     }
 
-    /// Slices one more of these dimensions; returns `None` if none lowers the peak.
     fn next(&self, now: &Sliced, labels: Vec<Label>) -> Option<Sliced> {
         let mut best: Option<Sliced> = None;
         for label in labels {
@@ -509,7 +493,6 @@ impl MemoryFit<'_> {
         found
     }
 
-    /// The tree of a single slice.
     fn tree_of(&self, slices: &[Slice]) -> Tree {
         let mut tree = self.context.tree.clone();
         slices.iter().for_each(|slice| tree.extents[slice.label.0 as usize] = slice.piece);
@@ -522,7 +505,6 @@ impl MemoryFit<'_> {
         (bytes / self.context.machine.ranks) as u64
     }
 
-    /// Makes a plan with these slices by planning a single slice.
     fn sliced(&self, slices: Vec<Slice>, result: ResultResidency) -> Result<Sliced, PlanError> {
         let tree = self.tree_of(&slices);
         let output = &tree.nodes[tree.root()].labels;
@@ -546,8 +528,6 @@ impl MemoryFit<'_> {
         Ok(Sliced::new(slices, lasting(Plan { slices: cut, result, operands_in_parts, accumulate, ..plan }, false)))
     }
 
-    /// Returns the error for a plan that does not fit. `why` is the reason for not adding slices; empty if no dimension
-    /// is left.
     fn too_large(&self, found: &Sliced, why: &str) -> PlanError {
         let Sliced { peak, rank, plan, .. } = found;
         let steps = plan.values.iter().filter(|value| !matches!(value.source, Source::Operand(_)));
@@ -591,7 +571,6 @@ fn candidates<'a>(plan: &'a Plan) -> Vec<Label> {
     labels
 }
 
-/// The larger possible extents of a piece of this dimension, up to the full extent.
 fn larger_pieces(slice: Slice) -> Vec<usize> {
     divisors(slice.extent).into_iter().filter(|&piece| piece > slice.piece).collect()
 }

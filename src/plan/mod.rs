@@ -101,7 +101,6 @@ use slice_group_search::First;
 
 use crate::tree::Tree;
 
-/// Runs all passes.
 fn planned(context: &PlanningContext) -> Result<Plan, PlanError> {
     if !context.slices.is_empty() {
         let together = memory_fit::prescribed(context)?;
@@ -119,7 +118,6 @@ fn planned(context: &PlanningContext) -> Result<Plan, PlanError> {
     }
 }
 
-/// Compares the plan without groups of ranks with the plans of several group sizes, if it needs slices.
 fn planned_on_all_ranks(context: &PlanningContext) -> Result<Plan, PlanError> {
     let in_groups = || slice_group_search::only_in_groups(context, planned_together);
     if memory_fit::must_slice(context)
@@ -140,7 +138,6 @@ fn planned_on_all_ranks(context: &PlanningContext) -> Result<Plan, PlanError> {
     slice_group_search::in_groups(context, memory_fit::fitted(context, whole)?, planned_together)
 }
 
-/// Like [`planned`], but all ranks work on every slice.
 fn planned_together(context: &PlanningContext) -> Result<Plan, PlanError> {
     if let Some(plan) = memory_fit::without_limit(context)? {
         return Ok(plan);
@@ -155,7 +152,6 @@ fn whole(context: &PlanningContext) -> Result<Plan, PlanError> {
     branches::side_by_side(context, &tree, plan)
 }
 
-/// Distributes a tree (the whole tree or that of one slice) over the ranks.
 fn distributed(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) -> Result<Plan, PlanError> {
     let space = SearchSpace::new(tree, context.machine, context.options, arguments);
     let plan = distribute::whole_tree(context, &space, &[])?;

@@ -82,7 +82,6 @@ impl FromStr for Reorder {
     }
 }
 
-/// Returns the choice with this name. The error also mentions the names in `also`.
 fn by_name<T: Copy>(
     what: &str,
     also: &[&str],

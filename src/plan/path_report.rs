@@ -10,7 +10,6 @@ use super::path::{log2_size, log2_sum};
 use super::structure::{Plan, Source, Value};
 use crate::dims::Label;
 
-/// Maximum steps of the path that are printed.
 const MAX_PRINTED_STEPS: usize = 24;
 
 /// Compares a plan's contraction order with a single product of all operands.
@@ -67,7 +66,6 @@ pub fn written(plan: &Plan) -> serde_json::Value {
     })
 }
 
-/// The dimensions of a contraction; `None` for other steps.
 fn dimensions(value: &Value) -> Option<Vec<Label>> {
     match &value.source {
         Source::Contract { kinds, .. } => Some(kinds.iter().map(|(label, _)| label).collect()),
@@ -96,7 +94,6 @@ impl fmt::Display for PathReport {
     }
 }
 
-/// Formats 2^`log2` in decimal notation.
 fn power(log2: f64) -> String {
     let decimal = log2 * std::f64::consts::LOG10_2;
     let exponent = decimal.floor();

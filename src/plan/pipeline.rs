@@ -34,7 +34,6 @@ use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
-/// Batch numbers to try, up to the extent of the batch dimension.
 const BATCHES: [usize; 6] = [2, 4, 8, 16, 32, 64];
 /// Maximum batches in one run, because schedules list the tasks of every batch.
 const MAX_BATCHES: usize = 1 << 16;
@@ -72,7 +71,6 @@ struct Pipelining<'a> {
 }
 
 impl Pipelining<'_> {
-    /// Returns the fastest pipeline if it is clearly faster than `seconds`, or the user requested one.
     fn best(&self, seconds: f64) -> Option<Stages> {
         let pipeline = self.space.options.pipeline;
         if pipeline == PipelineChoice::Off || !self.space.is_plain() || self.space.machine.ranks < 2 {
@@ -112,7 +110,6 @@ impl Pipelining<'_> {
         Batched::new(self, label, pieces).stages(&nodes, groups, least)
     }
 
-    /// The contractions if there are several and all other steps only process operands.
     fn contractions(&self) -> Option<Vec<NodeId>> {
         let nodes = &self.space.tree.nodes;
         let mut free = vec![true; nodes.len()];
@@ -131,7 +128,6 @@ impl Pipelining<'_> {
         (contractions.len() > 1).then_some(contractions)
     }
 
-    /// The dimensions that are in the result of every contraction and that no tensor has twice.
     fn labels(&self, nodes: &[NodeId]) -> Vec<Label> {
         let Some(&first) = nodes.first() else { return Vec::new() };
         let all = self.space.tree.nodes[first].labels.iter().copied();
@@ -190,7 +186,6 @@ impl<'a> Batched<'a> {
         Batched { space, tree, label, pieces }
     }
 
-    /// The seconds for a run whose slowest group needs `slowest` seconds per batch.
     fn run(&self, slowest: f64, groups: usize) -> f64 {
         (self.pieces + groups - 1) as f64 * slowest
     }
@@ -236,7 +231,6 @@ impl<'a> Batched<'a> {
         Some(self.run(slowest, groups.len()))
     }
 
-    /// Builds the pipeline with these groups and this predicted time; `None` if no algorithm suits a contraction.
     fn stages(&self, nodes: &[NodeId], groups: &[(usize, usize)], seconds: f64) -> Option<Stages> {
         let mut chosen = vec![Choice::default(); self.tree.nodes.len()];
         let (mut from, mut first) = (0, 0);

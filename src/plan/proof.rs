@@ -126,7 +126,6 @@ fn slices_are_complete(plan: &Plan) -> Result<(), VerifyError> {
     if next == all { Ok(()) } else { Err(VerifyError { rank: plan.ranks() - 1, task: None, fault }) }
 }
 
-/// Checks that the sampled ranks stay within the memory limit.
 fn fits(plan: &Plan) -> Result<(), VerifyError> {
     let Some(budget) = plan.memory_limit else { return Ok(()) };
     let (peak, rank) = packing::busiest(plan);
@@ -241,7 +240,6 @@ fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
     }
 }
 
-/// Returns the first rank of each class, and the last rank of the plan, in ascending order.
 fn one_of_each_class(plan: &Plan) -> Vec<usize> {
     let mut first: BTreeMap<Vec<Option<Vec<usize>>>, usize> = BTreeMap::new();
     for rank in 0..plan.ranks() {

@@ -176,7 +176,6 @@ impl Plan {
         Traffic::new(self).bytes_received(&self.schedule(rank))
     }
 
-    /// Like [`Plan::bytes_received`], for the ranks of these schedules.
     pub(crate) fn all_bytes_received(&self, schedules: &[Schedule]) -> Vec<Vec<u64>> {
         let traffic = Traffic::new(self);
         schedules.iter().map(|schedule| traffic.bytes_received(schedule)).collect()

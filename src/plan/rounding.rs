@@ -8,7 +8,6 @@ use crate::local_plan::{SumKind, longest_chain, longest_visits};
 /// Threads divide only sums of more than this many terms.
 const MIN_SHARED_PRODUCTS: u64 = 32;
 
-/// See [`Plan::roundings`].
 pub(super) fn roundings(plan: &Plan) -> u64 {
     if slice_groups::has_groups(plan) {
         // A slice of a group is added onto zeros, and the sum of a group is one summand of the combination. Slices of
@@ -27,14 +26,12 @@ pub(super) fn roundings(plan: &Plan) -> u64 {
         .saturating_add(partial_sum_additions)
 }
 
-/// Maximum additions per term in one step on one rank.
 fn step(plan: &Plan, value: &Value) -> u64 {
     let Some((terms, of)) = sum(plan, value) else { return 0 };
     let threads = if terms > MIN_SHARED_PRODUCTS { plan.machine.workers.max(1) as u64 - 1 } else { 0 };
     longest_chain(terms, of).saturating_add(threads)
 }
 
-/// The number of terms that a step sums for one result element in one slice, and the kind of sum.
 fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumKind)> {
     let product = |labels: &mut dyn Iterator<Item = Label>| -> u64 {
         labels.map(|label| plan.extents[label.0 as usize] as u64).fold(1, u64::saturating_mul)
@@ -54,7 +51,6 @@ fn visits(plan: &Plan, value: &Value) -> u64 {
     sum(plan, value).map_or(1, |(terms, of)| longest_visits(terms, of))
 }
 
-/// The distinct dimensions that a unary step sums over.
 fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
     let mut summed = plan.values[input].labels.clone();
     summed.retain(|label| !value.labels.contains(label));

@@ -160,7 +160,6 @@ impl<'a> Simulation<'a> {
         None
     }
 
-    /// The next task of a lane and its earliest start; `None` without one, or if a dependency has not run.
     fn head(&self, rank: usize, lane: Lane) -> Option<(TaskId, f64)> {
         let lanes = &self.lanes[rank];
         let task = *lanes.tasks[lane as usize].get(lanes.next[lane as usize])?;
@@ -172,7 +171,6 @@ impl<'a> Simulation<'a> {
             .map(|ready| (task, ready))
     }
 
-    /// Runs the transfer at the heads of both lanes if they belong together; returns whether it did.
     fn transfer(&mut self, from: usize, to: usize) -> bool {
         let (Some((send, sends)), Some((recv, receives))) = (self.head(from, Lane::Send), self.head(to, Lane::Recv))
         else {

@@ -27,7 +27,6 @@ pub fn slice_count(slices: &[Slice]) -> f64 {
     slices.iter().map(|slice| slice.pieces() as f64).product()
 }
 
-/// Prime factors up to this size are found by trial division.
 const MAX_FACTOR: usize = 1 << 20;
 
 /// The divisors of a number, ascending, starting with 1. The list is complete up to 2^40. In larger numbers, the factor

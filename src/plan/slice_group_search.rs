@@ -17,7 +17,6 @@ use crate::algorithm::{Cost, broadcast_rounds};
 use crate::distribution::Distribution;
 use crate::tree::Step;
 
-/// Maximum number of ranks for which the plan without groups is compared with groups.
 const MAX_TOGETHER: usize = 256;
 
 /// Trees with more contractions take long to plan for several ranks.
@@ -33,7 +32,6 @@ const SUFFICIENT_EFFICIENCY: f64 = 0.7;
 const MAX_UNCOMPARED_SECONDS: f64 = 10.0;
 const COMPARISON_SECONDS: f64 = 0.02;
 
-/// Maximum number of sizes of groups that are planned.
 const MAX_SIZES: usize = 6;
 
 /// The search ends after this many sizes in a row slower than the best.
@@ -165,7 +163,6 @@ pub fn only_in_groups(
     best
 }
 
-/// Whether the options and the plan allow groups.
 fn allows_groups(context: &PlanningContext, together: &Plan, prescribed: bool) -> bool {
     let is_sliced = together.slice_count() > 1 && together.result == ResultResidency::Whole;
     is_sliced && together.operands_in_parts.is_empty() && options_allow_groups(context, prescribed)
@@ -185,7 +182,6 @@ pub fn may_group(options: &PlanOptions) -> bool {
     fixed.is_empty() && !forbid_redistribution && is_free && *slice_groups != Some(1)
 }
 
-/// The ascending sizes of groups to plan; if `slices` slices are needed, one has one slice per group.
 fn sizes(ranks: usize, slices: usize) -> Vec<usize> {
     let powers = [1, 2].into_iter().chain((1..).map(|power| 4usize.saturating_pow(power)));
     let mut sizes: Vec<usize> = powers.take_while(|&size| size <= ranks / 2).take(MAX_SIZES - 1).collect();
@@ -244,7 +240,6 @@ impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
         Err(PlanError::Memory { rank: 0, needed, limit, place })
     }
 
-    /// Composes the plan, and predicts the times of the steps between groups.
     fn composed(&self, group: &Plan, groups: usize) -> Plan {
         let PlanningContext { machine, options, .. } = *self.context;
         let extents: Vec<usize> = group.whole_extents().collect();
@@ -266,14 +261,12 @@ impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
     }
 }
 
-/// Predicted seconds for copying the blocks of an operand with this shape to the other groups.
 fn spreading(cost: &Cost, value: &Value, shape: &[usize], groups: usize) -> f64 {
     let elements: usize = value.distribution.largest_block(shape).iter().product();
     let (rounds, pieces) = broadcast_rounds(elements, groups);
     rounds as f64 * cost.transfer(elements as f64 / pieces as f64)
 }
 
-/// Chooses the distribution of the result, and predicts the seconds for adding the results of the groups.
 fn combination(cost: &Cost, group: &Plan, groups: usize) -> (Distribution, f64) {
     let value = group.output();
     let block = value.distribution.largest_block(&group.whole_shape(value));

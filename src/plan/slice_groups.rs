@@ -287,7 +287,6 @@ pub fn replicated(plan: &Plan, distribution: &Distribution) -> Distribution {
     over_groups(distribution, plan, &Role::Replicate)
 }
 
-/// Adds an axis of groups before the axes of a distribution over the ranks of one group.
 fn over_groups(distribution: &Distribution, plan: &Plan, role: &Role) -> Distribution {
     with_axis(distribution, (plan.slice_groups, plan.ranks_per_group()), role, true)
 }

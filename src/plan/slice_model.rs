@@ -147,7 +147,6 @@ impl<'a> Model<'a> {
         slice_cost
     }
 
-    /// Calls `visit` with each step and the number of live elements.
     fn live(&self, state: &State, mut visit: impl FnMut(NodeId, f64)) {
         let resident = state.sizes.iter().zip(&self.is_resident).filter(|(_, resident)| **resident);
         let mut live = resident.map(|(size, _)| size).sum::<f64>();

@@ -13,13 +13,11 @@ use super::slice::{MAX_SLICES, divisors};
 use super::slice_model::{Model, SliceCost, State};
 use crate::dims::Label;
 
-/// Trials per search; trees with very many nodes have fewer.
 const TRIALS: u64 = 24;
 
 /// Trials without noise, which run first, one for each weight.
 const WITHOUT_NOISE: u64 = 4;
 
-/// Maximum node visits per search, about half a second.
 const MAX_VISITS: usize = 300_000_000;
 
 /// Node visits per trial and node: about ten rounds that evaluate sixty labels each.
@@ -118,7 +116,6 @@ impl SliceSearch<'_> {
         Some(state)
     }
 
-    /// Enlarges the pieces of one label as far as no step exceeds the target.
     fn enlarge_piece(&self, state: State, label: Label) -> State {
         let pieces = divisors(self.model.tree.extent(label));
         let fits = |&piece: &usize| self.slice_cost(&self.model.with(&state, label, piece)).excess == 0.0;

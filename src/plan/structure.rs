@@ -464,7 +464,6 @@ impl Plan {
         slice.is_multiple_of(self.slices_of_one_element())
     }
 
-    /// Consecutive slices that add to one element of the result.
     fn slices_of_one_element(&self) -> usize {
         let output = &self.output().labels;
         let summed = self.slices.iter().filter(|slice| !output.contains(&slice.label));
@@ -499,7 +498,6 @@ impl Plan {
         self.pipeline.as_ref().filter(|pipeline| has(pipeline.label)).map_or(1, |pipeline| pipeline.pieces)
     }
 
-    /// The dimension of a value that is split into batches, and the range of one batch.
     pub(super) fn pieces(&self, id: usize, piece: usize) -> Option<(usize, Range<usize>)> {
         let Value { labels, shape, .. } = &self.values[id];
         let pipeline = self.pipeline.as_ref()?;
@@ -507,7 +505,6 @@ impl Plan {
         Some((dim, tile_bounds(shape[dim], pipeline.pieces, piece)))
     }
 
-    /// One batch of a value, or the whole value without batches; no buffer yet.
     pub(super) fn tensor(&self, id: usize, piece: usize) -> Tensor {
         let Value { labels, shape, distribution, .. } = &self.values[id];
         let (labels, mut shape, distribution) = (labels.clone(), shape.clone(), distribution.clone());

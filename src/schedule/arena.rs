@@ -192,7 +192,6 @@ impl Lifetimes {
         self.0[class].entry(start).or_default().push((end, buffer, bytes));
     }
 
-    /// The buffers, with sizes in bytes, whose lifetimes overlap `lifetime`.
     fn overlapping(&self, lifetime: (usize, usize)) -> impl Iterator<Item = (BufferId, usize)> + '_ {
         let lifetimes = self.candidates(lifetime).filter(move |&&(end, ..)| end >= lifetime.0);
         lifetimes.map(|&(_, buffer, bytes)| (buffer, bytes))
@@ -252,7 +251,6 @@ impl Gaps {
         Some(bytes)
     }
 
-    /// Removes `bytes` bytes from the first of the smallest sufficient gaps.
     fn take(&mut self, bytes: usize) -> Option<usize> {
         let &(found, start) = self.sizes.range((bytes, 0)..).next()?;
         self.remove(start);

@@ -38,7 +38,6 @@ impl Schedule {
         self.lasting.get(node).copied().unwrap_or_default()
     }
 
-    /// Whether later slices or runs skip any tasks, which those of most plans do not.
     fn reuses(&self) -> bool {
         self.lasting.iter().any(|&lasts| lasts > ReuseScope::Slice)
     }

@@ -41,7 +41,6 @@ impl Busy {
     }
 }
 
-/// Returns the union of (start, end) pairs as disjoint pairs in ascending order.
 fn merged(mut spans: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     spans.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut union: Vec<(f64, f64)> = Vec::new();

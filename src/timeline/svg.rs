@@ -24,14 +24,12 @@ const LEFT: f64 = 80.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 76.0;
 const BOTTOM: f64 = 28.0;
-/// Maximum total height of all rows.
 const ROWS: f64 = 1536.0;
 const MAX_ROW_HEIGHT: f64 = 48.0;
 const MAX_RANKS: usize = 64;
 /// Bars of one kind with a smaller gap are merged.
 const MIN_GAP: f64 = 0.25;
 const MIN_BAR_WIDTH: f64 = 0.6;
-/// Minimum distance between two numbers on the axis.
 const BETWEEN_TICKS: f64 = 90.0;
 
 /// The kinds of spans, each with its name, its colour, and the position of its line in a row, from the top (0) to the
@@ -114,7 +112,6 @@ fn legend() -> Group {
     legend
 }
 
-/// Returns the ticks of the time axis, at round numbers from 0 to `seconds`, with their labels.
 fn ticks(seconds: f64) -> Vec<(f64, String)> {
     if seconds <= 0.0 {
         return vec![(0.0, "0".to_owned())];
@@ -130,14 +127,12 @@ fn ticks(seconds: f64) -> Vec<(f64, String)> {
     (0..=count).map(tick).collect()
 }
 
-/// Returns the smallest number >= `least` that is 1, 2 or 5 times a power of ten.
 fn round(least: f64) -> f64 {
     let power = 10f64.powf(least.log10().floor());
     let steps = [1.0, 2.0, 5.0].map(|factor| factor * power);
     steps.into_iter().find(|&step| step >= least).unwrap_or(10.0 * power)
 }
 
-/// For each rank and kind, in pixels.
 struct Bars {
     ranks: Vec<[Vec<[f64; 2]>; KINDS.len()]>,
 }

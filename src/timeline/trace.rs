@@ -135,7 +135,6 @@ impl Timeline {
         ranks
     }
 
-    /// Returns the event for a span on this track, after its start in nanoseconds, by which events are sorted.
     fn event(&self, span: &Span, track: usize) -> (f64, Value) {
         let step = self.steps.get(span.node).map_or("", String::as_str);
         let (name, kind) = match span.activity {
@@ -156,7 +155,6 @@ impl Timeline {
         (start, event)
     }
 
-    /// Appends events that name a rank's process and its tracks. Tracks are in display order, numbered from `base`.
     fn name(&self, rank: usize, base: usize, tracks: &[String], events: &mut Vec<(f64, Value)>) {
         let host =
             self.hosts.get(rank).filter(|host| !host.is_empty()).map_or(String::new(), |host| format!(" ({host})"));

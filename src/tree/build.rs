@@ -114,8 +114,6 @@ impl TreeBuilder {
         kept
     }
 
-    /// Reduces a tensor to the labels `kept`, by a unary step unless it has exactly these. Returns the node with these
-    /// labels.
     fn reduce(&mut self, input: NodeId, kept: Vec<Label>) -> NodeId {
         if self.labels(input).len() == kept.len() { input } else { self.unary(input, kept) }
     }

@@ -92,7 +92,6 @@ impl Einsums {
     }
 }
 
-/// An operand's labels, with new dimensions for those along which it is broadcast.
 fn with_broadcast_dims(
     (names, extents): (&mut Names, &mut Vec<usize>),
     mut labels: Vec<Label>,

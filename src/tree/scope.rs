@@ -72,7 +72,6 @@ fn indices(expression: &Expression, node: usize) -> &[Index] {
     expression.nodes()[node].term().map_or(&[], |term| &term.indices)
 }
 
-/// An input's initial scope: the dimensions of the labels and the ellipsis in its term.
 fn input_scope(expression: &Expression, node: usize, scope: &Scope, dots: &[usize]) -> Scope {
     let labels = indices(expression, node).iter().filter_map(|index| match index.kind {
         IndexKind::Label(label) => Some((label, scope.labels[&label])),

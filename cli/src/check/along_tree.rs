@@ -142,7 +142,6 @@ fn scale(values: &mut [Tracked], exponent: i32) {
     }
 }
 
-/// The exponent of the largest value.
 fn exponent_of(values: &[Tracked]) -> i32 {
     let largest = values.iter().fold(0.0, |most, Tracked { value, .. }| value.re.abs().max(value.im.abs()).max(most));
     if largest > 0.0 && largest.is_finite() { largest.log2().floor() as i32 } else { 0 }

@@ -15,7 +15,6 @@ use super::cost::{Cost, Evaluation};
 use super::limits::Limits;
 use super::strategy::Choice;
 
-/// Maximum bytes of a check, with or without a memory limit.
 const MAX_BYTES: u64 = 1 << 29;
 
 /// The limit divided by one of these is reserved: `LIMIT_DIVISOR` first, then `SLOW_LIMIT_DIVISORS` until the check is

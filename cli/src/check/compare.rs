@@ -23,7 +23,6 @@ use super::strategy::{Choice, ComparedElements, Strategy};
 use super::sum::{Total, Tracked};
 use super::verdict::{Tally, judge};
 
-/// Operations above which a check takes minutes.
 const MAX_OPERATIONS: f64 = 1e11;
 
 /// A check that takes minutes is refused if more memory makes it faster by more than this.
@@ -48,7 +47,6 @@ pub struct Pass<'a> {
     strategy: Strategy,
 }
 
-/// The sums of some products for every element in a piece of the reference.
 struct Job {
     /// The indices of the piece, and the indices of summed labels that this job covers.
     selection: Selection,
@@ -213,7 +211,6 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Cuts the elements at these indices into pieces, and the sums of each piece into jobs.
     fn jobs(&self, pass: &Pass<'_>, indices: &[Indices]) -> impl Iterator<Item = Job> {
         let every = |&extent: &usize| Indices::from(0..extent);
         let mut whole = Selection(self.tree.extents.iter().map(every).collect());

@@ -131,7 +131,6 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Reads or generates a box of elements in row-major order.
     fn read(&self, bounds: &Bounds, bytes: &mut [u8]) -> Result<()> {
         match self {
             Source::Random { dtype, seed, operand, shape } => {
@@ -151,7 +150,6 @@ fn grow<V: Clone + Default>(vector: &mut Vec<V>, length: usize) -> std::result::
     Ok(())
 }
 
-/// Converts a box to double precision, and stores it in `into` with the strides `steps`.
 fn scatter(dtype: Dtype, bytes: &[u8], bounds: &Bounds, steps: &[usize], into: &mut [Tracked]) {
     let single = |bytes: &[u8; 4]| f64::from(f32::from_le_bytes(*bytes));
     let double = |bytes: &[u8; 8]| f64::from_le_bytes(*bytes);
@@ -187,7 +185,6 @@ fn put(values: impl Iterator<Item = Complex<f64>>, bounds: &Bounds, steps: &[usi
     }
 }
 
-/// Cuts a box into boxes of at most `most` elements, by outer dimensions first.
 fn pieces(bounds: &Bounds, most: usize) -> Vec<Bounds> {
     let (mut open, mut done) = (vec![bounds.clone()], Vec::new());
     while let Some(bounds) = open.pop() {

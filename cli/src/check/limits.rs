@@ -141,7 +141,6 @@ pub fn products(tree: &Tree) -> f64 {
     (0..tree.nodes.len()).map(|id| terms(tree, id)).product()
 }
 
-/// Returns the number of terms in a step's element.
 fn terms(tree: &Tree, node: usize) -> f64 {
     let out = &tree.nodes[node].labels;
     let extents = |labels: &mut dyn Iterator<Item = Label>| -> f64 {

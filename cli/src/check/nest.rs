@@ -13,10 +13,8 @@ use rayon::prelude::*;
 
 use super::sum::{Rounding, Summand, Term, Total, Tracked};
 
-/// Number of products in a block, summed plainly.
 const BLOCK_LEN: usize = 32;
 
-/// Minimum products for more than one thread.
 const MIN_PARALLEL_PRODUCTS: usize = 1 << 14;
 
 #[derive(Debug, Clone)]
@@ -130,7 +128,6 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// Advances the outer summed labels; returns false after the last combination.
     fn step(&self, state: &mut State) -> bool {
         for (at, label) in state.at.iter_mut().zip(&self.outer) {
             *at += 1;
@@ -210,7 +207,6 @@ fn blocks(count: usize, value: impl Fn(usize) -> Summand) -> Summand {
     total.summand()
 }
 
-/// Sums the products of two contiguous factors as [`blocks`] does.
 fn dot<const COMPLEX: bool>(left: &[Tracked], right: &[Tracked]) -> Summand {
     blocks(left.len().min(right.len()), |at| Summand::from(left[at]).times::<COMPLEX>(right[at].into()))
 }

@@ -49,7 +49,6 @@ impl Indices {
         Indices { runs: inside.filter(|run| !run.is_empty()).collect() }
     }
 
-    /// Returns the indices at these positions in the set.
     fn part(&self, places: &Range<usize>) -> Indices {
         let part = self.runs().map(|(first, run)| {
             let [start, end] =

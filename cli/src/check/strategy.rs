@@ -20,7 +20,6 @@ use super::cost::{Cost, Evaluation, fit};
 use super::limits::{self, Limits};
 use super::select::Indices;
 
-/// Maximum operations for checking all elements.
 const MAX_COMPLETE_OPERATIONS: f64 = 1e9;
 
 pub const SAMPLE_ELEMENTS: usize = 1024;
@@ -187,7 +186,6 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Returns the extents of all labels, those of the result's replaced by `grid`.
     fn with(&self, grid: &[usize]) -> Vec<usize> {
         let mut sizes = self.tree.extents.clone();
         let out = &self.tree.nodes[self.tree.root()].labels;
@@ -274,12 +272,10 @@ fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Ve
     (0..count).map(batch).collect()
 }
 
-/// Returns the maximum number of disjoint grids along each dimension.
 fn cells(extents: &[usize], grid: &[usize]) -> Vec<usize> {
     extents.iter().zip(grid).map(|(&extent, &size)| extent / size.max(1)).collect()
 }
 
-/// Returns the start of piece `piece` if `volume` is cut into `count` nearly equal pieces.
 fn bound(volume: usize, count: usize, piece: usize) -> usize {
     (volume as u128 * piece as u128 / count as u128) as usize
 }

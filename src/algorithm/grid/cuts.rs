@@ -130,8 +130,6 @@ impl Grid {
         self.distribution_with(labels, |_, ranks| vec![(Role::Partial, ranks)])
     }
 
-    /// Returns a distribution with one axis per cut of the tensor's dimensions, and the axes `others` for other cuts,
-    /// slowest first.
     fn distribution_with(&self, labels: &[Label], others: impl Fn(Label, usize) -> Vec<(Role, usize)>) -> Distribution {
         let mut axes = Vec::new();
         let cuts = || self.cuts.iter().zip(self.strides()).filter(|((_, parts), _)| *parts > 1);

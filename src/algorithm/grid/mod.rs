@@ -114,7 +114,6 @@ impl<'a> Tiles<'a> {
         self.cells.get((first + round) % self.cells.len().max(1)).filter(|_| round < self.cells.len())
     }
 
-    /// Whether `source` stores a part of the operand's cell that `target` contracts in a round.
     fn reaches(&self, operand: usize, source: usize, target: usize, round: usize) -> bool {
         self.cell(target, round).is_none_or(|cell| {
             let held = &self.held[&source][operand];
@@ -122,7 +121,6 @@ impl<'a> Tiles<'a> {
         })
     }
 
-    /// The indices of these dimensions that a rank contracts in a round, if any.
     fn region(&self, labels: &[Label], shape: &[usize], rank: usize, round: usize) -> Option<Region> {
         if round >= self.rounds_of(rank) {
             return None;
@@ -134,7 +132,6 @@ impl<'a> Tiles<'a> {
         Some(Region::from(dims.collect::<Vec<_>>()))
     }
 
-    /// The summands (products of one round each) that a rank computes, in order.
     fn computed_summands(&self, rank: usize) -> Vec<Summand> {
         let Contraction { left, out, .. } = self.contraction;
         let summed: Vec<usize> =

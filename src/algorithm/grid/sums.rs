@@ -85,7 +85,6 @@ fn bounds(region: &Region) -> Bounds {
     region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
 }
 
-/// Returns the elements of the piece in `view` that contribute to the box `needed` of `out`.
 fn restricted(tensor: &Tensor, piece: &Region, view: &View, out: &Tensor, needed: &Bounds) -> View {
     let piece = bounds(piece);
     let bounds = tensor.labels.iter().zip(piece).zip(&view.bounds).map(|((label, piece), here)| {

@@ -137,8 +137,6 @@ impl<'a> Geometry<'a> {
         Some(share.with(label, share.of(label).select(&part)))
     }
 
-    /// Divides a dimension into cells at the block boundaries of the tensors, except those of a tensor with which there
-    /// would be too many cells.
     fn cells(&self, label: Label) -> Vec<Intervals> {
         let mut cells: Vec<Intervals> = Vec::new();
         for tensor in self.tensors().into_iter().filter(|tensor| tensor.labels.contains(&label)) {
@@ -157,7 +155,6 @@ impl<'a> Geometry<'a> {
         cells
     }
 
-    /// Returns the distinct, nonempty index sets of a tensor's blocks along one dimension.
     fn tiles(&self, tensor: &Tensor, label: Label) -> Vec<Intervals> {
         let dim = tensor.dim(label);
         let mut tiles: Vec<Intervals> = Vec::new();
@@ -170,8 +167,6 @@ impl<'a> Geometry<'a> {
         tiles
     }
 
-    /// Returns the chunks of a rank, starting with the chunk for which the rank itself stores the most elements (the
-    /// iteration offset of section 4.1).
     fn chunks_of(&self, rank: usize, along: Option<Label>, cells: &[Intervals]) -> Vec<WorkShare> {
         let Some(share) = self.share(rank, along) else { return Vec::new() };
         let Some(along) = along else { return vec![share] };
@@ -192,7 +187,6 @@ impl<'a> Geometry<'a> {
         chunks
     }
 
-    /// The elements of a chunk's tensors that the rank itself stores.
     fn held(&self, rank: usize, chunk: &WorkShare) -> usize {
         let own_elements = |tensor: &&Tensor| {
             self.block(tensor, rank).map_or(0, |block| block.intersect(&chunk.region(tensor)).volume())

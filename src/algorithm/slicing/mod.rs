@@ -179,8 +179,6 @@ fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Station
     }
 }
 
-/// The memory for this rank's products: its block of `out`, or with replicas a buffer, which an all-reduce adds up at
-/// the end.
 struct Sums {
     tensor: Tensor,
     replicated: bool,

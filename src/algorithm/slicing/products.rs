@@ -49,7 +49,6 @@ impl<'a> Products<'a> {
         (!region.is_empty() && !self.geometry.holds(out, rank, &region)).then_some(region)
     }
 
-    /// Returns the part of `region`, computed by `maker`, that `holder` adds.
     fn part_of(&self, region: &Region, maker: usize, holder: usize) -> Option<Region> {
         let out = &self.geometry.contraction.out;
         if self.geometry.overlap(out, region, holder, maker).is_empty() {

@@ -36,7 +36,6 @@ pub fn candidates(setting: &Setting) -> Vec<Summa> {
     triples.flat_map(|triple| quickest(triple, &contracted, setting)).collect()
 }
 
-/// Returns the `SHAPES` fastest grid shapes, fastest first.
 fn quickest(dims: [Label; 3], contracted: &Contracted, setting: &Setting) -> Vec<Summa> {
     let ranks = contracted.ranks();
     let shapes = (1..=ranks).filter(|rows| ranks.is_multiple_of(*rows)).map(|rows| [rows, ranks / rows]);
@@ -47,8 +46,6 @@ fn quickest(dims: [Label; 3], contracted: &Contracted, setting: &Setting) -> Vec
     priced.into_iter().take(SHAPES).map(|(_, summa)| summa).collect()
 }
 
-/// Returns the fastest panel width and broadcast on a grid of this shape, and its predicted seconds. Under a memory
-/// limit that no combination meets, the narrowest panels are used.
 fn tuned(
     [m, n, k]: [Label; 3],
     [rows, columns]: [usize; 2],
@@ -79,7 +76,6 @@ fn tuned(
     priced.min_by(|(a, _), (b, _)| a.total_cmp(b))
 }
 
-/// The elements in a rank's rows of `left`, columns of `right`, and block of `out`.
 fn shares(summa: &Summa, contracted: &Contracted) -> [f64; 3] {
     let &Summa { m, n, rows, columns, .. } = summa;
     let ([a, b, c], cost) = (contracted.elements, contracted.cost);
@@ -87,7 +83,6 @@ fn shares(summa: &Summa, contracted: &Contracted) -> [f64; 3] {
     [a * m, b * n, c * m * n]
 }
 
-/// The elements in a rank's blocks and in two received panels per operand.
 fn held(summa: &Summa, contracted: &Contracted) -> f64 {
     let &Summa { k, rows, columns, width, .. } = summa;
     let ([a, b, c], cost) = (shares(summa, contracted), contracted.cost);
@@ -140,7 +135,6 @@ fn pass(broadcast: CollectiveAlgorithm, line: usize, panel: f64, count: f64) -> 
     }
 }
 
-/// Returns the slowest links between cyclic neighbours in any row and in any column.
 fn slowest_links(machine: &Machine, [rows, columns]: [usize; 2]) -> [Link; 2] {
     // With one rank per compute node, all links are equal.
     if machine.ranks_per_node <= 1 {

@@ -126,7 +126,6 @@ impl Generator for Summa {
     }
 }
 
-/// An operand whose panels are broadcast along a line of ranks.
 struct Passing<'a> {
     tensor: &'a Tensor,
     k: Label,
@@ -170,7 +169,6 @@ impl<'a> Passing<'a> {
         Passing { tensor, k, broadcast, line, needing, holders, panels, slots, received }
     }
 
-    /// Returns a panel, which is in this rank's own block or in a slot.
     fn at(&self, rank: usize, panel: usize) -> Option<View> {
         let range = self.panels[panel].range.clone();
         if self.line[self.holders[panel]] == rank {

@@ -64,7 +64,6 @@ pub fn probed(root: &Path) -> Option<Topology> {
     Some(Topology { caches: caches.collect(), domains })
 }
 
-/// The bytes in a line such as `Node 0 MemTotal:  32657784 kB`.
 fn total(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find(|line| line.contains("MemTotal:"))?;
     Some(line.split_whitespace().rev().nth(1)?.parse::<u64>().ok()? * 1024)

@@ -22,7 +22,6 @@ const MAX_MAPPED_MULTIPLE: usize = 4;
 /// Words per box, besides extents and strides.
 const FIXED_WORDS: usize = 8;
 
-/// Encodes boxes in the memory of this process, with the id `process`.
 pub(super) fn write(process: u32, boxes: &[ExportedView]) -> Vec<u8> {
     let words = 1 + boxes.iter().map(|view| FIXED_WORDS + 2 * view.strided.extents.len()).sum::<usize>();
     let mut description = Vec::with_capacity(words * size_of::<u64>());

@@ -150,7 +150,6 @@ impl Producer {
         self.channel.slot
     }
 
-    /// Whether the receiver has emptied the slot with this number.
     pub(super) fn is_emptied(&self, number: u64) -> bool {
         self.channel.emptied().load(Ordering::Acquire) > number
     }

@@ -53,7 +53,6 @@ impl Node {
         Ok(Node { communicator, here, members: numbered(&nodes, node), nodes, node })
     }
 
-    /// Whether all ranks are on this node.
     pub(super) fn is_whole(&self) -> bool {
         self.members.iter().all(Option::is_some)
     }
@@ -68,7 +67,6 @@ impl Node {
         self.nodes.iter().max().is_some_and(|last| last + 1 < self.nodes.len())
     }
 
-    /// Returns this rank's mutual partners for measuring routes, on its own node and on another.
     pub(super) fn neighbours(&self) -> [Option<usize>; 2] {
         let me = self.communicator.rank();
         let near = self.members.iter().position(|number| *number == Some(me ^ 1));
@@ -77,7 +75,6 @@ impl Node {
     }
 }
 
-/// Returns each world rank's number on `node`, if any.
 fn numbered(nodes: &[usize], node: usize) -> Vec<Option<usize>> {
     let mut count = 0;
     let number = |theirs: &usize| {

@@ -55,7 +55,6 @@ impl Pause {
         self.spin
     }
 
-    /// Makes the next pauses short.
     pub(super) fn reset(&mut self) {
         (self.yielded, self.next, self.slept) = (0, MIN_SLEEP, None);
     }

@@ -40,7 +40,6 @@ impl Routes {
         Ok(Routes { near: either(&usable, first.near, second.near), far: either(&usable, first.far, second.far) })
     }
 
-    /// Measures the usable routes, and removes those that fail.
     fn measured(communicator: &Communicator, usable: &mut Vec<Route>) -> Result<Routes, CommError> {
         let mut routes = Routes::of(Route::Message);
         let mut best = [f64::INFINITY; 2];

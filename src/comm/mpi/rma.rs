@@ -104,7 +104,6 @@ struct Recv {
 }
 
 impl Rma {
-    /// Bytes that a rank exposes, for nodes of up to `max_ranks` ranks.
     pub(super) fn bytes(max_ranks: usize) -> usize {
         SLOTS * slot(max_ranks)
     }
@@ -144,7 +143,6 @@ impl Rma {
         self.window.take().map_or(Ok(()), Window::close)
     }
 
-    /// Waits until the last notes of free slots have been sent.
     fn drain(&mut self) {
         while self.is_idle() && !self.requests.is_empty() && self.poll(&mut Vec::new()).is_ok() {}
     }
@@ -333,7 +331,6 @@ impl Rma {
 }
 
 impl Recv {
-    /// Whether all bytes have been requested, at least one empty piece.
     fn is_requested(&self) -> bool {
         self.requested >= self.total.max(1)
     }

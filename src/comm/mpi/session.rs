@@ -83,7 +83,6 @@ impl Mpi {
 }
 
 impl Session {
-    /// Makes one MPI call and checks its return code.
     pub(super) fn call(&self, name: &'static str, call: impl FnOnce() -> c_int) -> Result<(), CommError> {
         debug_assert!(
             self.thread == std::thread::current().id(),
@@ -151,7 +150,6 @@ impl Session {
         }
     }
 
-    /// The name of the MPI library of this build.
     pub(super) fn library(&self) -> String {
         let version = library_version();
         let known = ["Open MPI", "MPICH", "Intel(R) MPI", "MVAPICH"].into_iter().find(|name| version.starts_with(name));

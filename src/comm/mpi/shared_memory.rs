@@ -34,7 +34,6 @@ use crate::memory::{
 
 /// Slots copied per peer and direction before the next peer is served.
 const SLOTS_PER_TURN: usize = 2;
-/// Maximum bytes copied at a time from the sender's boxes.
 const COPY_BYTES: usize = 512 << 10;
 /// Smaller transfers are copied through slots, which costs no more.
 const MIN_LENT_BYTES: usize = 16 << 10;
@@ -42,7 +41,6 @@ const MIN_LENT_BYTES: usize = 16 << 10;
 const SAMPLE_BYTES: usize = 64 << 10;
 /// The first bytes of larger transfers have left the cache before the last arrives.
 const MAX_CACHED_BYTES: usize = 8 << 20;
-/// Maximum turns per peer and poll.
 const TURNS_PER_POLL: usize = 4;
 
 #[derive(Debug)]
@@ -151,7 +149,6 @@ impl Shared {
         self.bell
     }
 
-    /// `peer` is the peer's number on the node.
     pub(super) fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) {
         let from = Outgoing::new(from);
         let peers = &mut self.peers[peer];
@@ -163,7 +160,6 @@ impl Shared {
         self.activate(peer);
     }
 
-    /// `peer` is the peer's number on the node.
     pub(super) fn recv(&mut self, ticket: usize, peer: usize, into: Vec<WriteLease>) {
         let into = Incoming::new(into);
         self.peers[peer].recvs.push_back(Recv { ticket, total: into.left(), into, begun: false, reader: None });
@@ -224,8 +220,6 @@ impl Peer {
             || self.lent_sends.front().is_some_and(|(slot, _)| self.producer.is_emptied(*slot))
     }
 
-    /// Copies up to `SLOTS_PER_TURN` slots in each direction, and completes lent transfers; returns whether it made
-    /// progress.
     fn turn(&mut self, rank: usize, mapped: &mut Mapped, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut moved = false;
         for _ in 0..SLOTS_PER_TURN {

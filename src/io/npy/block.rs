@@ -86,8 +86,6 @@ pub(super) fn write_to(
     })
 }
 
-/// Checks that the caller's block is inside the array and has `bytes` bytes; returns the walk over its runs, unless it
-/// is empty.
 fn plan(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], bytes: usize) -> Result<Option<Walk>, NpyError> {
     header.file_bytes().ok_or_else(|| header.too_large(path))?;
     let inside = ranges.len() == header.shape.len()

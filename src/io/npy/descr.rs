@@ -71,7 +71,6 @@ impl Elements {
     }
 }
 
-/// Parses a letter with a size in bytes, such as `f8`, or for a C type, such as `d`.
 fn letter_and_size(text: &str) -> Option<(char, u64)> {
     let mut chars = text.chars();
     let letter = chars.next()?;

@@ -8,7 +8,6 @@ use crate::io::output::{FileError, display_path, without_code};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of fields that a message lists.
 const MAX_LISTED_FIELDS: usize = 8;
 
 /// The reason why a file cannot be read or written.
@@ -99,7 +98,6 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped(text))
 }
 
-/// Escapes text for a double-quoted Python string.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -92,7 +92,6 @@ pub fn create(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<NpyHeader, N
     Ok(header)
 }
 
-/// Returns the bytes before the first element, and their header.
 pub(super) fn compose(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<(Vec<u8>, NpyHeader), NpyError> {
     let mut header = NpyHeader { dtype, shape: shape.to_vec(), fortran: false, data_offset: 0 };
     header.file_bytes().ok_or_else(|| header.too_large(path))?;
@@ -115,14 +114,12 @@ pub(super) fn compose(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<(Vec
     Ok((text, header))
 }
 
-/// Writes the header into an empty file, and extends it to its final length.
 pub(super) fn lay_out(path: &Path, mut file: &File, text: &[u8], header: &NpyHeader) -> Result<(), NpyError> {
     let bytes = header.file_bytes().ok_or_else(|| header.too_large(path))?;
     file.write_all(text).map_err(NpyError::io(path, "write the header"))?;
     file.set_len(bytes).map_err(NpyError::io(path, "reserve its space"))
 }
 
-/// Returns the text of the header's dictionary and the offset of the first element.
 fn read_text(path: &Path, mut file: impl Read, length: u64) -> Result<(String, u64), NpyError> {
     let mut raw = Vec::new();
     file.by_ref().take(12).read_to_end(&mut raw).map_err(NpyError::io(path, "read"))?;
@@ -205,7 +202,6 @@ fn data_bytes(shape: &[u64], size: u64) -> Option<u64> {
     Some(if shape.contains(&0) { 0 } else { bytes })
 }
 
-/// Returns the element type, or an error if it is not supported.
 fn accept(path: &Path, descr: &Literal) -> Result<Dtype, NpyError> {
     let not_numbers = |found: String| NpyError::NotNumbers { path: path.to_path_buf(), found };
     let text = match descr {
@@ -228,7 +224,6 @@ fn accept(path: &Path, descr: &Literal) -> Result<Dtype, NpyError> {
     }
 }
 
-/// The error for a structured array.
 fn structured(path: &Path, fields: &[Literal]) -> NpyError {
     let name = |field: &Literal| match field {
         Literal::Tuple(parts) | Literal::List(parts) => match parts.first()? {
@@ -251,7 +246,6 @@ fn structured(path: &Path, fields: &[Literal]) -> NpyError {
     }
 }
 
-/// Returns an unused path beside `path`, for a NumPy command in a message.
 fn unused(path: &Path, what: &str) -> PathBuf {
     let mut stem = path.file_stem().unwrap_or_default().to_owned();
     let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };

@@ -43,7 +43,6 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Skips white space, line ends and comments, and returns the next character.
     fn next_token(&mut self) -> Option<char> {
         loop {
             match self.rest.peek()? {
@@ -77,7 +76,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the items between brackets, and whether there is a comma.
     fn items(&mut self, close: char, depth: usize) -> Result<(Vec<Literal>, bool), String> {
         self.rest.next();
         let (mut items, mut commas) = (Vec::new(), false);
@@ -109,7 +107,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Skips a comma and returns true, or returns false before the bracket `close`; others are an error.
     fn comma_or(&mut self, close: char) -> Result<bool, String> {
         match self.next_token() {
             Some(',') => {

@@ -40,7 +40,6 @@ pub fn is_leftover(target: &Path, file: &Identity) -> bool {
     leftovers(target).iter().any(|path| Identity::of(path).as_ref() == Some(file))
 }
 
-/// All files with a temporary name for the output `target`.
 fn leftovers(target: &Path) -> Vec<PathBuf> {
     let Ok(target) = followed(target) else { return Vec::new() };
     let (Some(name), Ok(entries)) = (target.file_name(), fs::read_dir(directory(&target))) else { return Vec::new() };

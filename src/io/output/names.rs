@@ -35,7 +35,6 @@ pub(super) fn beside(target: &Path, tag: &str) -> Result<PathBuf, FileError> {
     Ok(if fits(&long) { long } else { short })
 }
 
-/// Whether the system allows a name and a path of this length.
 pub(super) fn fits(path: &Path) -> bool {
     let longest = rustix::fs::statvfs(directory(path)).map_or(255, |found| found.f_namemax);
     let name = path.file_name().map_or(0, OsStr::len);

@@ -75,7 +75,6 @@ pub fn try_remove_temporaries() {
     std::mem::forget(try_lock_and_remove(&FILES).map(Removed));
 }
 
-/// Takes the lock and removes the listed files; `None` if another thread does not release it in time.
 fn try_lock_and_remove(files: &Mutex<Vec<PathBuf>>) -> Option<MutexGuard<'_, Vec<PathBuf>>> {
     for _ in 0..MAX_ATTEMPTS {
         match files.try_lock() {

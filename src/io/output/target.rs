@@ -120,7 +120,6 @@ fn only_owners(directory: &Metadata, old: &Metadata) -> bool {
     directory.mode() & STICKY != 0 && !me.is_root() && ![directory.uid(), old.uid()].contains(&me.as_raw())
 }
 
-/// Returns an error for a directory or a special file, which a rename would replace.
 fn special(path: &Path, found: Option<&Metadata>) -> Result<(), FileError> {
     match found {
         Some(found) if found.is_dir() => Err(FileError::IsDirectory { path: path.to_path_buf() }),

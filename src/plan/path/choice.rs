@@ -63,7 +63,6 @@ impl FromStr for PathChoice {
     }
 }
 
-/// Parses `(0,1),(0,1)`, `[(0, 1), (0,)]` or JSON.
 fn explicit(text: &str) -> Result<Vec<Vec<usize>>, String> {
     // Python writes a tuple of one element with a trailing comma.
     let list = text.trim_end_matches(',').replace(",)", "]").replace('(', "[").replace(')', "]");

@@ -45,8 +45,6 @@ pub fn log2_peak(network: &Network, order: &Order, sliced: &[Label]) -> f64 {
     peak.log2()
 }
 
-/// Calls `visit` for each contraction of two tensors, with the number of its group, its labels, and those of its
-/// result.
 fn each_contraction(network: &Network, order: &Order, mut visit: impl FnMut(usize, &[Label], &[Label])) {
     let mut tensors: Vec<Vec<Label>> = network.tensors.iter().map(|labels| distinct(labels)).collect();
     let mut needed: HashMap<Label, usize> = HashMap::new();

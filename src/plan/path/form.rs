@@ -90,7 +90,6 @@ pub fn given(einsums: &Einsums, choice: &PathChoice) -> Result<Vec<Order>, Strin
     Ok(orders.filter(|(_, node)| matches!(node.source, EinsumSource::Of(_))).map(|(order, _)| order).collect())
 }
 
-/// Divides an order of all operands among the nodes.
 fn divided(einsums: &Einsums, order: &Order) -> Result<Vec<Order>, String> {
     let nodes = &einsums.nodes;
     // For each node, the einsum that contracts it, and its number there.

@@ -151,7 +151,6 @@ impl Budget<'_> {
         self.elements.is_infinite() && rounds.last().is_some_and(|last| exceeds(last.largest, self.free))
     }
 
-    /// The nominal seconds of the shortest annealing.
     fn least_anneal(&self, tensors: usize) -> f64 {
         LEAST_ANNEAL_SECONDS * tensors as f64 / self.threads.clamp(1, einsum_path::CHAINS) as f64
     }
@@ -217,7 +216,6 @@ fn greedy(search: &PathSearch, tensors: usize, budget: Budget) -> Searched {
     Searched::new(PathMethod::Greedy, search.greedy(0..most), limit)
 }
 
-/// The optimal order, or the best of greedy and annealed orders if the budget does not suffice.
 fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     let tensors = network.tensors.len();
     let seconds = budget.seconds().unwrap_or(OPTIMAL_SECONDS);

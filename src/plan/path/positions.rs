@@ -12,7 +12,6 @@ struct Live {
 }
 
 impl Live {
-    /// A list of 0 to `first - 1`, with room for all numbers below `all`.
     fn new(first: usize, all: usize) -> Live {
         let mut live = Live { sums: vec![0; all + 1], count: 0 };
         (0..first).for_each(|number| live.insert(number));
@@ -36,7 +35,6 @@ impl Live {
         self.change(number, -1);
     }
 
-    /// The position of a number: the count of smaller numbers in the list.
     fn position(&self, number: usize) -> usize {
         let (mut at, mut sum) = (number, 0);
         while at > 0 {

@@ -13,7 +13,6 @@
 use super::message::{Message, Numbers, Step};
 use super::{Collective, CollectiveAlgorithm};
 
-/// How often a group is halved until every half has one member.
 fn levels(members: usize) -> usize {
     members.next_power_of_two().trailing_zeros() as usize
 }

@@ -125,7 +125,6 @@ impl Cone<'_> {
         }
     }
 
-    /// Marks the tasks to follow, backwards from all tasks of the chosen ranks.
     fn mark(&mut self, chosen: &[usize]) -> Result<(), VerifyError> {
         let mut open: Vec<(usize, TaskId)> = Vec::new();
         for &rank in chosen {
@@ -160,7 +159,6 @@ impl Cone<'_> {
         Ok(())
     }
 
-    /// A schedule of a rank's followed tasks, without sends to unfollowed receives.
     fn part(&self, rank_cone: &RankCone) -> Schedule {
         let Schedule { rank, ranks, element, ref buffers, .. } = rank_cone.schedule;
         let received = |id: TaskId, peer: usize| {

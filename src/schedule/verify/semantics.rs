@@ -78,7 +78,6 @@ impl Semantics<'_> {
         Ok(())
     }
 
-    /// Returns the region of a box, if its buffer has a placement.
     fn region(&self, view: &View) -> Option<Region> {
         self.placed(self.buffer(view), Prior::Absent).map(|piece| piece.part(&view.bounds).content.at)
     }
@@ -90,7 +89,6 @@ impl Semantics<'_> {
         Piece { bounds: out.bounds.clone(), content }
     }
 
-    /// Returns the index sets of a box, which must have complete sums of `value`.
     fn finished(&self, contents: &Contents, view: &View, value: usize) -> Result<Vec<Intervals>, Fault> {
         let needed: usize = self.spec.summed(value).1.iter().product();
         let pieces = contents.read(view)?;
@@ -132,7 +130,6 @@ impl Semantics<'_> {
         self.accumulate(contents, Piece { bounds: out.bounds.clone(), content }, out, accumulate)
     }
 
-    /// Adds the indices of a box, which must have complete sums of `value`, to those of each label.
     fn read_indices(
         &self,
         contents: &Contents,
@@ -152,7 +149,6 @@ impl Semantics<'_> {
         Ok(())
     }
 
-    /// Returns what a contraction or sum of the indices in `ranges` writes to a box.
     fn written(&self, value: usize, out: &View, ranges: &HashMap<Label, Intervals>) -> Result<Content, Fault> {
         let summed = self.spec.summed(value).0;
         let products = summed.iter().map(|label| ranges.get(label).cloned().unwrap_or_default());

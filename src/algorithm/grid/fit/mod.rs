@@ -17,7 +17,6 @@ use crate::dims::{Kinds, Label};
 use crate::schedule::collective::CollectiveAlgorithm;
 use words::{OPERANDS, SUMMANDS, Volumes};
 
-/// Maximum number of grids whose words are counted exactly.
 const MAX_COUNTED_GRIDS: usize = 24;
 /// Grids within this multiple of the minimum count as equally good.
 const MAX_EQUAL_VOLUME_RATIO: f64 = 1.01;
@@ -172,7 +171,6 @@ impl GridFit<'_> {
         wanted.then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// The larger number of ranks that share a tile of `left` or of `right`.
     fn sharing_most(&self, grid: &Grid) -> usize {
         let parts = |labels: &[Label]| -> usize {
             grid.cuts.iter().filter(|(label, _)| labels.contains(label)).map(|&(_, parts)| parts).product()
@@ -189,8 +187,6 @@ impl GridFit<'_> {
         [&self.kinds.c, &self.kinds.m, &self.kinds.n, &self.kinds.k]
     }
 
-    /// Returns the `keep` cheapest grids with at least `least` ranks, cheapest first. `price` computes the two sort
-    /// keys from the words and products of the busiest rank.
     fn cheapest(&self, least: usize, price: impl Fn(f64, f64) -> (f64, f64), keep: usize) -> Vec<Found> {
         let tables = self.kinds().map(|labels| {
             (1..=self.ranks).map(|parts| Some(self.tiles(labels, parts)?.volume)).collect::<Vec<Option<f64>>>()
@@ -243,7 +239,6 @@ impl GridFit<'_> {
     }
 }
 
-/// Largest first.
 fn prime_factors(mut number: usize) -> Vec<usize> {
     let mut factors = Vec::new();
     let mut factor = 2;

@@ -45,7 +45,6 @@ impl GridFit<'_> {
 struct Tile(Vec<(Label, usize)>);
 
 impl Tile {
-    /// Returns the first longest dimension that `which` accepts, and its length.
     fn longest(&self, which: impl Fn(Label) -> bool) -> Option<(Label, usize)> {
         self.0.iter().copied().filter(|(label, _)| which(*label)).min_by_key(|(_, length)| Reverse(*length))
     }
@@ -66,8 +65,6 @@ impl Tile {
         (self.volume(), lacking.iter().map(|&(cut, ranks)| Sharing { cut, along, ranks }).collect())
     }
 
-    /// Divides the tile by each prime factor along the longest dimension; returns the elements in the largest part, and
-    /// the `Sharing`s.
     fn deal(mut self, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
         let mut shared: Vec<Sharing> = Vec::new();
         for &(cut, parts) in lacking {
