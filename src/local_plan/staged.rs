@@ -34,7 +34,7 @@ pub const MAX_PICKED: usize = 16;
 /// Maximum elements of `out`, times terms of their sums, for each lane.
 const MAX_SHORT: usize = 1024;
 /// Maximum multiply-adds per element that one lane moves; with more, matrix products reuse elements better.
-const MAX_REUSE: usize = 8;
+const MAX_REUSE: f64 = 2.5;
 /// Nanoseconds to start a block, to start the sums of a few vectors, to multiply and add a vector, for each step to copy a
 /// vector, and to move a byte between memory and the core.
 const START: f64 = 20.0;
@@ -207,7 +207,7 @@ impl Short {
         if self.long.strides[0] == 0 || self.long.strides.iter().all(|&stride| stride <= 1) {
             return None;
         }
-        if self.steps() > self.elements().saturating_mul(MAX_REUSE) {
+        if self.steps() as f64 > self.elements() as f64 * MAX_REUSE {
             return None;
         }
         let lanes = self.lanes(dtype, target)?;
