@@ -1,7 +1,8 @@
 //! Plans the contraction of two tensors in one process.
 //!
 //! Invariants: every index is visited exactly once. The shares (work of one thread) write disjoint elements of `out` or
-//! of partial sums. A plan depends only on layouts, element type and target.
+//! of partial sums, so results are bitwise identical whichever thread runs which share. A plan depends only on layouts,
+//! element type and target.
 
 use super::gemm::{plan_gemm, price_gemm};
 use super::{
@@ -125,6 +126,7 @@ fn agreed_extent(label: Label, tensors: [&Layout; 3]) -> usize {
 }
 
 impl LocalContract {
+    /// Read-only, because kernels access memory at its offsets without bounds checks.
     pub fn body(&self) -> &Body {
         &self.body
     }

@@ -120,7 +120,6 @@ impl StagedPlan {
         self.shares
     }
 
-    /// The blocks of one share.
     pub fn blocks(&self, share: usize) -> Blocks<'_> {
         let [number, end] = [share, share + 1].map(|share| self.count() * share / self.shares);
         Blocks { plan: self, number, end, lane: self.long.extent, start: [0; 3] }
@@ -188,7 +187,6 @@ impl Blocks<'_> {
     }
 }
 
-/// A choice of the long loop, and the other loops.
 struct Short {
     totals: bool,
     long: Dim<3>,
@@ -252,7 +250,6 @@ impl Short {
         }
     }
 
-    /// The multiply-adds for one lane.
     fn steps(&self) -> usize {
         self.out.iter().chain(&self.sum).map(|dim| dim.extent).fold(1, usize::saturating_mul)
     }
@@ -289,7 +286,6 @@ impl Short {
         plan.terms = offsets(sum).into_iter().map(|[first, second, _]| [first, second]).collect();
     }
 
-    /// The time on one thread.
     fn nanoseconds(&self, plan: &StagedPlan, dtype: Dtype, target: &Target) -> f64 {
         let vectors = plan.lanes.div_ceil(target.lanes(dtype)) as f64;
         let step = STEP * if dtype.is_complex() { 2.5 } else { 1.0 };
@@ -343,7 +339,6 @@ fn offsets(loops: &[Dim<3>]) -> Vec<[isize; 3]> {
     })
 }
 
-/// Elements at these offsets, in runs.
 fn runs(offsets: &[isize]) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for (column, &offset) in offsets.iter().enumerate() {

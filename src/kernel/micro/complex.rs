@@ -14,7 +14,8 @@ pub(super) const PARTS: usize = 2;
 /// `right`.
 pub(super) type ColumnSums<Vector, const V: usize> = [[Vector; V]; 2];
 
-/// Computes a tile of `V` vectors by `N` columns. A complex element fills two lanes.
+/// Computes a tile of `V` vectors by `N` columns. A complex element fills two lanes. `PACKED`: the `N`
+/// elements of `right` are contiguous at each step.
 ///
 /// # Safety
 /// Same as for [`Call`], and the processor must support the instruction set `S`.

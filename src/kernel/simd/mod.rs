@@ -131,8 +131,10 @@ pub trait Simd<R: Real>: Copy + 'static {
 
     unsafe fn splat(value: R) -> Self::Vector;
 
+    /// Loads `LANES` elements.
     unsafe fn load(from: *const R) -> Self::Vector;
 
+    /// Stores `LANES` elements.
     unsafe fn store(to: *mut R, vector: Self::Vector);
 
     /// Loads the first `count` lanes, up to `LANES`; the others are 0, and their memory is not accessed.
@@ -147,6 +149,7 @@ pub trait Simd<R: Real>: Copy + 'static {
 
     unsafe fn mul_add(a: Self::Vector, b: Self::Vector, c: Self::Vector) -> Self::Vector;
 
+    /// Swaps lanes 2 i and 2 i + 1.
     unsafe fn swap_pairs(a: Self::Vector) -> Self::Vector;
 
     unsafe fn dup_even(a: Self::Vector) -> Self::Vector;

@@ -51,7 +51,6 @@ pub(super) unsafe fn totals<S, T: Lanes<S>>(
     }
 }
 
-/// The lanes of one element of `out`.
 struct Line<'a, T> {
     at: [*mut T; 2],
     terms: &'a [[isize; 2]],
@@ -192,12 +191,10 @@ impl<'a, T: Element> Totals<'a, T> {
         Totals { slots, len, blocks: 0 }
     }
 
-    /// The slot for the next block.
     pub fn next(&mut self) -> &mut [T] {
         &mut self.slots[..self.len]
     }
 
-    /// Adds the next block.
     pub fn add(&mut self) {
         let level = self.blocks.trailing_ones() as usize;
         let (next, slots) = self.slots.split_at_mut(self.len);

@@ -55,6 +55,7 @@ pub(super) struct Cost {
 }
 
 impl Cost {
+    /// Always added in the same order, because rounding may decide between equal prices.
     pub fn total(&self) -> f64 {
         let operands = self.pages.iter().zip(&self.packing);
         let read = operands.fold(self.computing, |sum, (pages, packing)| sum + pages + packing);
