@@ -29,8 +29,8 @@ const fn half(words: usize, p: usize, odd: usize) -> Indices {
 const fn interleaved(words: usize, p: usize, upper: usize) -> Indices {
     let (mut indices, mut word) = ([0; 16], 0);
     while word < words {
-        let (element, part) = (word / p, word % p);
-        indices[word] = (element % 2 * words + upper * words / 2 + element / 2 * p + part) as u32;
+        let element = upper * (words / p) + word / p;
+        indices[word] = (element % 2 * words + element / 2 * p + word % p) as u32;
         word += 1;
     }
     indices
