@@ -110,7 +110,8 @@ impl<'a> Job<'a> {
                     .map_err(|error| error.to_string())?;
             }
             Step::Unary((i, input)) => {
-                (kernels.unary)((&mut *program.planned(task), task, program.threads()), (i, input), (o, &mut out));
+                let planned = (&mut *program.planned(task), task, program.threads());
+                (kernels.unary)(planned, (i, input), (o, &mut out)).map_err(|error| error.to_string())?;
             }
             Step::Add(input) => (kernels.add)(input, &mut out),
             Step::Fill => (kernels.fill)(&mut out),

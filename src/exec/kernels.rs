@@ -20,7 +20,7 @@ type Contract = fn(Task, Factor, Input, Input, [bool; 2], Factor, Out) -> Result
 #[derive(Clone, Copy)]
 pub struct Kernels {
     pub contract: Contract,
-    pub unary: fn(Task, Input, Out),
+    pub unary: fn(Task, Input, Out) -> Result<(), OutOfMemory>,
     pub add: fn(&ReadLease, &mut WriteLease),
     pub scale: fn(Factor, &mut WriteLease),
     pub fill: fn(&mut WriteLease),
@@ -58,8 +58,8 @@ fn kernels<T: Element>() -> Kernels {
         unary: |(planned, task, threads), (i, input), (o, out)| {
             let (input, out) = (input.tensor::<T>(), out.tensor_mut::<T>());
             let layouts = [Layout::new(i, input.extents, input.strides), Layout::new(o, out.extents, out.strides)];
-            let (plan, isa) = planned.unary(task, &layouts, threads);
-            kernel::unary_strided(plan, isa, input, out);
+            let (plan, isa, workspace) = planned.unary(task, &layouts, threads);
+            kernel::unary_strided(plan, isa, input, out, workspace)
         },
         add: |input, out| kernel::add(input.view::<T>(), out.view_mut::<T>()),
         scale: |factor, out| kernel::scale(element::<T>(factor), out.view_mut()),

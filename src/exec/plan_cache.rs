@@ -11,7 +11,8 @@ use super::ResolvedKernel;
 use crate::dtype::Dtype;
 use crate::kernel::{Workspace, target};
 use crate::local_plan::{
-    Body, Isa, KernelFamily, Layout, LocalContract, MIN_PARALLEL_ELEMENTS, UnaryPlan, key, plan_contract, plan_unary,
+    Body, Caches, Isa, KernelFamily, Layout, LocalContract, MIN_PARALLEL_ELEMENTS, UnaryPlan, key, plan_contract,
+    plan_unary,
 };
 use crate::schedule::{Schedule, TaskId, View, Work};
 
@@ -147,7 +148,8 @@ impl Planned {
                 elements = elements.max(planned.map_or(0, |(plan, _)| plan.workspace_elements()));
             } else if let Work::Unary { input, out } = work {
                 let tensors = [input, out].map(|view| schedule.view_layout(view));
-                self.unary(id, &[tensors[0].layout(), tensors[1].layout()], threads);
+                let (plan, ..) = self.unary(id, &[tensors[0].layout(), tensors[1].layout()], threads);
+                elements = elements.max(plan.workspace_elements());
             }
         }
         elements
@@ -182,12 +184,17 @@ impl Planned {
         [families.contains(&KernelFamily::Xsmm), families.contains(&KernelFamily::Own)]
     }
 
-    /// A unary step's plan and its kernel's instruction set.
-    pub fn unary(&mut self, task: TaskId, layouts: &[Layout; 2], threads: usize) -> (&UnaryPlan, Isa) {
+    /// A unary step's plan, its kernel's instruction set and its workspace.
+    pub fn unary(&mut self, task: TaskId, layouts: &[Layout; 2], threads: usize) -> (&UnaryPlan, Isa, &mut Workspace) {
         let [input, out] = layouts;
-        let bytes = self.dtype.size();
-        let isa = self.kernel.isa();
-        (self.unary.of(task, layouts, threads, || plan_unary(input, out, bytes, threads)), isa)
+        let (dtype, isa) = (self.dtype, self.kernel.isa());
+        let mut target = target(isa, KernelFamily::Own, threads);
+        if matches!(self.kernel, ResolvedKernel::Reference) {
+            // The reference implementation has no workspace.
+            target.caches = Caches { l1: 0, l2: 0 };
+        }
+        let make = || plan_unary(input, out, dtype, &target);
+        (self.unary.of(task, layouts, threads, make), isa, &mut self.workspace)
     }
 }
 

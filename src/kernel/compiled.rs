@@ -21,7 +21,13 @@ pub trait Compiled: Copy {
     ) -> Result<(), OutOfMemory>;
 
     /// Implements [`super::unary_strided`].
-    fn unary(plan: &UnaryPlan, isa: Isa, input: Tensor<Self>, out: TensorMut<Self>);
+    fn unary(
+        plan: &UnaryPlan,
+        isa: Isa,
+        input: Tensor<Self>,
+        out: TensorMut<Self>,
+        workspace: &mut Workspace,
+    ) -> Result<(), OutOfMemory>;
 
     /// Computes `out = input + beta out`. If `beta` is 0, `out` is not read.
     ///

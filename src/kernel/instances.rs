@@ -23,8 +23,14 @@ macro_rules! compiled {
                 contract::run(plan, alpha, left, right, beta, out, workspace)
             }
 
-            fn unary(plan: &UnaryPlan, isa: Isa, input: Tensor<Self>, out: TensorMut<Self>) {
-                unary::run(plan, isa, input, out);
+            fn unary(
+                plan: &UnaryPlan,
+                isa: Isa,
+                input: Tensor<Self>,
+                out: TensorMut<Self>,
+                workspace: &mut Workspace,
+            ) -> Result<(), OutOfMemory> {
+                unary::run(plan, isa, input, out, workspace)
             }
 
             fn combine(input: Tensor<Self>, beta: Self, out: TensorMut<Self>) {

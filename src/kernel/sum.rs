@@ -13,8 +13,9 @@ use rayon::prelude::*;
 use super::Element;
 use super::pointer::{Const, Mut};
 use super::simd::{Real, RealBody, Simd};
+use super::staged::half;
 use crate::dtype::Dtype;
-use crate::local_plan::{Isa, Sum, UNIT};
+use crate::local_plan::{Dim, Isa, Sum, UNIT};
 
 /// Maximum reals in a unit, reached by complex numbers only.
 const REALS: usize = 2 * UNIT;
@@ -36,6 +37,10 @@ const STRIDED_PIECE_REALS: usize = 512;
 const BLOCK_SUMS: usize = 128;
 /// Size in bytes of the shortest vector of any instruction set.
 const MIN_VECTOR_BYTES: usize = 16;
+/// Maximum reals in a line that is summed together with others: those of all chains in the shortest vectors.
+const MAX_ROW_REALS: usize = CHAINS * CHAIN * MIN_VECTOR_BYTES / 8;
+/// Maximum reals in a vector.
+const MAX_LANES: usize = 16;
 /// Maximum reals in a small unit, whose smaller buffer takes less time to clear.
 const MAX_SMALL_UNIT_REALS: usize = 32;
 
@@ -79,11 +84,24 @@ impl<R: Real> SumShare<'_, R> {
         let shares = if units >= threads { threads } else { 1 };
         // SAFETY: units are disjoint, and so are the shares' ranges of units.
         let range = |share: usize| unsafe {
-            for unit in units * share / shares..units * (share + 1) / shares {
+            let units = units * share / shares..units * (share + 1) / shares;
+            if shares == threads && self.sums_rows() {
+                return R::dispatch(self.isa, Rows { share: self, units });
+            }
+            for unit in units {
                 self.unit(unit, threads / shares);
             }
         };
         if shares == 1 { range(0) } else { (0..shares).into_par_iter().with_max_len(1).for_each(range) }
+    }
+
+    /// Whether each unit is a short contiguous line.
+    fn sums_rows(&self) -> bool {
+        let Sum { line, line_is_summed, .. } = self.plan;
+        *line_is_summed
+            && line.strides[0] == 1
+            && line.extent * self.parts <= MAX_ROW_REALS
+            && self.plan.sums.is_empty()
     }
 
     /// # Safety
@@ -171,6 +189,99 @@ impl<R: Real> SumShare<'_, R> {
             }
         }
         total.iter_mut().zip(&second).take(count * self.parts).for_each(|(a, &b)| *a += b);
+    }
+}
+
+/// A range of units that are short contiguous lines.
+struct Rows<'a, R> {
+    share: &'a SumShare<'a, R>,
+    units: std::ops::Range<usize>,
+}
+
+impl<R: Real> RealBody<R> for Rows<'_, R> {
+    type Output = ();
+
+    /// # Safety
+    /// Same as for [`sum`], with the instruction set `S` and these units of `out`.
+    #[inline(always)]
+    unsafe fn run<S: Simd<R>>(self) {
+        // SAFETY: guaranteed by the caller.
+        unsafe { if self.share.parts == 1 { self.rows::<S, 1>() } else { self.rows::<S, 2>() } }
+    }
+}
+
+impl<R: Real> Rows<'_, R> {
+    /// Sums as many lines as a vector has elements, each to a vector, and these vectors' lanes together.
+    ///
+    /// # Safety
+    /// As above, for elements of `PARTS` reals.
+    #[inline(always)]
+    unsafe fn rows<S: Simd<R>, const PARTS: usize>(self) {
+        let Rows { share, units } = self;
+        let plan = share.plan;
+        let [even, odd] = const {
+            let (words, p) = (S::LANES * size_of::<R>() / 4, PARTS * size_of::<R>() / 4);
+            &[half(words, p, 0), half(words, p, 1)]
+        };
+        let Dim { extent, strides } = plan.out_loops.last().copied().unwrap_or(Dim { extent: 1, strides: [0; 2] });
+        let [next, next_out] = strides.map(|stride| stride * PARTS as isize);
+        let mut unit = units.start;
+        while unit < units.end {
+            let mut size = S::LANES / PARTS;
+            let count = size.min(extent - unit % extent).min(units.end - unit);
+            let [from, to] = [0, 1].map(|tensor| plan.unit(unit).0[tensor] * PARTS as isize);
+            let (from, to) = (share.from.at(from), share.to.at(to));
+            // SAFETY: guaranteed by the caller.
+            unsafe {
+                let mut sums = [S::zero(); MAX_LANES];
+                for (row, sum) in sums.iter_mut().enumerate().take(count) {
+                    *sum = row_sum::<S, R>(from.wrapping_offset(row as isize * next), plan.line.extent * PARTS);
+                }
+                while size > 1 {
+                    size /= 2;
+                    for i in 0..size {
+                        let (a, b) = (sums[2 * i], sums[2 * i + 1]);
+                        sums[i] = S::add(S::pick_words(a, b, even), S::pick_words(a, b, odd));
+                    }
+                }
+                let mut lanes = [R::ZERO; MAX_LANES];
+                S::store(lanes.as_mut_ptr(), sums[0]);
+                for (row, element) in lanes.chunks_exact(PARTS).enumerate().take(count) {
+                    let to = to.wrapping_offset(row as isize * next_out);
+                    for (part, &real) in element.iter().enumerate() {
+                        to.add(part).write(real);
+                    }
+                }
+            }
+            unit += count;
+        }
+    }
+}
+
+/// Sums a contiguous line; real and imaginary parts are in alternate lanes.
+///
+/// # Safety
+/// The processor must support the instruction set `S`, and `count` reals must be readable.
+#[inline(always)]
+unsafe fn row_sum<S: Simd<R>, R: Real>(line: *const R, count: usize) -> S::Vector {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        let mut sums = [S::zero(); CHAINS];
+        let mut i = 0;
+        while i + CHAINS * S::LANES <= count {
+            for (chain, sum) in sums.iter_mut().enumerate() {
+                *sum = S::add(*sum, S::load(line.add(i + chain * S::LANES)));
+            }
+            i += CHAINS * S::LANES;
+        }
+        while i + S::LANES <= count {
+            sums[0] = S::add(sums[0], S::load(line.add(i)));
+            i += S::LANES;
+        }
+        if i < count {
+            sums[1] = S::add(sums[1], S::load_first(line.add(i), count - i));
+        }
+        S::add(S::add(sums[0], sums[1]), S::add(sums[2], sums[3]))
     }
 }
 

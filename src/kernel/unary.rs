@@ -1,32 +1,55 @@
 //! Computes permutations, diagonals and sums of a single tensor.
 
 use super::permute::{Factors, permute};
+use super::staged;
 use super::sum::sum;
-use super::{Element, Tensor, TensorMut, available};
+use super::{Element, OutOfMemory, Tensor, TensorMut, Workspace, available};
 use crate::local_plan::{Isa, UnaryBody, UnaryPlan};
 
 /// Computes `out = input` as planned, on the given instruction set.
 ///
+/// # Errors
+/// If memory for copies cannot be allocated; `out` is then unchanged.
+///
 /// # Panics
 /// If the plan was made for extents, strides or element sizes other than those of the tensors, or the machine lacks the
 /// instruction set.
-pub fn unary_strided<T: Element>(plan: &UnaryPlan, isa: Isa, input: Tensor<T>, out: TensorMut<T>) {
-    T::unary(plan, isa, input, out);
+pub fn unary_strided<T: Element>(
+    plan: &UnaryPlan,
+    isa: Isa,
+    input: Tensor<T>,
+    out: TensorMut<T>,
+    workspace: &mut Workspace,
+) -> Result<(), OutOfMemory> {
+    T::unary(plan, isa, input, out, workspace)
 }
 
 /// Implements [`unary_strided`].
-pub(super) fn run<T: Element>(plan: &UnaryPlan, isa: Isa, input: Tensor<T>, mut out: TensorMut<T>) {
+pub(super) fn run<T: Element>(
+    plan: &UnaryPlan,
+    isa: Isa,
+    input: Tensor<T>,
+    mut out: TensorMut<T>,
+    workspace: &mut Workspace,
+) -> Result<(), OutOfMemory> {
     let layouts = [(input.extents, input.strides), (out.extents, out.strides)];
     for (tensor, (extents, strides)) in layouts.into_iter().enumerate() {
         assert!(plan.fits(tensor, extents, strides), "a plan for tensors of another layout");
     }
     assert!(available(isa), "no {} on this machine", isa.name());
+    let copies = workspace.slice(plan.workspace_elements())?;
     // SAFETY: the instruction set is available; both tensors have the layouts that the plan was made for, so the plan's
     // loops stay inside both tensors. `out` is borrowed mutably. `permute` checks element sizes.
     unsafe {
         match plan.body() {
             UnaryBody::Permute(plan) => permute(plan, isa, input.as_ptr(), out.as_mut_ptr(), Factors::PUT),
             UnaryBody::Sum(plan) => sum(plan, isa, input.as_ptr(), out.as_mut_ptr()),
+            // All strides of the second operand are 0.
+            UnaryBody::Staged(plan) => {
+                let operands = [input.as_ptr(), &T::ONE];
+                staged::run(plan, isa, (T::ONE, T::ZERO), operands, [false; 2], out.as_mut_ptr(), copies);
+            }
         }
     }
+    Ok(())
 }

@@ -9,6 +9,7 @@
 //! |---|---|---|
 //! | over one tensor ([`super::Sum`]) | 128 lines along `out`, or up to 256 KB along the sum in 128 chains of 64 vectors | 64 + 128 + lanes |
 //! | one number from two tensors ([`super::SumBlocks`]) | up to 128 KB in 128 chains of 64 vectors, or up to 16 x 16 x 16 strided terms | 64 + 128 + lanes |
+//! | one long dimension ([`super::StagedPlan`]) | up to 192 terms | 192 + lanes |
 //! | other loops | 512 terms of a line, or 256 single terms | 350 |
 //! | matrix products over one dimension | up to 128 boxes of up to 512 steps | 512 + 128 |
 //! | matrix products over several dimensions | up to 128 boxes of up to 896 steps | 896 + 128 |

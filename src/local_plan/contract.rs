@@ -15,8 +15,6 @@ use crate::dtype::Dtype;
 const MIN_GEMM_MULTIPLY_ADDS: f64 = 512.0;
 /// Minimum multiply-adds for a second thread in loops; fewer do not pay for waking it.
 const MIN_PARALLEL_LOOP_MULTIPLY_ADDS: f64 = 65_536.0;
-/// Minimum multiply-adds for a plan that copies blocks.
-const MIN_STAGED_MULTIPLY_ADDS: f64 = 65_536.0;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalContract {
@@ -78,7 +76,7 @@ pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype,
     let dims = dims.map(fold);
     let (multiply_adds, threads) = size(&dims, target);
     let loops = plan_loops(&dims, dtype, threads).cost();
-    let staged = staged(&dims, dtype, target, multiply_adds).map_or(f64::INFINITY, |plan| plan.cost());
+    let staged = StagedPlan::new(&dims, dtype, target).map_or(f64::INFINITY, |plan| plan.cost());
     let loops = Price { nanoseconds: loops.min(staged), reliable: true };
     if only_loops_apply(&dims, multiply_adds) {
         return loops;
@@ -176,11 +174,6 @@ fn size(dims: &[Vec<Dim<3>>; 4], target: &Target) -> (f64, usize) {
     (multiply_adds, if multiply_adds < MIN_PARALLEL_LOOP_MULTIPLY_ADDS { 1 } else { target.threads.max(1) })
 }
 
-fn staged(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target, multiply_adds: f64) -> Option<StagedPlan> {
-    let is_large = multiply_adds >= MIN_STAGED_MULTIPLY_ADDS;
-    is_large.then(|| StagedPlan::new(dims, dtype, target)).flatten()
-}
-
 /// Whether only loops are considered: for tiny contractions, and those without rows, columns or a sum, in which a
 /// matrix product could not reuse elements.
 fn only_loops_apply(dims: &[Vec<Dim<3>>; 4], multiply_adds: f64) -> bool {
@@ -196,7 +189,7 @@ fn plan_body(dims: [Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Body {
         return Body::Products(products);
     }
     let loops = plan_loops(&dims, dtype, threads);
-    let (cost, body) = match staged(&dims, dtype, target, multiply_adds) {
+    let (cost, body) = match StagedPlan::new(&dims, dtype, target) {
         Some(staged) if staged.cost() < loops.cost() => (staged.cost(), Body::Staged(Box::new(staged))),
         _ => (loops.cost(), Body::Loops(loops)),
     };

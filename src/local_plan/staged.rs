@@ -21,6 +21,12 @@ const OUT: usize = 2;
 /// Minimum extent of a long loop of `out`, and of the sum, whose order of additions differs from that of other plans.
 const MIN_LONG: usize = 64;
 const MIN_LONG_SUM: usize = 4096;
+/// Minimum multiply-adds.
+const MIN_MULTIPLY_ADDS: f64 = 65_536.0;
+/// Maximum additions in a chain, with the shortest vectors.
+const MAX_CHAIN: usize = 192;
+/// Bytes of the shortest vectors, times the vectors that are added at the same time.
+const CHAINED_BYTES: usize = 64;
 /// The lanes of a block are a multiple of this number, of elements in the longest vector. Columns are as much further
 /// apart, because adjacent ones would use the same sets of the cache.
 const GRAIN: usize = 16;
@@ -92,10 +98,12 @@ pub struct Run {
 
 impl StagedPlan {
     /// The cheapest plan for dimensions of kinds c (batch), m (rows), n (columns) and k (sum), which are fused with
-    /// `fold` and have no extent 0; `None` if no dimension is long, if the others are not short, or if nothing needs to be
-    /// copied.
+    /// `fold`; `None` if no dimension is long, if the others are not short, if nothing needs to be copied, or for few
+    /// multiply-adds.
     pub fn new(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Option<StagedPlan> {
-        if dims.iter().flatten().any(|dim| dim.strides.iter().any(|&stride| stride < 0)) {
+        let multiply_adds: f64 = dims.iter().flatten().map(|dim| dim.extent as f64).product();
+        let negative = dims.iter().flatten().any(|dim| dim.strides.iter().any(|&stride| stride < 0));
+        if negative || multiply_adds < MIN_MULTIPLY_ADDS {
             return None;
         }
         let (out, sum) = (dims[..3].concat(), &dims[3]);
@@ -209,6 +217,11 @@ impl Short {
             return None;
         }
         let lanes = self.lanes(dtype, target)?;
+        let terms: usize = self.sum.iter().map(|dim| dim.extent).product();
+        let vectors = if self.totals { (lanes * dtype.size()).div_ceil(CHAINED_BYTES) } else { 1 };
+        if terms * vectors > MAX_CHAIN {
+            return None;
+        }
         self.outer.sort_by_key(|dim| Reverse(dim.strides[OUT]));
         self.out.sort_by_key(|dim| Reverse(dim.strides[OUT]));
         let mut plan = StagedPlan {

@@ -1,8 +1,13 @@
-//! Plans operations on one tensor, by turning labels and layouts into a [`Permute`] or a [`Sum`].
+//! Plans operations on one tensor, by turning labels and layouts into a [`Permute`], a [`Sum`] or, for sums of short
+//! lines, a [`StagedPlan`] that multiplies by 1.
 //!
 //! A diagonal is one dimension whose stride is the sum of those of the repeated label.
 
-use super::{Dim, Layout, Loops, Permute, Sum};
+use super::{Dim, Layout, Loops, Permute, StagedPlan, Sum, Target, fold};
+use crate::dtype::Dtype;
+
+/// Minimum contiguous elements in a line of a [`Sum`]; the overhead of a line would exceed the additions of a shorter one.
+const MIN_LINE: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnaryPlan {
@@ -16,14 +21,15 @@ pub struct UnaryPlan {
 pub enum UnaryBody {
     Permute(Permute),
     Sum(Sum),
+    Staged(Box<StagedPlan>),
 }
 
-/// Plans `out = input` on `threads` threads, fewer for few elements. Repeated labels of `input` are diagonals, labels
+/// Plans `out = input` on the target's threads, fewer for few elements. Repeated labels of `input` are diagonals, labels
 /// missing from `out` are summed, and dimensions are permuted.
 ///
 /// # Panics
 /// If a label of `out` is repeated or is not in `input`, or if a label has two different extents.
-pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: usize) -> UnaryPlan {
+pub fn plan_unary(input: &Layout, out: &Layout, dtype: Dtype, target: &Target) -> UnaryPlan {
     let mut out_loops: Loops<2> =
         (0..out.labels.len()).map(|axis| Dim { extent: out.extents[axis], strides: [0, out.strides[axis]] }).collect();
     let mut sums: Loops<1> = Loops::new();
@@ -44,15 +50,34 @@ pub fn plan_unary(input: &Layout, out: &Layout, element_bytes: usize, threads: u
         }
     }
     let body = if sums.iter().all(|d| d.extent == 1) {
-        UnaryBody::Permute(Permute::new(&out_loops, element_bytes, threads))
+        UnaryBody::Permute(Permute::new(&out_loops, dtype.size(), target.threads))
     } else {
-        UnaryBody::Sum(Sum::new(&out_loops, &sums, threads))
+        let sum = Sum::new(&out_loops, &sums, target.threads);
+        let short = sum.line.strides[0] != 1 || sum.line.extent < MIN_LINE;
+        match short.then(|| staged(&out_loops, &sums, dtype, target)).flatten() {
+            Some(plan) => UnaryBody::Staged(Box::new(plan)),
+            None => UnaryBody::Sum(sum),
+        }
     };
     let tensors = [input, out];
     UnaryPlan { extents: tensors.map(|t| t.extents.to_vec()), strides: tensors.map(|t| t.strides.to_vec()), body }
 }
 
+/// The sum as a contraction with a number.
+fn staged(out_loops: &[Dim<2>], sums: &[Dim<1>], dtype: Dtype, target: &Target) -> Option<StagedPlan> {
+    let out = out_loops.iter().map(|&Dim { extent, strides: [from, to] }| Dim { extent, strides: [from, 0, to] });
+    let sum = sums.iter().map(|&Dim { extent, strides: [from] }| Dim { extent, strides: [from, 0, 0] });
+    StagedPlan::new(&[Vec::new(), out.collect(), Vec::new(), sum.collect()].map(fold), dtype, target)
+}
+
 impl UnaryPlan {
+    pub fn workspace_elements(&self) -> usize {
+        match &self.body {
+            UnaryBody::Staged(plan) => plan.workspace_elements(),
+            UnaryBody::Permute(_) | UnaryBody::Sum(_) => 0,
+        }
+    }
+
     /// Returns the operation, read-only because kernels access memory at its offsets without bounds checks.
     pub fn body(&self) -> &UnaryBody {
         &self.body

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 
 use super::slice_groups::{self, Between};
 use super::structure::{Plan, ResultResidency};
-use crate::local_plan::{key, plan_contract};
-use crate::schedule::{Buffer, BufferPlacement, Home, Schedule, Work};
+use crate::local_plan::{key, plan_contract, plan_unary};
+use crate::schedule::{Buffer, BufferPlacement, Home, Schedule, View, Work};
 
 /// Computes the workspace for the schedules of one plan. Contractions with equal layouts are planned once.
 pub struct Packing<'a> {
@@ -37,16 +37,22 @@ impl<'a> Packing<'a> {
         // Branches pack into separate workspaces.
         let mut branches = vec![0; schedule.max_branches()];
         for (id, task) in schedule.tasks.iter().enumerate() {
-            let Some(Work::Contract { left, right, out, .. }) = task.action.work() else { continue };
-            let views = [left, right, out];
-            let blocks = views.map(|view| schedule.view_layout(view));
-            let boxes = views.map(|view| schedule.box_of(view, &self.array(&schedule.buffers[view.buffer])));
+            let views: &[&View] = match task.action.work() {
+                Some(Work::Contract { left, right, out, .. }) => &[left, right, out],
+                Some(Work::Unary { input, out }) => &[input, out],
+                _ => continue,
+            };
+            let blocks: Vec<_> = views.iter().map(|view| schedule.view_layout(view)).collect();
+            let array = |view: &View| self.array(&schedule.buffers[view.buffer]);
+            let boxes = views.iter().map(|view| schedule.box_of(view, &array(view))).collect();
             for tensors in [blocks, boxes] {
-                let [left, right, out] = [0, 1, 2].map(|tensor: usize| tensors[tensor].layout());
-                let needs = *self
-                    .elements
-                    .entry(key(&[left, right, out]))
-                    .or_insert_with(|| plan_contract(&left, &right, &out, dtype, &target).workspace_elements());
+                let layouts: Vec<_> = tensors.iter().map(|tensor| tensor.layout()).collect();
+                let elements = || match &layouts[..] {
+                    [left, right, out] => plan_contract(left, right, out, dtype, &target).workspace_elements(),
+                    [input, out, ..] => plan_unary(input, out, dtype, &target).workspace_elements(),
+                    _ => 0,
+                };
+                let needs = *self.elements.entry(key(&layouts)).or_insert_with(elements);
                 let branch = &mut branches[schedule.branch(id)];
                 *branch = needs.max(*branch);
             }

@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Element, Workspace, has_xsmm};
+use einsum_dist::kernel::{Element, Workspace, has_xsmm, unary_strided};
 use einsum_dist::local_plan::{self, Caches};
 use einsum_dist::local_plan::{Access, Body, LocalContract, OutAccess, Target, UnaryBody, plan_unary};
 use ndarray::{ArrayD, IxDyn};
@@ -15,7 +15,7 @@ use num_complex::Complex;
 
 use super::counting::{ALONE, OF_POOL, POOL, POOL_OF_THREAD};
 use super::targets;
-use crate::kernels::{contract_planned, plan, unary_planned};
+use crate::kernels::{contract_planned, plan};
 
 /// Number of warm-up runs, in which threads allocate their permanent data, and number of counted runs.
 const WARM: usize = 3;
@@ -103,10 +103,18 @@ impl Findings {
         let names = [input, out].map(labels);
         let from = local_plan::Layout::new(&names[0], a.shape(), a.strides());
         let to = local_plan::Layout::new(&names[1], c.shape(), c.strides());
-        let planned = plan_unary(&from, &to, size_of::<T>(), target.threads);
-        let count = allocations(pool, || unary_planned(&planned, target.isa, a.view(), c.view_mut()));
+        let planned = plan_unary(&from, &to, T::DTYPE, target);
+        let mut workspace = Workspace::new();
+        let count = allocations(pool, || {
+            let (a, mut c) = (a.view(), c.view_mut());
+            unary_strided(&planned, target.isa, (&a).into(), (&mut c).into(), &mut workspace).unwrap();
+        });
         self.note(count, || format!("{input}->{out} {extents:?}"), target, T::DTYPE);
-        self.kinds.push(if matches!(planned.body(), UnaryBody::Sum(_)) { "sum" } else { "permute" });
+        self.kinds.push(match planned.body() {
+            UnaryBody::Permute(_) => "permute",
+            UnaryBody::Sum(_) => "sum",
+            UnaryBody::Staged(_) => "staged",
+        });
     }
 
     fn note(&mut self, count: usize, what: impl Fn() -> String, target: &Target, dtype: einsum_dist::Dtype) {
@@ -169,12 +177,13 @@ const CONTRACTIONS: [Contraction; 17] = [
     Contraction { terms: ["mk", "kn", "mn"], extents: &[('m', 0), ('n', 4), ('k', 5)] },
 ];
 
-const UNARY: [Unary; 8] = [
+const UNARY: [Unary; 9] = [
     Unary { terms: ["ab", "ba"], extents: &[('a', 300), ('b', 210)] },
     Unary { terms: ["abcd", "dcba"], extents: &[('a', 13), ('b', 14), ('c', 15), ('d', 16)] },
     Unary { terms: ["abcd", "abdc"], extents: &[('a', 13), ('b', 14), ('c', 15), ('d', 16)] },
     Unary { terms: ["aab", "ba"], extents: &[('a', 40), ('b', 50)] },
     Unary { terms: ["ab", "a"], extents: &[('a', 300), ('b', 210)] },
+    Unary { terms: ["ab", "a"], extents: &[('a', 30_000), ('b', 3)] },
     Unary { terms: ["ab", "b"], extents: &[('a', 300), ('b', 210)] },
     Unary { terms: ["ab", ""], extents: &[('a', 300), ('b', 210)] },
     Unary { terms: ["abcd", "ca"], extents: &[('a', 13), ('b', 14), ('c', 15), ('d', 16)] },
@@ -188,7 +197,8 @@ fn repeated_runs_allocate_nothing() {
     findings.all::<f64>();
     findings.all::<Complex<f32>>();
     findings.all::<Complex<f64>>();
-    for kind in ["nothing", "scale", "loops", "in place", "operands packed", "out buffered", "permute", "sum"] {
+    for kind in ["nothing", "scale", "loops", "in place", "operands packed", "out buffered", "permute", "sum", "staged"]
+    {
         assert!(findings.kinds.contains(&kind), "no case was planned as {kind}");
     }
     assert!(findings.kinds.contains(&"small products") || !has_xsmm(), "no case was left to LIBXSMM as a whole");

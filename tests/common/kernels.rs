@@ -52,13 +52,13 @@ pub fn contract_planned<T: Element>(
 /// diagonals, and labels missing from `out` are summed over.
 pub fn unary<T: Element>(input: (&[Label], ArrayViewD<T>), out: (&[Label], ArrayViewMutD<T>)) {
     let layouts = (layout((input.0, &input.1)), out.1.view());
-    let plan = plan_unary(&layouts.0, &layout((out.0, &layouts.1)), size_of::<T>(), rayon::current_num_threads());
+    let plan = plan_unary(&layouts.0, &layout((out.0, &layouts.1)), T::DTYPE, &host());
     unary_planned(&plan, widest(), input.1.view(), out.1);
 }
 
 /// Like [`unary`], but with an existing plan for tensors of these layouts, on the given instruction set.
 pub fn unary_planned<T: Element>(plan: &UnaryPlan, isa: Isa, input: ArrayViewD<T>, mut out: ArrayViewMutD<T>) {
-    unary_strided(plan, isa, (&input).into(), (&mut out).into());
+    unary_strided(plan, isa, (&input).into(), (&mut out).into(), &mut Workspace::new()).unwrap();
 }
 
 /// Computes `out = input` for tensors of equal shape.

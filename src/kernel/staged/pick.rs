@@ -16,7 +16,7 @@ const MAX_ODD: usize = 9;
 type Indices = [u32; 16];
 
 /// The even, or the odd, elements of two vectors.
-const fn half(words: usize, p: usize, odd: usize) -> Indices {
+pub(in super::super) const fn half(words: usize, p: usize, odd: usize) -> Indices {
     let (mut indices, mut word) = ([0; 16], 0);
     while word < words {
         indices[word] = ((word / p * 2 + odd) * p + word % p) as u32;

@@ -189,7 +189,7 @@ fn sums<T: Element>(text: &str, sizes: &[usize], columns: bool, data: Data) {
         let mut c = ArrayD::from_elem(IxDyn(&shape(&out)), T::from_f64(f64::NAN, 0.0));
         let layouts = [(&input, a.shape(), a.strides()), (&out, c.shape(), c.strides())];
         let [from, to] = layouts.map(|(labels, shape, strides)| Layout::new(labels, shape, strides));
-        let plan = plan_unary(&from, &to, size_of::<T>(), threads);
+        let plan = plan_unary(&from, &to, T::DTYPE, &Target { isa, threads, ..host() });
         unary_planned(&plan, isa, a.view(), c.view_mut());
         let error = worst(&c, &want);
         assert!(error <= bound, "{text} {sizes:?} on {}: {error:e}, not {bound:e}", isa.name());
@@ -236,7 +236,8 @@ fn sums_of_short_lines() {
         for (isa, threads) in isas().flat_map(|isa| [(isa, 1), (isa, 3)]) {
             let mut sum = ArrayD::from_elem(IxDyn(&[]), T::ZERO);
             let layout = Layout::new(&ab, part.shape(), part.strides());
-            let plan_of_sum = plan_unary(&layout, &Layout::new(&[], &[], &[]), size_of::<T>(), threads);
+            let plan_of_sum =
+                plan_unary(&layout, &Layout::new(&[], &[], &[]), T::DTYPE, &Target { isa, threads, ..host() });
             unary_planned(&plan_of_sum, isa, part.view(), sum.view_mut());
             let error = off(sum[[]], terms as f64 * value);
             assert!(error <= error_bound(T::DTYPE, chain, 0), "{:?} by {width} on {isa:?}: {error:e}", T::DTYPE);

@@ -5,8 +5,8 @@ use super::tensor::Tensor;
 use crate::common::Rng;
 use crate::common::kernels::unary_planned;
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Element, available};
-use einsum_dist::local_plan::{Isa, Layout, plan_unary};
+use einsum_dist::kernel::{Element, available, host};
+use einsum_dist::local_plan::{Isa, Layout, Target, plan_unary};
 use num_complex::Complex;
 
 /// Extents near the lengths of vectors, cache lines and blocks.
@@ -56,7 +56,12 @@ fn random<T: Element>(isa: Isa, threads: usize, seed: u64, rounds: usize) {
         let plan = {
             let (from, to) = (input.view(), out.view());
             let from = Layout::new(&labels, from.shape(), from.strides());
-            plan_unary(&from, &Layout::new(&kept, to.shape(), to.strides()), size_of::<T>(), threads)
+            plan_unary(
+                &from,
+                &Layout::new(&kept, to.shape(), to.strides()),
+                T::DTYPE,
+                &Target { isa, threads, ..host() },
+            )
         };
         pool.install(|| unary_planned(&plan, isa, input.view(), out.view_mut()));
         let mut want = input.view().to_owned();
@@ -116,8 +121,68 @@ fn large<T: Element>(isa: Isa, threads: usize, extents: &[usize], order: &[usize
     let want = input.view().permuted_axes(order.to_vec());
     let mut out = ndarray::ArrayD::from_elem(want.raw_dim(), T::from_f64(f64::NAN, f64::NAN));
     let from = Layout::new(&labels, input.shape(), input.strides());
-    let plan = plan_unary(&from, &Layout::new(&kept, out.shape(), out.strides()), size_of::<T>(), threads);
+    let plan = plan_unary(
+        &from,
+        &Layout::new(&kept, out.shape(), out.strides()),
+        T::DTYPE,
+        &Target { isa, threads, ..host() },
+    );
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| unary_planned(&plan, isa, input.view(), out.view_mut()));
     assert!(out == want, "{} {} {threads} threads {extents:?} {order:?}", isa.name(), T::DTYPE.name());
+}
+
+/// Tests sums over, and next to, short dimensions of tensors with gaps between lines.
+#[test]
+fn sums_of_short_dimensions() {
+    for isa in Isa::ALL.into_iter().filter(|&isa| available(isa)) {
+        for threads in [1, 3] {
+            for (extents, gap, kept) in [
+                (&[40_001, 2][..], 0, &[0][..]),
+                (&[13_007, 7], 2, &[0]),
+                (&[5_003, 15], 0, &[0]),
+                (&[5_003, 16], 0, &[0]),
+                (&[1_009, 67], 5, &[0]),
+                (&[23, 41, 129], 3, &[1, 0]),
+                (&[300, 515], 0, &[0]),
+                (&[70, 1_031], 0, &[0]),
+                (&[40_001, 3], 0, &[1]),
+                (&[9_001, 4, 3], 0, &[2, 0]),
+                (&[9_001, 4, 3], 1, &[2, 1]),
+                (&[3, 9_001, 5], 0, &[1]),
+            ] {
+                short::<f32>(isa, threads, extents, gap, kept);
+                short::<f64>(isa, threads, extents, gap, kept);
+                short::<Complex<f32>>(isa, threads, extents, gap, kept);
+                short::<Complex<f64>>(isa, threads, extents, gap, kept);
+            }
+        }
+    }
+}
+
+/// `gap` elements follow each line of the input.
+fn short<T: Element>(isa: Isa, threads: usize, extents: &[usize], gap: usize, kept: &[usize]) {
+    let mut whole = extents.to_vec();
+    whole[extents.len() - 1] += gap;
+    let mut next = 0;
+    let input = ndarray::ArrayD::from_shape_simple_fn(whole, || {
+        next = (next * 5 + 3) % 127;
+        T::from_f64(f64::from(next), f64::from(next % 7))
+    });
+    let input = input.slice_each_axis(|axis| (0..extents[axis.axis.index()]).into());
+    let labels: Vec<Label> = (0..extents.len() as u32).map(Label).collect();
+    let out_labels: Vec<Label> = kept.iter().map(|&axis| labels[axis]).collect();
+    let shape: Vec<usize> = kept.iter().map(|&axis| extents[axis]).collect();
+    let mut want = ndarray::ArrayD::from_elem(shape, T::ZERO);
+    for (at, &element) in input.indexed_iter() {
+        let out: Vec<usize> = kept.iter().map(|&axis| at[axis]).collect();
+        want[&out[..]] += element;
+    }
+    let mut out = ndarray::ArrayD::from_elem(want.raw_dim(), T::from_f64(f64::NAN, f64::NAN));
+    let from = Layout::new(&labels, input.shape(), input.strides());
+    let target = Target { isa, threads, ..host() };
+    let plan = plan_unary(&from, &Layout::new(&out_labels, out.shape(), out.strides()), T::DTYPE, &target);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    pool.install(|| unary_planned(&plan, isa, input, out.view_mut()));
+    assert!(out == want, "{} {} {threads} threads {extents:?} {kept:?}", isa.name(), T::DTYPE.name());
 }
