@@ -151,7 +151,7 @@ pub mod tree;
 pub use algorithm::{AlgorithmName, Reorder};
 pub use api::{
     Checkpoint, DistTensor, Error, NpyOutput, Operand, OperandParts, Output, Problem, Program, ProgramCache, Rank,
-    Result, Shaped, World, einsum,
+    Result, Shaped, Workers, World, einsum,
 };
 pub use comm::{CommError, Transport};
 pub use dims::{Kind, Kinds, Label};

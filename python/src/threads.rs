@@ -10,7 +10,8 @@
 use std::num::NonZero;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use einsum_dist::rayon::{ThreadPool, ThreadPoolBuilder, max_num_threads};
+use einsum_dist::Workers;
+use einsum_dist::rayon::{ThreadPoolBuilder, max_num_threads};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -25,7 +26,7 @@ struct State {
     /// The number of threads for the next contraction; `None` until it is set or first needed.
     threads: Option<usize>,
     /// The pools, of different sizes, that were used last, least recently used first.
-    pools: Vec<Arc<ThreadPool>>,
+    pools: Vec<Workers>,
 }
 
 static STATE: Mutex<State> = Mutex::new(State { threads: None, pools: Vec::new() });
@@ -33,14 +34,14 @@ static STATE: Mutex<State> = Mutex::new(State { threads: None, pools: Vec::new()
 /// A pool, and the process to which its workers belong.
 #[derive(Clone)]
 pub struct Team {
-    pub pool: Arc<ThreadPool>,
+    pub pool: Workers,
     process: u32,
 }
 
 impl Team {
     /// Whether two teams are the same.
     pub fn is(&self, other: &Team) -> bool {
-        Arc::ptr_eq(&self.pool, &other.pool)
+        std::ptr::eq(self.pool.pool(), other.pool.pool())
     }
 
     /// Whether the workers are those of the process from which this process was forked. Such a team must be forgotten
@@ -55,7 +56,7 @@ impl Team {
 pub fn team(_gil: Python<'_>, threads: Option<usize>) -> PyResult<Team> {
     let mut state = lock();
     let threads = threads.unwrap_or_else(|| *state.threads.get_or_insert_with(default_threads));
-    let pool = match state.pools.iter().position(|pool| pool.current_num_threads() == threads) {
+    let pool = match state.pools.iter().position(|pool| pool.pool().current_num_threads() == threads) {
         Some(at) if at + 1 == state.pools.len() => state.pools[at].clone(),
         Some(at) => {
             let pool = state.pools.remove(at);
@@ -66,7 +67,7 @@ pub fn team(_gil: Python<'_>, threads: Option<usize>) -> PyResult<Team> {
             let builder = ThreadPoolBuilder::new().num_threads(threads);
             let builder = builder.thread_name(|worker| format!("einsum_dist worker {worker}"));
             let failed = |error| PyRuntimeError::new_err(format!("cannot start {threads} threads: {error}"));
-            let pool = Arc::new(builder.build().map_err(failed)?);
+            let pool = Workers::on_own_cores(Arc::new(builder.build().map_err(failed)?));
             if state.pools.len() >= MAX_POOLS {
                 state.pools.remove(0);
             }

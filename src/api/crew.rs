@@ -3,6 +3,7 @@
 //! Threads start only if the address space has room, because the process could else be killed.
 
 use super::error::Rank;
+use super::own_cores::keep_global_pool_on_own_cores;
 use super::{Error, Result, memory_limits, pinning};
 use crate::machine::RankPlacement;
 use crate::memory::probe;
@@ -71,7 +72,8 @@ pub(super) fn no_threads(rank: usize, threads: usize, why: &dyn std::error::Erro
 }
 
 /// Starts rayon's global pool with `threads` threads. Call this first, because a computation would otherwise start one
-/// thread per core, and panic on failure; an existing pool does not change.
+/// thread per core, and panic on failure; an existing pool does not change. A world of one rank keeps these threads on
+/// cores of their own ([`Workers::on_own_cores`](super::Workers::on_own_cores)).
 ///
 /// # Errors
 /// If the threads cannot be started ([`Error::Threads`]).
@@ -79,7 +81,11 @@ pub fn start_threads(threads: usize) -> Result<()> {
     room_for_threads(0, threads)?;
     match rayon::ThreadPoolBuilder::new().num_threads(threads).build_global() {
         Err(error) if std::error::Error::source(&error).is_some() => Err(no_threads(0, threads, &error)),
-        _ => Ok(()),
+        Err(_) => Ok(()),
+        Ok(()) => {
+            keep_global_pool_on_own_cores();
+            Ok(())
+        }
     }
 }
 

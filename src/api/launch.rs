@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::crew::Crew;
 use super::error::Rank;
+use super::own_cores::run_in_current_pool;
 #[cfg(feature = "mpi")]
 use super::pinning;
 use super::world::Members;
@@ -106,14 +107,16 @@ fn alone(
     factors: Factors,
     options: &RunOptions,
 ) -> std::result::Result<Metrics, RunError> {
-    match world.pool() {
-        Some(pool) if program.is_parallel() => {
-            program.use_threads(pool.current_num_threads());
-            pool.install(|| run(program, slots, factors, options, Team::Inline))
+    match world.workers() {
+        Some(workers) if program.is_parallel() => {
+            program.use_threads(workers.pool().current_num_threads());
+            workers.run(|| run(program, slots, factors, options, Team::Inline))
         }
-        pool => {
-            program.use_threads(if pool.is_some() { 1 } else { rayon::current_num_threads() });
-            run(program, slots, factors, options, Team::Inline)
+        workers => {
+            program.use_threads(if workers.is_some() { 1 } else { rayon::current_num_threads() });
+            let is_parallel = program.is_parallel();
+            let run = || run(program, slots, factors, options, Team::Inline);
+            if is_parallel && workers.is_none() { run_in_current_pool(run) } else { run() }
         }
     }
 }

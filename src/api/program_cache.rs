@@ -7,9 +7,8 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 
-use super::{Problem, Program, Result, World};
+use super::{Problem, Program, Result, Workers, World};
 use crate::dtype::Dtype;
 use crate::kernel::Element;
 use crate::machine::Machine;
@@ -95,9 +94,9 @@ impl ProgramCache {
         ProgramCache::default()
     }
 
-    /// An empty cache whose programs compute in `pool` ([`World::single_in`]).
-    pub fn in_pool(pool: Arc<rayon::ThreadPool>) -> ProgramCache {
-        ProgramCache::of(World::single_in(pool))
+    /// An empty cache whose programs compute in a pool ([`World::single_in`]).
+    pub fn in_pool(workers: impl Into<Workers>) -> ProgramCache {
+        ProgramCache::of(World::single_in(workers))
     }
 
     fn of(world: World) -> ProgramCache {

@@ -6,7 +6,6 @@ use std::io::Write;
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::rc::Rc;
-use std::sync::Arc;
 #[cfg(feature = "mpi")]
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use serde::de::DeserializeOwned;
 
 use super::crew::{AgreedPlacement, Crew};
 use super::error::Rank;
-use super::{Error, Result, host, memory_limits};
+use super::{Error, Result, Workers, host, memory_limits};
 use crate::exec::{Moved, RunOptions};
 use crate::io::output::remove_temporaries;
 use crate::machine::{Machine, RankPlacement};
@@ -63,7 +62,7 @@ pub(super) struct Shared {
 pub(super) enum Members {
     Single {
         /// `None` for the caller's current pool.
-        pool: Option<Arc<rayon::ThreadPool>>,
+        workers: Option<Workers>,
     },
     InProcess {
         ranks: usize,
@@ -107,15 +106,14 @@ impl World {
 
     /// A world of one rank, on the calling thread and its current rayon pool; starts no threads.
     pub fn single() -> World {
-        World::of(Members::Single { pool: None }, RunOptions::default())
+        World::of(Members::Single { workers: None }, RunOptions::default())
     }
 
-    /// Like [`World::single`], but computes in `pool`, which a program enters only for tasks large enough for several
+    /// Like [`World::single`], but computes in a pool, which a program enters only for tasks large enough for several
     /// threads. Worlds on different threads may share a pool.
     ///
     /// ```
-    /// use std::sync::Arc;
-    /// use einsum_dist::{PlanOptions, Problem, World, ndarray::Array2, rayon::ThreadPoolBuilder};
+    ///     /// use einsum_dist::{PlanOptions, Problem, World, ndarray::Array2, rayon::ThreadPoolBuilder};
     ///
     /// let pool = Arc::new(ThreadPoolBuilder::new().num_threads(2).build().unwrap());
     /// let world = World::single_in(pool);
@@ -125,8 +123,8 @@ impl World {
     /// assert!(program.run(&[&a, &b])?.iter().all(|&x| x == 200.0));
     /// # Ok::<(), einsum_dist::Error>(())
     /// ```
-    pub fn single_in(pool: Arc<rayon::ThreadPool>) -> World {
-        World::of(Members::Single { pool: Some(pool) }, RunOptions::default())
+    pub fn single_in(workers: impl Into<Workers>) -> World {
+        World::of(Members::Single { workers: Some(workers.into()) }, RunOptions::default())
     }
 
     /// A world of `ranks` ranks (at least 1) in this process, each with a communication thread and a pool of workers.
@@ -272,16 +270,16 @@ impl World {
         }
     }
 
-    pub(super) fn pool(&self) -> Option<&rayon::ThreadPool> {
+    pub(super) fn workers(&self) -> Option<&Workers> {
         match &self.0.members {
-            Members::Single { pool } => pool.as_deref(),
+            Members::Single { workers } => workers.as_ref(),
             _ => None,
         }
     }
 
     /// Threads of a world of one rank.
     pub(super) fn threads(&self) -> usize {
-        self.pool().map_or_else(rayon::current_num_threads, rayon::ThreadPool::current_num_threads)
+        self.workers().map_or_else(rayon::current_num_threads, |workers| workers.pool().current_num_threads())
     }
 
     /// Bytes that the local ranks have moved in all runs, including redistributions and gathers.

@@ -1,0 +1,214 @@
+//! Keeps the workers of a rank without peers on cores of their own, as long as no other program computes there.
+//!
+//! Linux may let two workers that wake for a short run share a core for a long time, although another core is idle: on
+//! virtual machines, it cannot see that the core is idle. Every run then takes twice as long. Therefore each worker is
+//! pinned to a core. If a worker has to wait for its core, all may use all cores again, for a time that doubles
+//! whenever that recurs.
+//!
+//! Invariant: the calling thread is never pinned. Workers are not pinned if they have fewer cores than threads, or a CPU
+//! quota, or if the system does not report how long threads wait.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use rayon::{Scope, ThreadPool};
+
+use super::{host, pinning};
+use crate::sync::{Condvar, Mutex};
+
+/// Time between checks.
+const INTERVAL: Duration = Duration::from_millis(5);
+/// Pauses between uses of own cores: the first, and the longest.
+const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(10)];
+/// The share of its time that a worker may wait for its core.
+const MAX_WAIT: f64 = 0.25;
+
+/// A pool of threads, in which a world of one rank computes.
+#[derive(Debug, Clone)]
+pub struct Workers {
+    pool: Arc<ThreadPool>,
+    own: Option<Arc<OwnCores>>,
+}
+
+impl From<Arc<ThreadPool>> for Workers {
+    fn from(pool: Arc<ThreadPool>) -> Workers {
+        Workers { pool, own: None }
+    }
+}
+
+impl Workers {
+    /// A pool that only einsum-dist uses. While no other program computes, each thread is pinned to a core, because
+    /// Linux would let threads share one when they wake. Cost: some microseconds per thread.
+    pub fn on_own_cores(pool: Arc<ThreadPool>) -> Workers {
+        let own = OwnCores::of(pool.broadcast(|_| Worker::this_thread())).map(Arc::new);
+        Workers { pool, own }
+    }
+
+    /// The pool.
+    pub fn pool(&self) -> &ThreadPool {
+        &self.pool
+    }
+
+    /// Computes in the pool.
+    pub(super) fn run<V: Send>(&self, work: impl FnOnce() -> V + Send) -> V {
+        match &self.own {
+            Some(own) => own.run(Some(&self.pool), work),
+            None => self.pool.install(work),
+        }
+    }
+}
+
+static GLOBAL: OnceLock<Option<OwnCores>> = OnceLock::new();
+
+/// Lets the workers of rayon's global pool have cores of their own in [`run_in_current_pool`].
+pub(super) fn keep_global_pool_on_own_cores() {
+    GLOBAL.get_or_init(|| OwnCores::of(rayon::broadcast(|_| Worker::this_thread())));
+}
+
+/// Computes on the calling thread and its current pool, or in the global pool if that has cores of its own.
+pub(super) fn run_in_current_pool<V: Send>(work: impl FnOnce() -> V + Send) -> V {
+    match GLOBAL.get() {
+        Some(Some(own)) if rayon::current_thread_index().is_none() => own.run(None, work),
+        _ => work(),
+    }
+}
+
+#[derive(Debug)]
+struct OwnCores {
+    workers: Vec<Worker>,
+    /// One core for each worker.
+    cores: Vec<usize>,
+    /// All cores of the process.
+    all: Vec<usize>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    pinned: bool,
+    /// When workers may be pinned again, or are checked again.
+    next: Instant,
+    pause: Duration,
+    /// When each worker was checked: the nanoseconds it has run, and has waited for a core.
+    times: Vec<[u64; 2]>,
+}
+
+#[derive(Debug)]
+struct Worker {
+    thread: pinning::Thread,
+    times: File,
+}
+
+impl Worker {
+    fn this_thread() -> Option<Worker> {
+        Some(Worker { thread: pinning::this_thread(), times: File::open("/proc/thread-self/schedstat").ok()? })
+    }
+
+    fn times(&self) -> Option<[u64; 2]> {
+        let (mut file, mut text) = (&self.times, String::new());
+        file.rewind().ok()?;
+        file.read_to_string(&mut text).ok()?;
+        let mut numbers = text.split_ascii_whitespace().map(str::parse);
+        Some([numbers.next()?.ok()?, numbers.next()?.ok()?])
+    }
+}
+
+/// The end of a job, which may be a panic.
+#[derive(Default)]
+struct End {
+    reached: Mutex<bool>,
+    changed: Condvar,
+}
+
+struct AtEnd<'a>(&'a End);
+
+impl Drop for AtEnd<'_> {
+    fn drop(&mut self) {
+        *unpoisoned(self.0.reached.lock()) = true;
+        self.0.changed.notify_one();
+    }
+}
+
+impl OwnCores {
+    fn of(workers: Vec<Option<Worker>>) -> Option<OwnCores> {
+        let (workers, all): (Vec<Worker>, _) = (workers.into_iter().collect::<Option<_>>()?, host::cpus());
+        let topology = host::allowed().ok()?;
+        let cores = topology.domains.iter().flat_map(|domain| &domain.cores);
+        let cores: Vec<usize> = cores.filter_map(|units| units.iter().copied().min()).collect();
+        if workers.len() < 2 || cores.len() < workers.len() || host::processors() < all.len() {
+            return None;
+        }
+        let cores = (0..workers.len()).map(|worker| cores[worker * cores.len() / workers.len()]).collect();
+        let state = State { pinned: false, next: Instant::now(), pause: PAUSES[0], times: Vec::new() };
+        Some(OwnCores { workers, cores, all, state: Mutex::new(state) })
+    }
+
+    /// Computes in the pool, or in the global pool. The calling thread waits, and checks the workers meanwhile.
+    fn run<V: Send>(&self, pool: Option<&ThreadPool>, work: impl FnOnce() -> V + Send) -> V {
+        self.check();
+        let (mut value, end) = (None, End::default());
+        match pool {
+            Some(pool) => pool.in_place_scope(|scope| self.spawn(scope, work, &mut value, &end)),
+            None => rayon::in_place_scope(|scope| self.spawn(scope, work, &mut value, &end)),
+        }
+        match value {
+            Some(value) => value,
+            None => unreachable!("a scope waits for its job, and panics if it does"),
+        }
+    }
+
+    fn spawn<'s, V: Send>(
+        &self,
+        scope: &Scope<'s>,
+        work: impl FnOnce() -> V + Send + 's,
+        value: &'s mut Option<V>,
+        end: &'s End,
+    ) {
+        scope.spawn(move |_| {
+            let _at_end = AtEnd(end);
+            *value = Some(work());
+        });
+        let mut reached = unpoisoned(end.reached.lock());
+        while !*reached {
+            let (guard, time) = unpoisoned(end.changed.wait_timeout(reached, INTERVAL));
+            reached = guard;
+            if time.timed_out() {
+                self.check();
+            }
+        }
+    }
+
+    /// Pins the workers or, if one has waited too long for its core, lets them use all cores for some time.
+    fn check(&self) {
+        let Ok(mut state) = self.state.try_lock() else { return };
+        let now = Instant::now();
+        if now < state.next {
+            return;
+        }
+        let times = self.workers.iter().map(Worker::times).collect::<Option<Vec<_>>>().unwrap_or_default();
+        let waits = |(new, old): (&[u64; 2], &[u64; 2])| {
+            let [ran, waited] = [0, 1].map(|i| new[i].saturating_sub(old[i]) as f64);
+            waited > MAX_WAIT * (ran + waited).max(INTERVAL.as_nanos() as f64)
+        };
+        if state.pinned && (times.is_empty() || times.iter().zip(&state.times).any(waits)) {
+            self.workers.iter().for_each(|worker| pinning::bind_thread(worker.thread, &self.all));
+            *state = State { pinned: false, next: now + state.pause, pause: PAUSES[1].min(2 * state.pause), times };
+        } else if !times.is_empty() {
+            if !state.pinned {
+                let cores = self.workers.iter().zip(&self.cores);
+                cores.for_each(|(worker, &core)| pinning::bind_thread(worker.thread, &[core]));
+            }
+            *state = State { pinned: true, next: now + INTERVAL, pause: state.pause, times };
+        }
+    }
+}
+
+/// No code panics while it holds the lock.
+fn unpoisoned<G>(locked: Result<G, PoisonError<G>>) -> G {
+    locked.unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;
