@@ -156,6 +156,21 @@ impl Tree {
         }
     }
 
+    /// The number of contractions.
+    pub(crate) fn contractions(&self) -> usize {
+        self.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count()
+    }
+
+    /// The number of elements of a tensor with these labels.
+    pub(crate) fn elements(&self, labels: &[Label]) -> f64 {
+        labels.iter().map(|&label| self.extent(label) as f64).product()
+    }
+
+    /// Multiply-adds in all contractions.
+    pub(crate) fn all_products(&self) -> f64 {
+        (0..self.nodes.len()).map(|node| self.products(node)).sum()
+    }
+
     /// Multiply-adds in a contraction, the product of all its extents; 0 for all other steps.
     pub fn products(&self, node: NodeId) -> f64 {
         match &self.nodes[node].step {
@@ -163,6 +178,24 @@ impl Tree {
             _ => 0.0,
         }
     }
+}
+
+/// The inputs of a step, the left one first.
+pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
+    match *step {
+        Step::Leaf { .. } => [None; 2],
+        Step::Unary { input, .. } => [Some(input), None],
+        Step::Contract { left, right, .. } => [Some(left), Some(right)],
+    }
+}
+
+/// For each node of a tree, the node that has it as input.
+pub fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
+    let mut consumers = vec![None; tree.nodes.len()];
+    for (id, node) in tree.nodes.iter().enumerate() {
+        inputs(&node.step).into_iter().flatten().for_each(|input| consumers[input] = Some(id));
+    }
+    consumers
 }
 
 /// Formats labels as a term, with names indexed by label.

@@ -15,7 +15,6 @@ use super::slice_groups::{self, composed, cut_over_groups, machine_of_group};
 use super::structure::{Plan, ResultResidency, Source, Value};
 use crate::algorithm::{Cost, broadcast_rounds};
 use crate::distribution::Distribution;
-use crate::tree::Step;
 
 const MAX_TOGETHER: usize = 256;
 
@@ -71,16 +70,12 @@ pub fn first(
     if let Some(groups) = prescribed {
         return Ok(search.for_groups(groups)?.map_or(First::None, |plan| First::Chosen(Box::new(plan))));
     }
-    let contractions = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
+    let contractions = tree.contractions();
     if contractions <= MAX_COMPARED_CONTRACTIONS {
         return Ok(First::None);
     }
     let Ok(Some(plan)) = search.for_groups(machine.ranks) else { return Ok(First::None) };
-    let whole: f64 = (0..tree.nodes.len())
-        .filter(|&node| matches!(tree.nodes[node].step, Step::Contract { .. }))
-        .map(|node| tree.products(node))
-        .sum();
-    let whole = whole * options.dtype.flops_per_multiply_add() as f64 / 1e9;
+    let whole = tree.all_products() * options.dtype.flops_per_multiply_add() as f64 / 1e9;
     let one_rank = slice_groups::of_group(&plan);
     let slices: f64 = one_rank.values.iter().map(|value| value.seconds * one_rank.times(value) as f64).sum();
     let ideal = slices * (whole / one_rank.total_gflop()).min(1.0) / machine.ranks as f64;

@@ -1,6 +1,6 @@
 //! Computes the bytes that a rank receives in a whole run, over all slices.
 
-use super::slice_groups::{self, Between};
+use super::slice_groups::Between;
 use super::structure::Plan;
 use crate::schedule::{ReuseScope, Schedule};
 
@@ -26,7 +26,7 @@ impl Traffic<'_> {
         }
         for (spread, operands) in &between.spreads {
             let bytes = spread.schedule(rank).bytes_received();
-            operands.iter().for_each(|&operand| received[slice_groups::copy_of(plan, operand)] = bytes);
+            operands.iter().for_each(|&operand| received[plan.copy_of(operand)] = bytes);
         }
         if let (Some(combination), Some(last)) = (&between.combination, received.last_mut()) {
             *last = combination.schedule(rank).bytes_received();
