@@ -22,7 +22,7 @@ mod names;
 mod scope;
 
 pub use einsums::{Einsum, EinsumSource, Einsums};
-pub use error::ShapeError;
+pub use error::{ShapeError, counted};
 
 use einsum_parser::Span;
 use serde::{Deserialize, Serialize};

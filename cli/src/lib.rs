@@ -8,12 +8,11 @@
 //! | file | content |
 //! |---|---|
 //! | `args`, `values`, `sizes`, `units` | the flags as typed, and the parsers for their values, extents and units |
-//! | `start` | creates the world, which is a single rank, ranks in this process, or the processes of mpirun |
+//! | `start` | creates the world (a single rank, ranks in this process, or the processes of mpirun), and lets its ranks agree |
 //! | `config`, `validate`, `inputs` | a validated run, the checks of flags against each other, and file headers |
 //! | `paths` | checks that outputs can be written and overwrite no file that is read |
-//! | `run`, `outcome` | the run, and the values that are printed at its end |
+//! | `run` | the run |
 //! | `result_sink`, `check` | consume the result, and compare it with a reference in double precision |
-//! | `gather` | gathers numbers from all processes |
 //! | `norm`, `compensated` | the norm of a result, and sums in twice the precision |
 //! | `range` | finds results outside the range of the element type |
 //! | `explain`, `print` | standard output |
@@ -32,11 +31,9 @@ mod compensated;
 pub mod config;
 mod explain;
 pub mod failure;
-mod gather;
 mod guard;
 mod inputs;
 mod norm;
-mod outcome;
 mod panics;
 mod path_speed;
 mod paths;

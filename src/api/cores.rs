@@ -1,4 +1,5 @@
-//! Determines the cores that this process may use, by the operating system's numbers.
+//! Determines the cores that this process may use, by the operating system's numbers, pins threads to them, and reads
+//! the host's name.
 
 /// The online cores in this process's affinity mask; empty if the system has no affinity masks.
 pub fn cpus() -> Vec<usize> {
@@ -26,4 +27,31 @@ pub(super) fn ranges(list: &str) -> Vec<usize> {
         Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
     };
     list.split(',').filter_map(range).flatten().collect()
+}
+
+/// The host's name; empty if the system provides none.
+#[cfg(unix)]
+pub fn name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// The host's name; empty if the system provides none.
+#[cfg(not(unix))]
+pub fn name() -> String {
+    String::new()
+}
+
+/// Pins the calling thread, and threads that it starts later, by their CPU affinity. If `cores` is empty or the system
+/// refuses, the mask stays, without an error.
+pub(super) fn bind(cores: &[usize]) {
+    #[cfg(target_os = "linux")]
+    if !cores.is_empty() {
+        use rustix::thread::{CpuSet, sched_setaffinity};
+        let mut set = CpuSet::new();
+        cores.iter().filter(|&&core| core < CpuSet::MAX_CPU).for_each(|&core| set.set(core));
+        // The cores may have gone offline, which is harmless.
+        let _ = sched_setaffinity(None, &set);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = cores;
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use einsum_parser::ParseError;
 
-use super::hostname;
+use super::cores;
 use crate::comm::CommError;
 use crate::exec::KernelError;
 use crate::io::checkpoint::CheckpointError;
@@ -29,7 +29,7 @@ pub struct Rank {
 
 impl Rank {
     pub(super) fn here(number: usize) -> Rank {
-        Rank { number, host: hostname::name() }
+        Rank { number, host: cores::name() }
     }
 }
 

@@ -18,8 +18,6 @@ mod dist_tensor;
 mod einsum;
 mod error;
 mod exponent;
-pub mod host;
-mod hostname;
 mod launch;
 mod measured;
 mod memory_limits;
@@ -28,7 +26,6 @@ mod operand;
 mod operand_parts;
 mod output;
 mod path_cache;
-mod pinning;
 mod placement;
 mod problem;
 mod program;
@@ -44,6 +41,12 @@ mod transport_choice;
 mod validate;
 mod whole_tensors;
 mod world;
+
+/// The name, the cores and the topology of this process's host.
+pub mod host {
+    pub use super::cores::{cpus, name, processors};
+    pub use super::topology::{allowed, topology};
+}
 
 pub use checkpoint::Checkpoint;
 pub use crew::start_threads;

@@ -20,16 +20,43 @@ pub mod in_process;
 pub mod launcher;
 #[cfg(feature = "mpi")]
 pub mod mpi;
-mod transport;
 mod waker;
 
 pub use error::CommError;
-pub use transport::Transport;
 pub use waker::Waker;
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::memory::{ReadLease, WriteLease};
+
+/// A transport between processes, which a user can choose by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Transport {
+    /// The fastest in a short measurement, within nodes and between nodes separately.
+    #[default]
+    Auto,
+    /// Memory that the processes of a node share, and messages between nodes.
+    Shared,
+    /// MPI messages.
+    Message,
+    /// One-sided calls.
+    Rma,
+}
+
+impl FromStr for Transport {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Transport, String> {
+        match text {
+            "auto" => Ok(Transport::Auto),
+            "shared" => Ok(Transport::Shared),
+            "message" => Ok(Transport::Message),
+            "rma" => Ok(Transport::Rma),
+            _ => Err(format!("unknown transport `{text}` (known: auto, shared, message, rma)")),
+        }
+    }
+}
 
 /// A finished transfer, and the `bytes` that this end moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,7 +15,6 @@
 //! task ends its rank's run, and the caller stops the others; nothing is retried. Only `kernels` depends on element
 //! types. The plan decides everything, except that `kernel_selection` resolves its kernel choice.
 
-mod factors;
 mod fault;
 mod inline;
 mod job;
@@ -26,9 +25,7 @@ mod metrics;
 mod plan_cache;
 mod program;
 mod rank;
-mod scales;
 
-pub use factors::Factors;
 pub use fault::{Delays, Fault, Injection, RunError, panic_message};
 pub use kernel_selection::{KernelError, ResolvedKernel};
 pub use metrics::{Metrics, Moved, TaskMetric};
@@ -37,7 +34,10 @@ pub use program::RankProgram;
 
 use std::time::Duration;
 
+use num_complex::Complex;
+
 use crate::comm::Endpoint;
+use crate::kernel::Element;
 use crate::memory::Slot;
 use crate::schedule::{BufferId, Lane};
 use crate::sync::ThreadPool;
@@ -81,6 +81,20 @@ impl Default for RunOptions {
 impl RunOptions {
     fn skips(&self, lane: Lane) -> bool {
         self.only.is_some_and(|only| (only == Only::Work) != (lane == Lane::Work))
+    }
+}
+
+/// The factors `alpha` and `beta` of a run, independent of the element type.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Factors {
+    pub alpha: Complex<f64>,
+    pub beta: Complex<f64>,
+}
+
+impl Factors {
+    /// Converts without rounding.
+    pub fn new<T: Element>(alpha: T, beta: T) -> Factors {
+        Factors { alpha: alpha.to_c64(), beta: beta.to_c64() }
     }
 }
 

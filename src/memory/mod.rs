@@ -10,12 +10,9 @@
 
 mod aligned;
 mod array;
-mod bytes;
 #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process reads what is written"))]
 mod copy;
-mod footprint;
 mod lease;
-mod located;
 mod owned;
 #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process lends anything"))]
 mod remote_view;
@@ -28,11 +25,9 @@ mod store;
 mod stream;
 mod strided;
 
-pub use aligned::{Aligned, OutOfMemory};
-pub use array::Array;
-pub use bytes::{bytes_of, bytes_of_mut};
+pub use aligned::{Aligned, Footprint, OutOfMemory};
+pub use array::{Array, bytes_of, bytes_of_mut};
 pub use copy::StoreKind;
-pub use footprint::Footprint;
 pub use lease::{ReadLease, WriteLease};
 pub use owned::{copy_of, probe, room_for, zero_array, zeros};
 pub use remote_view::{ExportedView, Remote};

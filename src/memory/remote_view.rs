@@ -11,9 +11,8 @@
 use std::rc::Rc;
 
 use super::Aligned;
-use super::located::Located;
 use super::segment::{Mapping, Segment, SegmentHandle};
-use super::strided::Strided;
+use super::strided::{Located, Strided};
 
 /// A box in one of the owner's segments, to be sent to a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]

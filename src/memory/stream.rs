@@ -11,9 +11,8 @@
 
 use super::copy::StoreKind;
 use super::lease::{ReadLease, WriteLease};
-use super::located::Located;
 use super::remote_view::{ExportedView, Remote};
-use super::strided::Strided;
+use super::strided::{Located, Strided};
 
 /// A dimension outside the dense runs.
 #[derive(Debug)]

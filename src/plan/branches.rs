@@ -10,8 +10,8 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use super::algorithm_search_arguments::SearchArguments;
 use super::algorithm_search_space::SearchSpace;
+use super::candidates::SearchArguments;
 use super::context::PlanningContext;
 use super::distribute;
 use super::error::PlanError;

@@ -7,9 +7,9 @@
 
 use std::ops::Range;
 
-use super::algorithm_search_arguments::SearchArguments;
 use super::algorithm_search_space::{SearchSpace, UnaryPlacement};
 use super::algorithm_selection::{self, Choice};
+use super::candidates::SearchArguments;
 use super::context::PlanningContext;
 use super::error::PlanError;
 use super::options::PlanOptions;

@@ -10,7 +10,7 @@
 //! slice if the caller accepts that. The contraction order never changes here. Slices that the path search chose with
 //! the order are tried first.
 
-use super::algorithm_search_arguments::SearchArguments;
+use super::candidates::SearchArguments;
 use super::context::PlanningContext;
 use super::distributed;
 use super::error::PlanError;

@@ -7,12 +7,12 @@ use super::found::{self, SearchedTree};
 use super::options::PlanOptions;
 use super::packing::Packing;
 use super::proof::{Classes, Step};
+use super::slice_groups::Between;
 use super::structure::{Plan, Value};
-use super::traffic::Traffic;
 use super::{bound, idle, lower, path, path_report, proof, rounding, simulate, spec};
 use crate::machine::Machine;
 use crate::schedule::verify::{Spec, VerifyError};
-use crate::schedule::{Schedule, TaskId};
+use crate::schedule::{ReuseScope, Schedule, TaskId};
 use crate::timeline::Timeline;
 use crate::tree::{Einsums, Tree};
 
@@ -173,12 +173,29 @@ impl Plan {
     /// Bytes that a rank receives in a run of every step, for each value of the plan. Cost: building the rank's
     /// schedules.
     pub fn bytes_received(&self, rank: usize) -> Vec<u64> {
-        Traffic::new(self).bytes_received(&self.schedule(rank))
+        self.all_bytes_received(&[self.schedule(rank)]).swap_remove(0)
     }
 
+    /// Like [`Plan::bytes_received`], for the ranks of these schedules.
     pub(crate) fn all_bytes_received(&self, schedules: &[Schedule]) -> Vec<Vec<u64>> {
-        let traffic = Traffic::new(self);
-        schedules.iter().map(|schedule| traffic.bytes_received(schedule)).collect()
+        let Between { spreads, combination } = Between::of(self);
+        let of_rank = |schedule: &Schedule| {
+            let rank = schedule.rank;
+            let slices = self.slices_of_rank(rank).len() as u64;
+            let mut received = schedule.bytes_received_by_node(self.values.len());
+            for (bytes, value) in received.iter_mut().zip(&self.values) {
+                *bytes = bytes.saturating_mul(if value.lasts == ReuseScope::Slice { slices } else { 1 });
+            }
+            for (spread, operands) in &spreads {
+                let bytes = spread.schedule(rank).bytes_received();
+                operands.iter().for_each(|&operand| received[self.copy_of(operand)] = bytes);
+            }
+            if let (Some(combination), Some(last)) = (&combination, received.last_mut()) {
+                *last = combination.schedule(rank).bytes_received();
+            }
+            received
+        };
+        schedules.iter().map(of_rank).collect()
     }
 
     /// Like [`Plan::peak_bytes`], for the ranks of these schedules; equal contractions are planned once.

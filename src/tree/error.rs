@@ -3,7 +3,8 @@
 use einsum_parser::{Span, render_carets};
 
 /// The operands' shapes do not match the expression.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct ShapeError {
     /// In canonical form.
     pub text: String,
@@ -21,14 +22,6 @@ impl ShapeError {
         render_carets(&self.text, &self.message, &self.places, self.help.as_deref())
     }
 }
-
-impl std::fmt::Display for ShapeError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for ShapeError {}
 
 /// A count with its noun: "1 operand" or "3 operands".
 pub fn counted(count: usize, what: &str) -> String {

@@ -32,8 +32,7 @@ use einsum_dist::{DistTensor, Element, World};
 
 use super::Result;
 use super::config::RunConfig;
-use super::gather::gather;
-use super::start::agree;
+use super::start::{agree, gather};
 use compare::{Comparison, Pass};
 use limits::{Limits, OperandLimits};
 pub use overflow::{Overflow, remedy};

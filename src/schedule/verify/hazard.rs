@@ -3,7 +3,7 @@
 //!
 //! Happens-before is one vector clock ([`Clock`]) per task.
 
-use super::clock::Clock;
+use super::Clock;
 use super::sharing::Sharing;
 use super::{Fault, Origin, Spec, VerifyError};
 use crate::distribution::Region;

@@ -10,7 +10,6 @@
 //!
 //! [`whole`] is linear in the tasks of all ranks. [`follow`] checks some result blocks only.
 
-mod clock;
 mod cone;
 mod error;
 mod hazard;
@@ -25,6 +24,10 @@ pub use error::{Fault, VerifyError};
 pub use spec::{Order, Origin, Spec, Summand, Value};
 
 use super::Schedule;
+
+/// A vector clock: the number of tasks on each lane, which completes them in order, that are certainly complete when a
+/// task starts.
+type Clock = [usize; 3];
 
 /// A schedule that [`own`] has checked, as the executor requires.
 #[derive(Debug, Clone, PartialEq, Eq)]

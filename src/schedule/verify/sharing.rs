@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::Clock;
 use super::Fault;
-use super::clock::Clock;
 use crate::schedule::arena::{Occupants, lifetimes};
 use crate::schedule::{BufferId, ReuseScope, Schedule, TaskId};
 
