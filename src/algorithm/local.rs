@@ -9,7 +9,7 @@ use super::cost::Contracted;
 use super::generator::{Distributions, Generator, Setting, cut, is};
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::Distribution;
-use crate::schedule::{Accumulate, Builder};
+use crate::schedule::Builder;
 
 /// Rank 0 computes the contraction alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,9 +84,9 @@ impl Generator for BatchParallel {
 
 pub fn local(builder: &mut Builder, contraction: &Contraction) {
     let rank = builder.rank();
-    let Contraction { left, right, out, onto } = contraction;
+    let Contraction { left, right, out, .. } = contraction;
     let (Some(left), Some(right), Some(out)) = (left.own(rank, &[]), right.own(rank, &[]), out.own(rank, &[])) else {
         return;
     };
-    contract(builder, left, right, out, if *onto { Accumulate::Beta } else { Accumulate::Overwrite });
+    contract(builder, left, right, out, contraction.first());
 }

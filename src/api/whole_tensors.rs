@@ -24,7 +24,7 @@ impl<T: Element> Program<T> {
         let blocks = self.distributed(operands)?;
         let mut result = self.blocks_of(self.plan.output(), (beta != T::ZERO).then(|| out.view()))?;
         self.run_dist(alpha, &blocks.iter().collect::<Vec<_>>(), beta, &mut result)?;
-        if self.world.local_ranks().len() == self.world.ranks() {
+        if self.world.is_one_process() {
             result.copy_to(&mut out);
             return Ok(());
         }
@@ -64,7 +64,7 @@ impl<T: Element> Program<T> {
         let mut result = self.blocks_of(self.plan.output(), None)?;
         let operands: Vec<&DistTensor<T>> = blocks.iter().collect();
         exponent += self.run_dist_with_exponent(&operands, &mut result)?;
-        if self.world.local_ranks().len() == self.world.ranks() {
+        if self.world.is_one_process() {
             result.copy_to(&mut out.view_mut());
         } else {
             self.gather_into(&result, &mut out.view_mut())?;
