@@ -17,14 +17,12 @@
 
 mod build;
 mod einsums;
-mod error;
 mod names;
 mod scope;
 
 pub use einsums::{Einsum, EinsumSource, Einsums};
-pub use error::{ShapeError, counted};
 
-use einsum_parser::Span;
+use einsum_parser::{Span, render_carets};
 use serde::{Deserialize, Serialize};
 
 use crate::dims::{Kinds, Label};
@@ -202,4 +200,30 @@ pub fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
 pub fn term(names: &[String], labels: &[Label]) -> String {
     let names: Vec<&str> = labels.iter().map(|label| names[label.0 as usize].as_str()).collect();
     if names.iter().any(|name| name.chars().count() != 1) { format!("[{}]", names.join(",")) } else { names.concat() }
+}
+
+/// The operands' shapes do not match the expression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ShapeError {
+    /// In canonical form.
+    pub text: String,
+    /// On a single line.
+    pub message: String,
+    /// Positions in the text, each with a note; the main one first.
+    pub places: Vec<(Span, String)>,
+    /// How to correct the mistake.
+    pub help: Option<String>,
+}
+
+impl ShapeError {
+    /// The message and the text, with carets under each position.
+    pub fn render(&self) -> String {
+        render_carets(&self.text, &self.message, &self.places, self.help.as_deref())
+    }
+}
+
+/// A count with its noun: "1 operand" or "3 operands".
+pub fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

@@ -25,7 +25,6 @@
 mod brackets;
 mod builder;
 mod check;
-mod display;
 mod error;
 mod expression;
 mod lexer;
@@ -34,7 +33,6 @@ mod parse_ir;
 mod parse_terms;
 mod render;
 mod span;
-mod stray;
 
 pub use error::{ErrorKind, ParseError};
 pub use expression::{Expression, Form, Index, IndexKind, Label, Node, NodeId, NodeKind, Term};

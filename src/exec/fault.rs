@@ -8,7 +8,8 @@ use crate::memory::LeaseError;
 use crate::schedule::TaskId;
 
 /// The reason why a rank's run ended early.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("rank {rank}, {}: {message}", self.place())]
 pub struct RunError {
     pub rank: usize,
     pub task: Option<TaskId>,
@@ -37,14 +38,6 @@ impl RunError {
         self.task.map_or_else(|| "communication".to_owned(), |task| format!("task {task}"))
     }
 }
-
-impl std::fmt::Display for RunError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "rank {}, {}: {}", self.rank, self.place(), self.message)
-    }
-}
-
-impl std::error::Error for RunError {}
 
 /// Beyond any reasonable test.
 const MAX_SILENCE_SECONDS: u64 = 3600;

@@ -32,7 +32,7 @@
 //! | tasks of one rank, packing workspace | `lower`, `packing` |
 //! | specification for the verification, proofs for thousands of ranks | `spec`, `proof` |
 //! | simulated run time, without data | `simulate` |
-//! | communication lower bound, error growth, idle ranks | `bound`, `rounding`, `idle` |
+//! | communication lower bound, error growth | `bound`, `rounding` |
 //! | text | `explain`, `path_report` |
 //!
 //! Invariants: values come after their inputs; every input of a contraction has the distribution that its algorithm
@@ -54,7 +54,6 @@ mod explain;
 mod fixed;
 mod found;
 mod groups;
-mod idle;
 mod layout;
 mod lower;
 mod memory_fit;

@@ -19,7 +19,6 @@
 //! pointers or MPI objects.
 
 pub mod arena;
-mod buffer;
 mod builder;
 pub mod collective;
 mod reuse;
@@ -28,11 +27,12 @@ mod task;
 mod uses;
 pub mod verify;
 
-pub use buffer::{Buffer, BufferId, BufferPlacement, Home};
 pub use builder::Builder;
 pub use reuse::ReuseScope;
 pub use section::Section;
-pub use task::{Accumulate, Action, Factor, Lane, Task, TaskId, View, Views, Work};
+pub use task::{
+    Accumulate, Action, Buffer, BufferId, BufferPlacement, Factor, Home, Lane, Task, TaskId, View, Views, Work,
+};
 
 use serde::{Deserialize, Serialize};
 
