@@ -99,7 +99,8 @@ pub enum Fault {
 }
 
 /// A fault and its location.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("rank {rank}{}: {fault}", task.map_or_else(String::new, |task| format!(", task {task}")))]
 pub struct VerifyError {
     /// The rank whose schedule is wrong.
     pub rank: usize,
@@ -108,17 +109,6 @@ pub struct VerifyError {
     /// The kind of fault.
     pub fault: Fault,
 }
-
-impl std::fmt::Display for VerifyError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.task {
-            Some(task) => write!(f, "rank {}, task {task}: {}", self.rank, self.fault),
-            None => write!(f, "rank {}: {}", self.rank, self.fault),
-        }
-    }
-}
-
-impl std::error::Error for VerifyError {}
 
 /// Checks the bounds and the hazards of one rank's schedule.
 ///
