@@ -18,7 +18,7 @@
 //! | `explain`, `print` | standard output |
 //! | `progress` | the progress of a path search, and of a run of several slices |
 //! | `trace_files` | the files of `--trace` and `--timeline` |
-//! | `failure`, `panics`, `say` | messages on standard error |
+//! | `failure`, `panics` | messages on standard error |
 //! | `signals`, `guard` | clean-up of temporary files when a signal ends the program |
 //!
 //! This crate uses only the public API of the library. All ranks agree on the outcome of every step that can fail on
@@ -42,7 +42,6 @@ mod progress;
 mod range;
 mod result_sink;
 mod run;
-mod say;
 mod signals;
 pub mod sizes;
 pub mod start;
@@ -62,8 +61,7 @@ use einsum_dist::{Error, World};
 
 use args::Args;
 use config::RunConfig;
-use failure::Failure;
-use say::say;
+use failure::{Failure, say};
 
 type Result<T> = std::result::Result<T, Failure>;
 

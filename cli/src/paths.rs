@@ -10,7 +10,7 @@ use einsum_dist::io::output::{Identity, display_path, examine, is_leftover, remo
 use einsum_dist::{Error, World};
 
 use super::args::Args;
-use super::say::say;
+use super::failure::say;
 use super::start::usage;
 use super::{Result, guard};
 

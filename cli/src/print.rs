@@ -11,9 +11,8 @@ use einsum_dist::{Error, Plan, World};
 
 use super::check::Overflow;
 use super::config::RunConfig;
-use super::failure::Failure;
+use super::failure::{Failure, say};
 use super::range::OutOfRange;
-use super::say::say;
 use super::units::{bytes, counted, digits, seconds};
 use super::{Result, norm, write_out};
 

@@ -19,9 +19,8 @@ use einsum_dist::{Checkpoint, Error, Machine, Plan, PlanOptions, Problem, Shaped
 use super::args::Args;
 use super::check::budget;
 use super::config::RunConfig;
-use super::failure::Failure;
+use super::failure::{Failure, say};
 use super::inputs::Headers;
-use super::say::say;
 use super::sizes::Sizes;
 use super::start::{MAX_WORKERS, agree, check_flags, usage};
 use super::units::{self, counted};

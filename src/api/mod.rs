@@ -22,7 +22,6 @@ mod launch;
 mod measured;
 mod memory_limits;
 mod npy;
-mod operand;
 mod operand_parts;
 mod output;
 mod path_cache;
@@ -31,7 +30,6 @@ mod problem;
 mod program;
 mod program_cache;
 mod record;
-mod redistribute;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
 mod slice_groups;
@@ -51,10 +49,9 @@ pub mod host {
 pub use checkpoint::Checkpoint;
 pub use crew::start_threads;
 pub use dist_tensor::DistTensor;
-pub use einsum::einsum;
+pub use einsum::{Operand, Output, einsum};
 pub use error::{Error, Rank, Result};
 pub use npy::NpyOutput;
-pub use operand::{Operand, Output};
 pub use operand_parts::OperandParts;
 pub use problem::{Problem, Shaped};
 pub use program::Program;
