@@ -5,7 +5,7 @@
 //!
 //! The module `check` checks the output labels later.
 
-use crate::builder::Builder;
+use crate::expression::Builder;
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Expression, Form, Index, IndexKind, NodeId, ParseError, Span, Term, lexer};
 
