@@ -9,7 +9,6 @@ mod descr;
 mod header;
 mod literal;
 mod pending;
-mod walk;
 
 pub use block::{read_block, write_block};
 pub use header::{NpyHeader, create, read_header, read_header_from};

@@ -15,7 +15,6 @@ mod hazard;
 mod provenance;
 mod run;
 mod semantics;
-mod sharing;
 mod spec;
 
 pub use cone::follow;
