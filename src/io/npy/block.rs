@@ -39,7 +39,7 @@ pub fn read_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], into
     }
     let mut buffer = Vec::new();
     slabs(&walk, inner, places, &mut |at, memory, axes| {
-        buffer.resize(span(&walk, axes), 0);
+        buffer.resize(walk.span(axes) as usize, 0);
         read(&mut buffer, at)?;
         copy(walk.run, axes, |from, to, run| into[memory + to..][..run].copy_from_slice(&buffer[from..][..run]));
         Ok(())
@@ -77,7 +77,7 @@ pub(super) fn write_to(
     }
     let mut buffer = Vec::new();
     slabs(&walk, inner, places, &mut |at, memory, axes| {
-        buffer.resize(span(&walk, axes), 0);
+        buffer.resize(walk.span(axes) as usize, 0);
         if writers == Writers::One && walk.run * axes.iter().map(|axis| axis.places).product::<usize>() < buffer.len() {
             file.read_exact_at(&mut buffer, at).map_err(NpyError::io(path, "read"))?;
         }
@@ -123,11 +123,6 @@ fn slabs(
         }
         Ok(())
     })
-}
-
-/// Bytes in the file from the first to the last byte of a slab.
-fn span(walk: &Walk, axes: &[Axis]) -> usize {
-    axes.iter().fold(walk.run, |span, axis| span + axis.file as usize * (axis.places - 1))
 }
 
 /// Calls `each(offset in the buffer, offset in memory, number of bytes)` for every run of a slab, in memory order,
@@ -218,16 +213,16 @@ impl Walk {
         }
     }
 
-    /// Bytes in the file, with gaps, of the run repeated along the `inner` fastest axes.
-    fn span(&self, inner: usize) -> u64 {
-        self.axes[..inner].iter().fold(self.run as u64, |span, axis| span + axis.file * (axis.places as u64 - 1))
+    /// Bytes in the file, with gaps, of the run repeated along axes.
+    fn span(&self, axes: &[Axis]) -> u64 {
+        axes.iter().fold(self.run as u64, |span, axis| span + axis.file * (axis.places as u64 - 1))
     }
 
     /// Returns the largest part without gaps above `gap` bytes that fits into `most` bytes: the number of complete
     /// inner axes, and of places of the next; `(0, 1)` is a single run.
     fn slab(&self, gap: u64, most: u64) -> (usize, usize) {
         for (inner, axis) in self.axes.iter().enumerate() {
-            let span = self.span(inner);
+            let span = self.span(&self.axes[..inner]);
             if span > most || axis.file - span > gap {
                 return (inner, 1);
             }
