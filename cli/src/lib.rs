@@ -19,7 +19,7 @@
 //! | `progress` | the progress of a path search, and of a run of several slices |
 //! | `trace_files` | the files of `--trace` and `--timeline` |
 //! | `failure`, `panics` | messages on standard error |
-//! | `signals`, `guard` | clean-up of temporary files when a signal ends the program |
+//! | `signals` | clean-up of temporary files when a signal ends the program |
 //!
 //! This crate uses only the public API of the library. All ranks agree on the outcome of every step that can fail on
 //! one rank, so they exit with the same code, and none waits for a failed one. Only results are written to standard
@@ -31,7 +31,6 @@ mod compensated;
 pub mod config;
 mod explain;
 pub mod failure;
-mod guard;
 mod inputs;
 mod norm;
 mod panics;
@@ -69,7 +68,7 @@ type Result<T> = std::result::Result<T, Failure>;
 const SPEAKER_TIMEOUT: Duration = Duration::from_millis(300);
 
 pub fn main() -> ExitCode {
-    if guard::run_if_guard() {
+    if signals::run_if_guard() {
         return ExitCode::SUCCESS;
     }
     panics::install();

@@ -12,7 +12,7 @@ use einsum_dist::{Error, World};
 use super::args::Args;
 use super::failure::say;
 use super::start::usage;
-use super::{Result, guard};
+use super::{Result, signals};
 
 struct Named<'a> {
     flag: String,
@@ -52,7 +52,7 @@ pub fn tidy(world: &World, args: &Args) {
         return;
     }
     let written = written(args);
-    guard::start(world, written.iter().map(|(_, path)| *path));
+    signals::start_guard(world, written.iter().map(|(_, path)| *path));
     for (flag, path) in written {
         let owner = examine(path).ok().and_then(|examined| examined.loses_owner);
         if let (Some((user, group)), false) = (owner, args.quiet) {

@@ -1,5 +1,5 @@
-//! Implements `local` and `c` (batch-parallel), in which ranks contract their own blocks, and unary steps (permutations,
-//! diagonals and sums) of their own blocks. Ranks exchange no data.
+//! Implements `local` and `c` (batch-parallel), in which ranks contract their own blocks, and unary steps
+//! (permutations, diagonals and sums) of their own blocks. Ranks exchange no data.
 //!
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 5.1 (`c`).
 
