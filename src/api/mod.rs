@@ -15,13 +15,13 @@ mod clock;
 mod cores;
 mod crew;
 mod dist_tensor;
-mod einsum;
 mod error;
 mod exponent;
 mod launch;
 mod measured;
 mod memory_limits;
 mod npy;
+mod operand;
 mod operand_parts;
 mod output;
 mod path_cache;
@@ -42,18 +42,18 @@ mod world;
 
 /// The name, the cores and the topology of this process's host.
 pub mod host {
-    pub use super::cores::{cpus, name, processors};
-    pub use super::topology::{allowed, topology};
+    pub use crate::api::cores::{cpus, name, processors};
+    pub use crate::api::topology::{allowed, topology};
 }
 
 pub use checkpoint::Checkpoint;
 pub use crew::start_threads;
 pub use dist_tensor::DistTensor;
-pub use einsum::{Operand, Output, einsum};
 pub use error::{Error, Rank, Result};
 pub use npy::NpyOutput;
+pub use operand::{Operand, Output};
 pub use operand_parts::OperandParts;
 pub use problem::{Problem, Shaped};
 pub use program::Program;
-pub use program_cache::ProgramCache;
+pub use program_cache::{ProgramCache, einsum};
 pub use world::World;
