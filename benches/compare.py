@@ -40,6 +40,7 @@ CONTENDERS = {
     "opt_einsum": ("numpy", "einsum"),
     "numpy": ("numpy", "direct"),
     "numpy matmul": ("numpy", "matmul"),
+    "numpy einsum": ("numpy", "plain"),
     "openblas": ("numpy", "blas"),
     "mkl": ("mkl", "blas"),
     "mkl batch": ("mkl", "batch"),

@@ -132,6 +132,37 @@ def bandwidth():
         )
 
 
+def short():
+    """Yields contractions and sums with one or two long dimensions beside short ones, which are limited by memory."""
+    for expression, *sizes in (
+        ("mk,kn->mn", "m=1000000;k=3;n=3", "m=200000;k=8;n=8", "m=300000;k=5;n=2", "m=300000;k=16;n=4", "m=8;k=8;n=200000"),
+        ("mk,kn->mn", "m=3;k=300000;n=3", "m=1000000;k=2;n=1"),
+        ("mk,kn->nm", "m=300000;k=4;n=4"),
+        ("km,kn->mn", "m=500000;k=3;n=3"),
+        ("km,nk->nm", "m=500000;k=3;n=3"),
+        ("ac,abc->cb", "a=2;b=2;c=2000000", "a=2;b=2;c=200000"),
+        ("bij,bj->bi", "b=200000;i=3;j=3", "b=200000;i=4;j=4", "b=100000;i=6;j=6"),
+        ("bij,bjk->bik", "b=200000;i=2;j=2;k=2", "b=200000;i=3;j=3;k=3", "b=100000;i=4;j=4;k=4"),
+        ("bij,bkj->bik", "b=100000;i=5;j=5;k=5"),
+        ("bi,bj->bij", "b=200000;i=3;j=4"),
+        ("bi,bi->b", "b=1000000;i=3", "b=100000;i=16"),
+        ("bi,bi->i", "b=1000000;i=3"),
+        ("abc,cd->abd", "a=1000;b=200;c=6;d=6"),
+        ("abc,bd->adc", "a=50000;b=4;c=3;d=5"),
+        ("ij->i", "i=1000000;j=5", "i=1000000;j=2", "i=300000;j=12", "i=200000;j=20", "i=50000;j=64"),
+        ("ij->j", "i=1000000;j=4"),
+        ("ijk->ik", "i=300000;j=4;k=3"),
+        ("ijk->ji", "i=500;j=1000;k=6"),
+    ):
+        for size in sizes:
+            extents = extents_of(size)
+            name = f"{expression} {'x'.join(str(extent) for extent in extents.values())}"
+            for dtype in ("f32", "f64"):
+                yield Case(
+                    name, expression, extents, dtype, unit="GB/s", contenders=("ours", "torch", "numpy einsum", "opt_einsum")
+                )
+
+
 def scaling():
     """Yields compute-bound products and contractions, which run with one and with two workers."""
     both = ("ours", "ours, 1 worker")
@@ -152,6 +183,7 @@ SUITES = {
     "trees": (trees,),
     "batches": (batches,),
     "bandwidth": (bandwidth,),
+    "short": (short,),
     "scaling": (scaling,),
 }
 

@@ -79,6 +79,17 @@ impl Kinds {
     }
 }
 
+/// The distinct items, in the order of their first occurrence.
+pub fn distinct<T: Clone + PartialEq>(items: &[T]) -> Vec<T> {
+    let mut distinct: Vec<T> = Vec::with_capacity(items.len());
+    for item in items {
+        if !distinct.contains(item) {
+            distinct.push(item.clone());
+        }
+    }
+    distinct
+}
+
 /// The reason why three lists of labels do not form a binary contraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ClassifyError {

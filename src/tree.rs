@@ -17,14 +17,12 @@
 
 mod build;
 mod einsums;
-mod error;
 mod names;
 mod scope;
 
 pub use einsums::{Einsum, EinsumSource, Einsums};
-pub use error::ShapeError;
 
-use einsum_parser::Span;
+use einsum_parser::{Span, render_carets};
 use serde::{Deserialize, Serialize};
 
 use crate::dims::{Kinds, Label};
@@ -156,6 +154,21 @@ impl Tree {
         }
     }
 
+    /// The number of contractions.
+    pub(crate) fn contractions(&self) -> usize {
+        self.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count()
+    }
+
+    /// The number of elements of a tensor with these labels.
+    pub(crate) fn elements(&self, labels: &[Label]) -> f64 {
+        labels.iter().map(|&label| self.extent(label) as f64).product()
+    }
+
+    /// Multiply-adds in all contractions.
+    pub(crate) fn all_products(&self) -> f64 {
+        (0..self.nodes.len()).map(|node| self.products(node)).sum()
+    }
+
     /// Multiply-adds in a contraction, the product of all its extents; 0 for all other steps.
     pub fn products(&self, node: NodeId) -> f64 {
         match &self.nodes[node].step {
@@ -165,8 +178,52 @@ impl Tree {
     }
 }
 
+/// The inputs of a step, the left one first.
+pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
+    match *step {
+        Step::Leaf { .. } => [None; 2],
+        Step::Unary { input, .. } => [Some(input), None],
+        Step::Contract { left, right, .. } => [Some(left), Some(right)],
+    }
+}
+
+/// For each node of a tree, the node that has it as input.
+pub fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
+    let mut consumers = vec![None; tree.nodes.len()];
+    for (id, node) in tree.nodes.iter().enumerate() {
+        inputs(&node.step).into_iter().flatten().for_each(|input| consumers[input] = Some(id));
+    }
+    consumers
+}
+
 /// Formats labels as a term, with names indexed by label.
 pub fn term(names: &[String], labels: &[Label]) -> String {
     let names: Vec<&str> = labels.iter().map(|label| names[label.0 as usize].as_str()).collect();
     if names.iter().any(|name| name.chars().count() != 1) { format!("[{}]", names.join(",")) } else { names.concat() }
+}
+
+/// The operands' shapes do not match the expression.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ShapeError {
+    /// In canonical form.
+    pub text: String,
+    /// On a single line.
+    pub message: String,
+    /// Positions in the text, each with a note; the main one first.
+    pub places: Vec<(Span, String)>,
+    /// How to correct the mistake.
+    pub help: Option<String>,
+}
+
+impl ShapeError {
+    /// The message and the text, with carets under each position.
+    pub fn render(&self) -> String {
+        render_carets(&self.text, &self.message, &self.places, self.help.as_deref())
+    }
+}
+
+/// A count with its noun: "1 operand" or "3 operands".
+pub fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

@@ -2,7 +2,8 @@
 //!
 //! The message is the same in every output format; the caller chooses the rank that prints.
 
-use std::io::IsTerminal;
+use std::fmt::Arguments;
+use std::io::{IsTerminal, Write};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use einsum_dist::Error;
@@ -12,8 +13,19 @@ use einsum_dist::io::output::without_code;
 use einsum_dist::memory::OutOfMemory;
 use einsum_parser::{Span, render_carets};
 
-use super::say::{self, say};
 use super::{Result, write_out};
+
+/// Writes a text to standard error in one system call, which keeps ranks apart. A text to a full disk or closed pipe is
+/// dropped, whereas `eprintln!` would panic, twice, and lose the result.
+pub(crate) fn write(text: Arguments<'_>) {
+    // If standard error is closed, there is nowhere to report the failure.
+    let _ = std::io::stderr().write_all(text.to_string().as_bytes());
+}
+
+macro_rules! say {
+    ($($text:tt)*) => { $crate::failure::write(format_args!("{}\n", format_args!($($text)*))) };
+}
+pub(crate) use say;
 
 /// Maximum bytes of an expression in full; longer ones are clipped around the error.
 const WHOLE_LINES: usize = 400;
@@ -70,7 +82,7 @@ impl Failure {
                     // If standard error is closed, there is nowhere to report the failure.
                     let _ = error.print();
                     if !text.ends_with('\n') {
-                        say::write(format_args!("\n"));
+                        write(format_args!("\n"));
                     }
                 }
             }
@@ -78,14 +90,11 @@ impl Failure {
                 let mut places = vec![(error.span, error.label())];
                 places.extend(error.related.iter().cloned());
                 let help = error.help();
-                say::write(format_args!(
-                    "{}",
-                    pointed(&error.text, &error.message(), &places, help.as_deref(), colour)
-                ));
+                write(format_args!("{}", pointed(&error.text, &error.message(), &places, help.as_deref(), colour)));
             }
             Failure::Library(Error::Shape(error)) => {
                 let help = error.help.as_deref();
-                say::write(format_args!("{}", pointed(&error.text, &error.message, &error.places, help, colour)));
+                write(format_args!("{}", pointed(&error.text, &error.message, &error.places, help, colour)));
             }
             Failure::Check => return,
             Failure::TraceFile(_) => return say!("error: {}", self.message()),

@@ -8,19 +8,18 @@
 //! | file | content |
 //! |---|---|
 //! | `args`, `values`, `sizes`, `units` | the flags as typed, and the parsers for their values, extents and units |
-//! | `start` | creates the world, which is a single rank, ranks in this process, or the processes of mpirun |
+//! | `start` | creates the world (a single rank, ranks in this process, or the processes of mpirun), and lets its ranks agree |
 //! | `config`, `validate`, `inputs` | a validated run, the checks of flags against each other, and file headers |
 //! | `paths` | checks that outputs can be written and overwrite no file that is read |
-//! | `run`, `outcome` | the run, and the values that are printed at its end |
+//! | `run` | the run |
 //! | `result_sink`, `check` | consume the result, and compare it with a reference in double precision |
-//! | `gather` | gathers numbers from all processes |
 //! | `norm`, `compensated` | the norm of a result, and sums in twice the precision |
 //! | `range` | finds results outside the range of the element type |
 //! | `explain`, `print` | standard output |
 //! | `progress` | the progress of a path search, and of a run of several slices |
 //! | `trace_files` | the files of `--trace` and `--timeline` |
-//! | `failure`, `panics`, `say` | messages on standard error |
-//! | `signals`, `guard` | clean-up of temporary files when a signal ends the program |
+//! | `failure`, `panics` | messages on standard error |
+//! | `signals` | clean-up of temporary files when a signal ends the program |
 //!
 //! This crate uses only the public API of the library. All ranks agree on the outcome of every step that can fail on
 //! one rank, so they exit with the same code, and none waits for a failed one. Only results are written to standard
@@ -32,11 +31,8 @@ mod compensated;
 pub mod config;
 mod explain;
 pub mod failure;
-mod gather;
-mod guard;
 mod inputs;
 mod norm;
-mod outcome;
 mod panics;
 mod path_speed;
 mod paths;
@@ -45,7 +41,6 @@ mod progress;
 mod range;
 mod result_sink;
 mod run;
-mod say;
 mod signals;
 pub mod sizes;
 pub mod start;
@@ -65,8 +60,7 @@ use einsum_dist::{Error, World};
 
 use args::Args;
 use config::RunConfig;
-use failure::Failure;
-use say::say;
+use failure::{Failure, say};
 
 type Result<T> = std::result::Result<T, Failure>;
 
@@ -74,7 +68,7 @@ type Result<T> = std::result::Result<T, Failure>;
 const SPEAKER_TIMEOUT: Duration = Duration::from_millis(300);
 
 pub fn main() -> ExitCode {
-    if guard::run_if_guard() {
+    if signals::run_if_guard() {
         return ExitCode::SUCCESS;
     }
     panics::install();

@@ -14,7 +14,7 @@ use einsum_dist::exec::panic_message;
 use einsum_dist::io::output::try_remove_temporaries;
 use einsum_dist::memory::{end_at_once, report_with, share_few_addresses};
 
-use super::say::say;
+use super::failure::say;
 
 /// Stack bytes that the main thread touches at its start, because growing later could fail.
 const STACK: usize = 1 << 20;

@@ -4,15 +4,15 @@
 //! `--accumulate FILE --output FILE`, which reads it before replacing it. Nor may they name temporary files, which are
 //! removed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use einsum_dist::io::output::{Identity, display_path, examine, is_leftover, remove_leftovers, would_be_removed};
 use einsum_dist::{Error, World};
 
 use super::args::Args;
-use super::say::say;
+use super::failure::say;
 use super::start::usage;
-use super::{Result, guard};
+use super::{Result, signals};
 
 struct Named<'a> {
     flag: String,
@@ -52,7 +52,7 @@ pub fn tidy(world: &World, args: &Args) {
         return;
     }
     let written = written(args);
-    guard::start(world, written.iter().map(|(_, path)| path.as_path()));
+    signals::start_guard(world, written.iter().map(|(_, path)| *path));
     for (flag, path) in written {
         let owner = examine(path).ok().and_then(|examined| examined.loses_owner);
         if let (Some((user, group)), false) = (owner, args.quiet) {
@@ -72,35 +72,37 @@ pub fn tidy(world: &World, args: &Args) {
     }
 }
 
-fn written(args: &Args) -> Vec<(&'static str, &PathBuf)> {
-    let output = args.output.as_ref().filter(|_| !args.explain);
-    let checkpoint = args.checkpoint.as_ref().filter(|_| !args.explain && !args.simulate);
-    let paths = [
-        ("--output", output),
-        ("--checkpoint", checkpoint),
-        ("--trace", args.trace.as_ref()),
-        ("--timeline", args.timeline.as_ref()),
-        ("--path-out", args.path_out.as_ref()),
-    ];
-    paths.into_iter().filter_map(|(flag, path)| Some((flag, path?))).collect()
+/// The flags that name files to write.
+fn outputs(args: &Args) -> [(&'static str, Option<&Path>); 5] {
+    [
+        ("--output", args.output.as_deref()),
+        ("--checkpoint", args.checkpoint.as_deref()),
+        ("--trace", args.trace.as_deref()),
+        ("--timeline", args.timeline.as_deref()),
+        ("--path-out", args.path_out.as_deref()),
+    ]
+}
+
+fn written(args: &Args) -> Vec<(&'static str, &Path)> {
+    let writes = |flag| match flag {
+        "--output" => !args.explain,
+        "--checkpoint" => !args.explain && !args.simulate,
+        _ => true,
+    };
+    outputs(args).into_iter().filter_map(|(flag, path)| Some((flag, path?))).filter(|(flag, _)| writes(*flag)).collect()
 }
 
 fn named(args: &Args) -> Vec<Named<'_>> {
     let texts = [args.expression.as_deref(), Some(args.path.as_str())];
     let [expression, path] = texts.map(|text| text?.strip_prefix('@').map(Path::new));
-    let flags = [
-        ("--output", args.output.as_deref(), true),
-        ("--checkpoint", args.checkpoint.as_deref(), true),
-        ("--trace", args.trace.as_deref(), true),
-        ("--timeline", args.timeline.as_deref(), true),
-        ("--path-out", args.path_out.as_deref(), true),
-        ("--accumulate", args.accumulate.as_deref(), false),
-        ("--machine", args.machine.as_deref(), false),
-        ("the expression's", expression, false),
-        ("--path", path, false),
+    let read = [
+        ("--accumulate", args.accumulate.as_deref()),
+        ("--machine", args.machine.as_deref()),
+        ("the expression's", expression),
+        ("--path", path),
     ];
-    let flags =
-        flags.into_iter().filter_map(|(flag, path, writes)| Some(Named { flag: flag.to_owned(), path: path?, writes }));
+    let flags = outputs(args).map(|flag| (flag, true)).into_iter().chain(read.map(|flag| (flag, false)));
+    let flags = flags.filter_map(|((flag, path), writes)| Some(Named { flag: flag.to_owned(), path: path?, writes }));
     let operands = args.operands.iter().enumerate();
     flags.chain(operands.map(|(n, path)| Named { flag: format!("operand {n}"), path, writes: false })).collect()
 }

@@ -5,14 +5,14 @@
 use std::fmt::Write;
 
 use einsum_dist::io::output::display_path;
-use einsum_dist::report::{ByLink, CheckReport, Measured, NodeReport, Report};
+use einsum_dist::report::{ByLink, CheckReport, Measured, NodeReport, Report, Seconds};
 use einsum_dist::timeline::Timeline;
-use einsum_dist::{Plan, World};
+use einsum_dist::{Error, Plan, World};
 
+use super::check::Overflow;
 use super::config::RunConfig;
-use super::failure::Failure;
-use super::outcome::Outcome;
-use super::say::say;
+use super::failure::{Failure, say};
+use super::range::OutOfRange;
 use super::units::{bytes, counted, digits, seconds};
 use super::{Result, norm, write_out};
 
@@ -23,6 +23,28 @@ const MAX_TEXT_CHARACTERS: usize = 400;
 const MAX_COMPARED_RANKS: usize = 64;
 
 const MAX_ALIGNED_CHARACTERS: usize = 60;
+
+/// The values that are printed at the end of a run, the same on every rank, except for the kernel's name and the time
+/// for reading.
+#[derive(Debug)]
+pub struct Outcome {
+    pub measured: Vec<Measured>,
+    pub compile_seconds: f64,
+    pub seconds: Seconds,
+    /// Seconds for reading operands in parts in the last run, on this process.
+    pub reading_seconds: f64,
+    /// Slices that were taken from a checkpoint.
+    pub resumed_slices: usize,
+    pub norm: f64,
+    /// With `--exponent`, the power of two by which the elements are to be multiplied.
+    pub exponent: Option<i64>,
+    /// How the result left the range of its type, if it did.
+    pub out_of_range: Option<OutOfRange>,
+    pub check: Option<CheckReport>,
+    pub overflow: Option<Overflow>,
+    pub kernel: &'static str,
+    pub trace_error: Option<Error>,
+}
 
 /// Returns the text for standard output on rank 0's process; with `--quiet`, only JSON.
 ///

@@ -9,7 +9,7 @@ use einsum_dist::{DistTensor, Dtype, Element, OperandParts, World};
 use super::Result;
 use super::check::remedy;
 use super::config::RunConfig;
-use super::gather::gather;
+use super::start::gather;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutOfRange {

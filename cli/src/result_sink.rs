@@ -7,8 +7,8 @@ use num_complex::Complex;
 use super::Result;
 use super::check::{Check, Overflow};
 use super::config::RunConfig;
-use super::gather::gather;
 use super::norm::Norm;
+use super::start::gather;
 
 pub struct ResultSink<'a> {
     world: &'a World,

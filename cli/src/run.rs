@@ -14,10 +14,10 @@ use num_complex::Complex;
 
 use super::config::RunConfig;
 use super::explain::where_ranks_are;
-use super::gather::gather;
-use super::outcome::Outcome;
+use super::failure::say;
+use super::print::Outcome;
 use super::result_sink::ResultSink;
-use super::say::say;
+use super::start::gather;
 use super::{Result, progress, range, signals, trace_files, units};
 
 /// Collective.

@@ -1,5 +1,7 @@
 //! Parses numbers with units from flags, and formats such numbers for people.
 
+pub use einsum_dist::tree::counted;
+
 /// Parses a number of bytes, such as `512`, `4GiB`, `1.5 GB` or `100k`.
 ///
 /// # Errors
@@ -70,11 +72,6 @@ pub fn digits(number: f64) -> String {
         3
     };
     format!("{number:.places$}")
-}
-
-/// Formats a count with its noun, such as `1 rank` or `3 ranks`.
-pub fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 #[cfg(test)]

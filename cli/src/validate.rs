@@ -11,9 +11,7 @@ use einsum_dist::dtype::Dtype;
 use einsum_dist::exec::ResolvedKernel;
 use einsum_dist::io::output::display_path;
 use einsum_dist::local_plan::Target;
-use einsum_dist::plan::{
-    AlgorithmName, FixedDistributions, GivenPath, MAX_SIMULATED_RANKS, PipelineChoice, PlanError, SearchedTree,
-};
+use einsum_dist::plan::{AlgorithmName, FixedDistributions, GivenPath, MAX_SIMULATED_RANKS, PlanError, SearchedTree};
 use einsum_dist::report::PathSearchReport;
 use einsum_dist::tree::{Step, Tree};
 use einsum_dist::{Checkpoint, Error, Machine, Plan, PlanOptions, Problem, Shaped, World};
@@ -21,9 +19,8 @@ use einsum_dist::{Checkpoint, Error, Machine, Plan, PlanOptions, Problem, Shaped
 use super::args::Args;
 use super::check::budget;
 use super::config::RunConfig;
-use super::failure::Failure;
+use super::failure::{Failure, say};
 use super::inputs::Headers;
-use super::say::say;
 use super::sizes::Sizes;
 use super::start::{MAX_WORKERS, agree, check_flags, usage};
 use super::units::{self, counted};
@@ -362,10 +359,8 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<PlanOpti
     Ok(PlanOptions::default()
         .dtype(dtype)
         .algorithm(algorithm)
-        .fixed(FixedDistributions::default())
         .cut(cut)
         .accumulate(args.accumulate.is_some())
-        .constant(Vec::new())
         .memory_limit(memory_limit.map_err(|error| usage(format!("--memory-limit: {error}")))?)
         .in_parts(args.checkpoint.is_none() && !args.exponent)
         .operands_in_parts(!args.exponent)
@@ -373,8 +368,6 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<PlanOpti
         .slice_groups(args.slice_groups.map(usize::from))
         .reorder(args.reorder.parse().map_err(|error: String| usage(format!("--reorder: {error}")))?)
         .forbid_redistribution(args.forbid_redistribution)
-        .pipeline(PipelineChoice::Auto)
-        .step_by_step(false)
         .path(order)
         .sliced(sliced)
         .path_seconds(args.path_time)

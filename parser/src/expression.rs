@@ -4,7 +4,10 @@
 //! and labels in order of first appearance. Only the root node of an expression in [`Form::Einsum`] may omit its output
 //! labels. Because of the arena, cloning, comparing and dropping an expression needs no recursion, whatever its depth.
 //!
-//! `builder` constructs expressions. They are immutable afterwards.
+//! [`Builder`] constructs expressions. They are immutable afterwards.
+
+use std::collections::HashMap;
+use std::fmt::{self, Display, Formatter, Write};
 
 use crate::Span;
 
@@ -212,5 +215,112 @@ impl Term {
     #[must_use]
     pub fn ellipsis(&self) -> Option<Span> {
         self.indices.iter().find(|index| index.kind == IndexKind::Ellipsis).map(|index| index.span)
+    }
+}
+
+/// Writes the canonical text, which has the same notation as the typed text and no white space. Parsing it gives the
+/// same structure again. An explicit stack instead of recursion allows trees of any depth.
+impl Display for Expression {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        // The nodes still to be written, each with the number of its inputs that are already written.
+        let mut stack: Vec<(NodeId, usize)> = vec![(self.root(), 0)];
+        while let Some((id, done)) = stack.pop() {
+            match &self.node(id).kind {
+                NodeKind::Operand { term, .. } => self.write_term(f, term)?,
+                NodeKind::Einsum { inputs, output } => {
+                    let nested = id != self.root();
+                    if nested && done == 0 {
+                        f.write_char('[')?;
+                    }
+                    if let Some(input) = inputs.get(done) {
+                        if done > 0 {
+                            f.write_char(',')?;
+                        }
+                        stack.push((id, done + 1));
+                        stack.push((*input, 0));
+                        continue;
+                    }
+                    if let Some(output) = output {
+                        f.write_str("->")?;
+                        self.write_term(f, output)?;
+                    }
+                    if nested {
+                        f.write_char(']')?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Expression {
+    fn write_term(&self, f: &mut Formatter<'_>, term: &Term) -> fmt::Result {
+        let ir = self.form() == Form::EinsumIr;
+        if ir {
+            f.write_char('[')?;
+        }
+        for (position, index) in term.indices.iter().enumerate() {
+            if ir && position > 0 {
+                f.write_char(',')?;
+            }
+            match index.kind {
+                IndexKind::Label(label) => f.write_str(self.name(label))?,
+                IndexKind::Ellipsis => f.write_str("...")?,
+            }
+        }
+        if ir {
+            f.write_char(']')?;
+        }
+        Ok(())
+    }
+}
+
+/// Builds the list of an expression's nodes bottom-up, and numbers its labels and operands. A node is added after its
+/// inputs. The builder does not check its input; the parsers and `check` do.
+pub(crate) struct Builder<'a> {
+    text: &'a str,
+    labels: HashMap<&'a str, Label>,
+    names: Vec<String>,
+    nodes: Vec<Node>,
+    operands: usize,
+}
+
+impl<'a> Builder<'a> {
+    pub fn new(text: &'a str) -> Self {
+        Self { text, labels: HashMap::new(), names: Vec::new(), nodes: Vec::new(), operands: 0 }
+    }
+
+    /// Returns the index whose label is written at `span`. A label that is new gets the next number.
+    pub fn index(&mut self, span: Span) -> Index {
+        let name = &self.text[span.start..span.end];
+        let label = *self.labels.entry(name).or_insert_with(|| {
+            self.names.push(name.to_owned());
+            // Fits in `u32`, because the text has fewer names than bytes.
+            Label((self.names.len() - 1) as u32)
+        });
+        Index { span, kind: IndexKind::Label(label) }
+    }
+
+    pub fn operand(&mut self, term: Term) -> NodeId {
+        let index = self.operands;
+        self.operands += 1;
+        self.node(term.span, NodeKind::Operand { index, term })
+    }
+
+    pub fn einsum(&mut self, span: Span, inputs: Vec<NodeId>, output: Option<Term>) -> NodeId {
+        self.node(span, NodeKind::Einsum { inputs, output })
+    }
+
+    /// Returns the expression. Its root is the node that was added last.
+    pub fn finish(self, form: Form) -> Expression {
+        Expression { text: self.text.to_owned(), form, names: self.names, nodes: self.nodes }
+    }
+
+    fn node(&mut self, span: Span, kind: NodeKind) -> NodeId {
+        self.nodes.push(Node { span, kind });
+        // The number fits in `u32`, because there are at most three more nodes than bytes in the text (see
+        // `MAX_TEXT_BYTES`).
+        NodeId((self.nodes.len() - 1) as u32)
     }
 }

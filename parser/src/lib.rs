@@ -23,9 +23,7 @@
 #![warn(missing_docs)]
 
 mod brackets;
-mod builder;
 mod check;
-mod display;
 mod error;
 mod expression;
 mod lexer;
@@ -33,13 +31,10 @@ mod message;
 mod parse_ir;
 mod parse_terms;
 mod render;
-mod span;
-mod stray;
 
 pub use error::{ErrorKind, ParseError};
 pub use expression::{Expression, Form, Index, IndexKind, Label, Node, NodeId, NodeKind, Term};
-pub use render::render_carets;
-pub use span::Span;
+pub use render::{Span, render_carets};
 
 /// Maximum bytes of a text. Each label takes at least one byte, and so does each node except at most three, so `u32`
 /// can number all.

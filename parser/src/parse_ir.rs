@@ -5,9 +5,9 @@
 //!
 //! The module `check` checks the output labels later.
 
-use crate::builder::Builder;
+use crate::expression::Builder;
 use crate::lexer::{Token, TokenKind};
-use crate::{ErrorKind, Expression, Form, Index, NodeId, ParseError, Span, Term, lexer, stray};
+use crate::{ErrorKind, Expression, Form, Index, NodeId, ParseError, Span, Term, lexer};
 
 /// The inputs and output of an einsum that have been read so far. The einsum is the content of a bracket, or the text
 /// outside all brackets.
@@ -173,7 +173,7 @@ impl Parser<'_> {
         let Some((at, bad)) = name.char_indices().find(|(_, c)| !c.is_alphanumeric() && *c != '_') else {
             return Ok(());
         };
-        if let Some(arrow) = stray::foreign_arrow(self.text, token.span) {
+        if let Some(arrow) = lexer::foreign_arrow(self.text, token.span) {
             return Err(self.mistake(ErrorKind::ForeignArrow, arrow));
         }
         let start = token.span.start + at;

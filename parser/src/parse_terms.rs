@@ -5,9 +5,9 @@
 //!
 //! The module `check` checks the output labels later.
 
-use crate::builder::Builder;
+use crate::expression::Builder;
 use crate::lexer::{Token, TokenKind};
-use crate::{ErrorKind, Expression, Form, Index, IndexKind, NodeId, ParseError, Span, Term, lexer, stray};
+use crate::{ErrorKind, Expression, Form, Index, IndexKind, NodeId, ParseError, Span, Term, lexer};
 
 /// The inputs and output of an einsum that have been read so far. The einsum is the content of a bracket, or the text
 /// outside all brackets.
@@ -149,7 +149,7 @@ fn finish(
                 _ => ParseError::new(text, ErrorKind::MissingOuterArrow, end),
             });
         }
-        if let Some(arrow) = stray::foreign_arrow(text, whole) {
+        if let Some(arrow) = lexer::foreign_arrow(text, whole) {
             return Err(ParseError::new(text, ErrorKind::ForeignArrow, arrow));
         }
         frame.end_input(&mut builder, end);

@@ -1,4 +1,5 @@
-//! Renders an error for a terminal, as a message and the text with carets under marked places.
+//! Defines places in a text, and renders an error for a terminal, as a message and the text with carets under marked
+//! places.
 //!
 //! Line breaks become spaces, so that the text fits on one line. If the places are too far apart for one line, each
 //! place has its own line, which shows only the text around that place. `^` marks the first place, and `-` marks the
@@ -12,12 +13,45 @@
 use std::iter::repeat_n;
 use std::ops::Range;
 
-use crate::Span;
-
 const MAX_COLUMNS: usize = 100;
 const COLUMNS_BEFORE: usize = 30;
 /// A clipped line shows a marked place completely, or at least this many columns of it.
 const MIN_MARK_COLUMNS: usize = 40;
+
+/// A place in a text, as a half-open range of byte offsets. An empty span is a place between two characters.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub start: usize,
+    /// Offset after the last byte.
+    pub end: usize,
+}
+
+impl Span {
+    /// Returns the span of the bytes `start..end`.
+    #[must_use]
+    pub const fn new(start: usize, end: usize) -> Self {
+        Self { start, end }
+    }
+
+    /// Returns the empty span before byte `at`.
+    #[must_use]
+    pub const fn at(at: usize) -> Self {
+        Self { start: at, end: at }
+    }
+
+    /// Returns the smallest span that contains both spans.
+    #[must_use]
+    pub fn to(self, other: Self) -> Self {
+        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+
+    /// Returns whether `other` is inside this span.
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+}
 
 struct Line {
     shown: Vec<char>,

@@ -165,7 +165,7 @@ impl<'a> ShiftedOperand<'a> {
 
 fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
     let rank = builder.rank();
-    let Contraction { left, right, out, onto } = contraction;
+    let Contraction { left, right, out, .. } = contraction;
     let Some(target) = out.own(rank, &[]).filter(|_| rank < side * side) else { return };
     let (row, column) = (rank / side, rank % side);
     let at = |row: usize, column: usize| row % side * side + column % side;
@@ -181,11 +181,7 @@ fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
             left.shift(builder, step);
             right.shift(builder, step);
         }
-        let accumulate = match (step, onto) {
-            (0, true) => Accumulate::Beta,
-            (0, false) => Accumulate::Overwrite,
-            _ => Accumulate::Add,
-        };
+        let accumulate = if step == 0 { contraction.first() } else { Accumulate::Add };
         if let (Some(left), Some(right)) = (left.block_at(rank, step), right.block_at(rank, step)) {
             contract(builder, left, right, target.clone(), accumulate);
         }

@@ -28,14 +28,20 @@ pub struct Contraction {
     pub onto: bool,
 }
 
+impl Contraction {
+    /// How the first products are added to `out`.
+    pub fn first(&self) -> Accumulate {
+        if self.onto { Accumulate::Beta } else { Accumulate::Overwrite }
+    }
+}
+
 /// A range of indices of one dimension of the whole tensor.
 pub type Restriction = (Label, Range<usize>);
 
 impl Tensor {
     /// Returns a rank's block, which must be a single box, in indices of the whole tensor.
     pub fn block(&self, rank: usize) -> Bounds {
-        let region = self.distribution.block_or_empty(&self.shape, rank);
-        region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
+        self.distribution.block_or_empty(&self.shape, rank).only_box()
     }
 
     /// Returns the indices of `label` in a rank's block.

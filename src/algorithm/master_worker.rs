@@ -186,7 +186,6 @@ fn master(builder: &mut Builder, shares: &Shares) {
     } else {
         Vec::new()
     };
-    let accumulate = if *onto { Accumulate::Beta } else { Accumulate::Overwrite };
     for chunk in 0..=shares.chunks {
         for rank in (1..ranks).filter(|_| chunk < shares.chunks) {
             for tensor in [left, right].into_iter().filter(|tensor| is_cut(tensor)) {
@@ -197,7 +196,7 @@ fn master(builder: &mut Builder, shares: &Shares) {
             && let [Some(left), Some(right), Some(out)] =
                 [left, right, out].map(|tensor| shares.on_master(tensor, 0, chunk))
         {
-            contract(builder, left, right, out, accumulate);
+            contract(builder, left, right, out, shares.contraction.first());
         }
         let Some(done) = chunk.checked_sub(1) else { continue };
         for rank in 1..ranks {

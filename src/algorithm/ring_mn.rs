@@ -131,7 +131,7 @@ impl Generator for RingMn {
 
 fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Label; 2], most: usize) {
     let rank = builder.rank();
-    let Contraction { left, right, out, onto } = contraction;
+    let Contraction { left, right, out, .. } = contraction;
     let mirrored = right.labels.contains(&cut);
     let (stays, travels) = if mirrored { (right, left) } else { (left, right) };
     let ranks = out.distribution.ranks();
@@ -142,7 +142,7 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
     // largest block's, so that it is dense.
     let received = if ranks == 2 { travels.block(next).iter().map(Range::len).collect() } else { largest.clone() };
     let exchange: Vec<BufferId> = (1..ranks.min(3)).map(|_| travels.scratch(builder, received.clone())).collect();
-    let accumulate = if *onto { Accumulate::Beta } else { Accumulate::Overwrite };
+    let accumulate = contraction.first();
     let (dim, many) = dim_and_pieces(&travels.labels, &largest, &out.labels, travel, most);
     let pieces = if ranks == 1 { 1 } else { many };
 

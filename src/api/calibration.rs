@@ -319,10 +319,7 @@ impl World {
         let mut all = [(); N].map(|()| Vec::with_capacity(RUNS * ROUNDS));
         for _ in 0..ROUNDS {
             for (plan, all) in plans.iter().zip(&mut all) {
-                self.runs(plan, RUNS, |_, seconds| {
-                    all.push(seconds);
-                    Ok(())
-                })?;
+                all.extend(self.seconds_of(plan, RUNS)?);
             }
         }
         let mut medians = [0.0; N];
@@ -335,23 +332,24 @@ impl World {
     /// The lower quartile of the seconds of many runs. Collective.
     fn quartile(&self, plan: &Plan) -> Result<f64> {
         const RUNS: usize = 60;
-        let mut all = Vec::with_capacity(RUNS);
-        self.runs(plan, RUNS, |_, seconds| {
-            all.push(seconds);
-            Ok(())
-        })?;
+        let mut all = self.seconds_of(plan, RUNS)?;
         all.sort_by(f64::total_cmp);
         self.agreed(all[RUNS / 4])
     }
 
     /// The seconds of the fastest of `runs` runs. Collective.
     fn quickest(&self, plan: &Plan, runs: usize) -> Result<f64> {
-        let mut quickest = f64::INFINITY;
+        self.agreed(self.seconds_of(plan, runs)?.into_iter().fold(f64::INFINITY, f64::min))
+    }
+
+    /// The seconds of each of `runs` runs on this process. Collective.
+    fn seconds_of(&self, plan: &Plan, runs: usize) -> Result<Vec<f64>> {
+        let mut all = Vec::with_capacity(runs);
         self.runs(plan, runs, |_, seconds| {
-            quickest = quickest.min(seconds);
+            all.push(seconds);
             Ok(())
         })?;
-        self.agreed(quickest)
+        Ok(all)
     }
 
     /// Returns rank 0's value, because plans must be the same on all ranks. Collective.

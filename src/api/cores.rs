@@ -1,4 +1,4 @@
-//! Determines the cores that this process may use, by the operating system's numbers.
+//! Determines the cores that this process may use, by the operating system's numbers, and the host's name.
 
 /// The online cores in this process's affinity mask; empty if the system has no affinity masks.
 pub fn cpus() -> Vec<usize> {
@@ -26,4 +26,16 @@ pub(super) fn ranges(list: &str) -> Vec<usize> {
         Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
     };
     list.split(',').filter_map(range).flatten().collect()
+}
+
+/// The host's name; empty if the system provides none.
+#[cfg(unix)]
+pub fn name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// The host's name; empty if the system provides none.
+#[cfg(not(unix))]
+pub fn name() -> String {
+    String::new()
 }

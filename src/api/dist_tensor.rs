@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{ArrayViewD, ArrayViewMutD, Axis, Dimension, Slice};
+use ndarray::{ArrayBase, ArrayViewD, ArrayViewMutD, Axis, Dimension, IxDyn, RawData, Slice};
 use rayon::prelude::*;
 
 use super::error::Rank;
@@ -94,7 +94,7 @@ impl<T: Element> DistTensor<T> {
         let mut tensor = DistTensor::zeros(world, shape, distribution);
         for block in &mut tensor.blocks {
             for (bounds, stored) in block.region.stored_boxes() {
-                for (index, element) in part_mut(block.values.view_mut(), &stored).indexed_iter_mut() {
+                for (index, element) in part(block.values.view_mut(), &stored).indexed_iter_mut() {
                     let index: Vec<usize> =
                         index.slice().iter().zip(&bounds).map(|(i, range)| i + range.start).collect();
                     *element = value(&index);
@@ -192,7 +192,7 @@ impl<T: Element> DistTensor<T> {
     pub fn assign(&mut self, whole: ArrayViewD<'_, T>) {
         for block in &mut self.blocks {
             for (bounds, stored) in block.region.stored_boxes() {
-                part_mut(block.values.view_mut(), &stored).assign(&part(whole.view(), &bounds));
+                part(block.values.view_mut(), &stored).assign(&part(whole.view(), &bounds));
             }
         }
     }
@@ -200,7 +200,7 @@ impl<T: Element> DistTensor<T> {
     pub(super) fn copy_to(&self, whole: &mut ArrayViewMutD<'_, T>) {
         for block in self.blocks.iter().filter(|block| self.distribution.summand(block.rank) == Some(0)) {
             for (bounds, stored) in block.region.stored_boxes() {
-                part_mut(whole.view_mut(), &bounds).assign(&part(block.values.view(), &stored));
+                part(whole.view_mut(), &bounds).assign(&part(block.values.view(), &stored));
             }
         }
     }
@@ -233,14 +233,7 @@ fn touch<T: Element>(values: &mut [T]) {
     }
 }
 
-pub(super) fn part<'a, T>(mut view: ArrayViewD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewD<'a, T> {
-    for (axis, bounds) in bounds.iter().enumerate() {
-        view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));
-    }
-    view
-}
-
-pub(super) fn part_mut<'a, T>(mut view: ArrayViewMutD<'a, T>, bounds: &[Range<usize>]) -> ArrayViewMutD<'a, T> {
+pub(super) fn part<S: RawData>(mut view: ArrayBase<S, IxDyn>, bounds: &[Range<usize>]) -> ArrayBase<S, IxDyn> {
     for (axis, bounds) in bounds.iter().enumerate() {
         view.slice_axis_inplace(Axis(axis), Slice::from(bounds.clone()));
     }
@@ -260,7 +253,7 @@ pub(super) fn fill_box<T: Element>(
     stored: &[Range<usize>],
     fill: impl FnOnce(&mut [T]) -> Result<()>,
 ) -> Result<()> {
-    let mut part = part_mut(block, stored);
+    let mut part = part(block, stored);
     if let Some(dense) = part.as_slice_mut() {
         return fill(dense);
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use einsum_parser::ParseError;
 
-use super::hostname;
+use super::cores;
 use crate::comm::CommError;
 use crate::exec::KernelError;
 use crate::io::checkpoint::CheckpointError;
@@ -15,8 +15,6 @@ use crate::memory::OutOfMemory;
 use crate::plan::PlanError;
 use crate::schedule::verify::VerifyError;
 use crate::tree::ShapeError;
-
-const BEFORE_REMAINS: &str = "if there was a checkpoint before, it remains: start again to continue from there";
 
 /// A rank, as shown in error messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +27,7 @@ pub struct Rank {
 
 impl Rank {
     pub(super) fn here(number: usize) -> Rank {
-        Rank { number, host: hostname::name() }
+        Rank { number, host: cores::name() }
     }
 }
 
@@ -80,7 +78,7 @@ pub enum Error {
     )]
     Stopped { path: PathBuf, finished: usize, slices: usize },
     /// A checkpoint cannot be written. The one before it, if any, remains.
-    #[error("{rank}: {cause}; {BEFORE_REMAINS}")]
+    #[error("{rank}: {cause}; if there was a checkpoint before, it remains: start again to continue from there")]
     Save { rank: Rank, cause: FileError },
     /// Communication between ranks failed.
     #[error(transparent)]
@@ -148,19 +146,18 @@ impl Error {
     /// The message for other processes, which receive the rank separately.
     #[cfg(feature = "mpi")]
     pub(super) fn for_other_ranks(&self) -> String {
+        let message = self.to_string();
         match self {
-            Error::Output { cause, .. } => cause.to_string(),
-            Error::Save { cause, .. } => format!("{cause}; {BEFORE_REMAINS}"),
-            Error::Memory { cause, .. } => cause.to_string(),
-            Error::Threads { threads, message, .. } => format!("cannot start {threads} threads: {message}"),
-            Error::ProcessMemory { needed, available, limit, .. } => {
-                format!(
-                    "needs {needed} bytes, {} more than the {available} that {limit} leaves to its process",
-                    needed - available
-                )
+            Error::Output { rank, .. }
+            | Error::Save { rank, .. }
+            | Error::Memory { rank, .. }
+            | Error::Threads { rank, .. }
+            | Error::ProcessMemory { rank, .. }
+            | Error::Run { rank, .. } => {
+                let rest = message.strip_prefix(&rank.to_string()).unwrap_or(&message);
+                rest.trim_start_matches([':', ',', ' ']).to_owned()
             }
-            Error::Run { task, message, .. } => format!("{task}: {message}"),
-            other => other.to_string(),
+            _ => message,
         }
     }
 }

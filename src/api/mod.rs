@@ -15,11 +15,8 @@ mod clock;
 mod cores;
 mod crew;
 mod dist_tensor;
-mod einsum;
 mod error;
 mod exponent;
-pub mod host;
-mod hostname;
 mod launch;
 mod measured;
 mod memory_limits;
@@ -35,7 +32,6 @@ mod problem;
 mod program;
 mod program_cache;
 mod record;
-mod redistribute;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
 mod slice_groups;
@@ -46,10 +42,15 @@ mod validate;
 mod whole_tensors;
 mod world;
 
+/// The name, the cores and the topology of this process's host.
+pub mod host {
+    pub use crate::api::cores::{cpus, name, processors};
+    pub use crate::api::topology::{allowed, topology};
+}
+
 pub use checkpoint::Checkpoint;
 pub use crew::start_threads;
 pub use dist_tensor::DistTensor;
-pub use einsum::einsum;
 pub use error::{Error, Rank, Result};
 pub use npy::NpyOutput;
 pub use operand::{Operand, Output};
@@ -57,5 +58,5 @@ pub use operand_parts::OperandParts;
 pub use own_cores::Workers;
 pub use problem::{Problem, Shaped};
 pub use program::Program;
-pub use program_cache::ProgramCache;
+pub use program_cache::{ProgramCache, einsum};
 pub use world::World;

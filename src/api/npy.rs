@@ -133,7 +133,7 @@ impl NpyOutput {
             Err(Error::Usage(format!("the file is to hold {dtype}, the tensor has {}", T::DTYPE)))
         };
         world.agree(same)?;
-        let single_process = world.local_ranks().len() == world.ranks();
+        let single_process = world.is_one_process();
         let mut boxes = tensor.first_replicas().flat_map(|(region, block)| {
             region.stored_boxes().map(move |(bounds, stored)| (bounds, part(block.clone(), &stored)))
         });

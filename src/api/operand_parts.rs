@@ -237,7 +237,7 @@ impl<T: Element> Program<T> {
                     }),
                     Home::Output => out.block_mut(schedule.rank).map(|block| match held {
                         ResultResidency::Whole => {
-                            Slot::borrowed_mut(&mut program.slice_of_mut(block, program.plan.output(), slice))
+                            Slot::borrowed_mut(&mut program.slice_of(block, program.plan.output(), slice))
                         }
                         ResultResidency::InParts => Slot::borrowed_mut(&mut { block }),
                     }),

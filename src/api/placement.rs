@@ -60,7 +60,7 @@ impl World {
         if sharing.quota().is_some_and(|quota| quota <= workers) {
             places.iter_mut().for_each(|place| place.spare = false);
         }
-        if let (false, [mine]) = (self.local_ranks().len() == self.ranks(), &places[..]) {
+        if let (false, [mine]) = (self.is_one_process(), &places[..]) {
             pinning::bind(&mine.units);
         }
         *self.shared().placed.borrow_mut() = Some(AgreedPlacement { workers, places });
@@ -123,7 +123,7 @@ impl World {
         let mine = format!("{name} {:?}", host::cpus());
         let everyone = self.all_gather(mine.as_bytes())?;
         let topology = self.agree(host::allowed())?;
-        if self.local_ranks().len() == self.ranks() {
+        if self.is_one_process() {
             return Ok(Sharing { topology, ranks: self.ranks(), before: 0, here: self.ranks() });
         }
         let of_host =

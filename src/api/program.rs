@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::rc::Rc;
 
-use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD, Axis, Slice};
+use ndarray::{ArrayBase, ArrayD, ArrayViewD, ArrayViewMutD, Axis, IxDyn, RawData, Slice};
 
 use super::crew::room_for_threads;
 use super::dist_tensor::{allocation_error, part};
@@ -223,13 +223,12 @@ impl<T: Element> Program<T> {
         let mut out = out.view_dyn_mut();
         let fits = self.check_whole(&views, &out);
         self.world.agree(fits)?;
-        let single_process = self.world.local_ranks().len() == self.world.ranks();
         let operands = self.plan.leaves.iter().map(|&id| &self.plan.values[id]);
         let is_scattered = operands.chain([self.plan.output()]).any(|value| value.distribution.is_scattered());
         if is_scattered || self.groups.is_some() {
             return self.run_scattered(alpha, &views, beta, out);
         }
-        if single_process {
+        if self.world.is_one_process() {
             return self.run_whole(alpha, &views, beta, out);
         }
         // With several processes, every rank computes its own block, and all blocks are gathered.
@@ -237,17 +236,17 @@ impl<T: Element> Program<T> {
         let distribution = self.plan.output().distribution.clone();
         let mut block = DistTensor::try_zeros(&self.world, &shape, &distribution)?;
         for (region, mut values) in block.blocks_mut().filter(|_| beta != T::ZERO) {
-            values.assign(&part(out.view(), &only_box(&region)));
+            values.assign(&part(out.view(), &region.only_box()));
         }
         self.each_slice(self.all_slices(), false, beta, |program, slice, beta| {
             let slots = bind(program.ranks[0].schedule(), |buffer| match buffer.home {
                 Home::Operand(index) => {
                     let view = program.slice_of(views[index].view(), program.plan.operand(index), slice);
-                    region_of(buffer).map(|region| Slot::borrowed(&part(view, &only_box(region))))
+                    region_of(buffer).map(|region| Slot::borrowed(&part(view, &region.only_box())))
                 }
                 Home::Output => block
                     .block_mut(rank)
-                    .map(|block| Slot::borrowed_mut(&mut program.slice_of_mut(block, program.plan.output(), slice))),
+                    .map(|block| Slot::borrowed_mut(&mut program.slice_of(block, program.plan.output(), slice))),
                 Home::Arena | Home::Exchange => None,
             });
             Ok((Factors::new(alpha, beta), vec![slots]))
@@ -320,13 +319,13 @@ impl<T: Element> Program<T> {
     fn run_whole(&mut self, alpha: T, operands: &[ArrayViewD<T>], beta: T, mut out: ArrayViewMutD<T>) -> Result<()> {
         let ranks = self.plan.ranks();
         let Value { distribution, shape, .. } = self.plan.output();
-        let boxes = (0..ranks).filter_map(|rank| Some((rank, only_box(&distribution.block(shape, rank)?))));
+        let boxes = (0..ranks).filter_map(|rank| Some((rank, distribution.block(shape, rank)?.only_box())));
         let (holders, boxes): (Vec<usize>, Vec<Bounds>) = boxes.unzip();
         // Only the first rank with a block writes it in place; other replicas are discarded.
         let mut replicas: Vec<ArrayD<T>> = Vec::new();
         self.each_slice(self.all_slices(), false, beta, |program, slice, beta| {
             let mut parts: Vec<Option<Slot>> = (0..ranks).map(|_| None).collect();
-            let mut piece = program.slice_of_mut(out.view_mut(), program.plan.output(), slice);
+            let mut piece = program.slice_of(out.view_mut(), program.plan.output(), slice);
             let replicated = program.plan.output().distribution.replicas() > 1;
             let before = (replicated && beta != T::ZERO).then(|| copy_of(&piece.view()));
             let before = before.transpose().map_err(|cause| allocation_error(0, cause))?;
@@ -348,7 +347,7 @@ impl<T: Element> Program<T> {
                 bind(rank.schedule(), |buffer| match buffer.home {
                     Home::Operand(index) => {
                         let view = program.slice_of(operands[index].view(), program.plan.operand(index), slice);
-                        region_of(buffer).map(|region| Slot::borrowed(&part(view, &only_box(region))))
+                        region_of(buffer).map(|region| Slot::borrowed(&part(view, &region.only_box())))
                     }
                     Home::Output => output.take(),
                     Home::Arena | Home::Exchange => None,
@@ -399,25 +398,18 @@ impl<T: Element> Program<T> {
 
     /// Whether all ranks still have the values of constant operands; otherwise all recompute them. Collective.
     pub(super) fn all_hold(&self) -> Result<bool> {
-        if self.plan.constant.is_empty() || self.world.local_ranks().len() == self.world.ranks() {
+        if self.plan.constant.is_empty() || self.world.is_one_process() {
             return Ok(self.holds);
         }
         Ok(self.world.all_gather(&[u8::from(self.holds)])?.iter().all(|holds| holds == &[1]))
     }
 
-    pub(super) fn slice_of<'a>(&self, mut view: ArrayViewD<'a, T>, value: &Value, slice: usize) -> ArrayViewD<'a, T> {
-        for (axis, bounds) in self.slice_bounds(value, slice).into_iter().flatten() {
-            view.slice_axis_inplace(axis, bounds);
-        }
-        view
-    }
-
-    pub(super) fn slice_of_mut<'a>(
+    pub(super) fn slice_of<S: RawData>(
         &self,
-        mut view: ArrayViewMutD<'a, T>,
+        mut view: ArrayBase<S, IxDyn>,
         value: &Value,
         slice: usize,
-    ) -> ArrayViewMutD<'a, T> {
+    ) -> ArrayBase<S, IxDyn> {
         for (axis, bounds) in self.slice_bounds(value, slice).into_iter().flatten() {
             view.slice_axis_inplace(axis, bounds);
         }
@@ -470,9 +462,4 @@ pub(super) fn bind(schedule: &Schedule, mut slot: impl FnMut(&Buffer) -> Option<
 
 fn region_of(buffer: &Buffer) -> Option<&Region> {
     buffer.place.as_ref().map(|place| &place.region)
-}
-
-/// The bounds of a region that is a single box, as after even cuts.
-pub(super) fn only_box(region: &Region) -> Bounds {
-    region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
 }

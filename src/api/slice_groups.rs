@@ -114,7 +114,7 @@ impl<T: Element> Program<T> {
 
     /// Whether ranks are threads that do not communicate during slices.
     fn runs_apart(&self) -> bool {
-        self.plan.ranks_per_group() == 1 && self.world.local_ranks().len() == self.world.ranks()
+        self.plan.ranks_per_group() == 1 && self.world.is_one_process()
     }
 
     /// Runs some slices of every group, and adds the results onto the partial sums. `lasts` is for the first of them.
@@ -167,7 +167,7 @@ impl<T: Element> Program<T> {
             }
             Home::Output => {
                 let block = steps.sums.block_mut(schedule.rank)?;
-                Some(Slot::borrowed_mut(&mut self.slice_of_mut(block, &self.plan.values[sums], slice)))
+                Some(Slot::borrowed_mut(&mut self.slice_of(block, &self.plan.values[sums], slice)))
             }
             Home::Arena | Home::Exchange => None,
         })

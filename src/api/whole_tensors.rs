@@ -1,15 +1,17 @@
-//! Runs programs whose blocks must be copied, and gathers results on every process.
+//! Runs programs whose blocks must be copied. Distributes, redistributes and gathers a tensor, each with a program of
+//! one redistribution.
 
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD};
 
 use super::dist_tensor::allocation_error;
 use super::program::bind;
 use super::record::Record;
-use super::{DistTensor, Operand, Program, Result};
+use super::validate::expect_fit;
+use super::{DistTensor, Error, Operand, Program, Result, World};
 use crate::distribution::Distribution;
 use crate::exec::Factors;
 use crate::kernel::Element;
-use crate::memory::{Slot, zero_array};
+use crate::memory::{Slot, copy_of, zero_array};
 use crate::plan::{Plan, ResultResidency, Value};
 use crate::schedule::Home;
 
@@ -24,7 +26,7 @@ impl<T: Element> Program<T> {
         let blocks = self.distributed(operands)?;
         let mut result = self.blocks_of(self.plan.output(), (beta != T::ZERO).then(|| out.view()))?;
         self.run_dist(alpha, &blocks.iter().collect::<Vec<_>>(), beta, &mut result)?;
-        if self.world.local_ranks().len() == self.world.ranks() {
+        if self.world.is_one_process() {
             result.copy_to(&mut out);
             return Ok(());
         }
@@ -64,7 +66,7 @@ impl<T: Element> Program<T> {
         let mut result = self.blocks_of(self.plan.output(), None)?;
         let operands: Vec<&DistTensor<T>> = blocks.iter().collect();
         exponent += self.run_dist_with_exponent(&operands, &mut result)?;
-        if self.world.local_ranks().len() == self.world.ranks() {
+        if self.world.is_one_process() {
             result.copy_to(&mut out.view_mut());
         } else {
             self.gather_into(&result, &mut out.view_mut())?;
@@ -95,5 +97,58 @@ impl<T: Element> Program<T> {
         });
         gather.record = Record::default();
         gather.execute(Factors::new(T::ONE, T::ZERO), vec![slots], ResultResidency::Whole, false)
+    }
+}
+
+impl<T: Element> DistTensor<T> {
+    /// Distributes rank 0's array; other processes pass `None`. Collective.
+    ///
+    /// # Errors
+    /// If rank 0 passes no array of this shape. If the distribution cuts a dimension that does not exist or needs more
+    /// ranks than the world has. If memory runs out or the run fails.
+    pub fn from_root(
+        world: &World,
+        array: Option<ArrayViewD<'_, T>>,
+        shape: &[usize],
+        distribution: &Distribution,
+    ) -> Result<DistTensor<T>> {
+        let mut source = DistTensor::try_zeros(world, shape, &Distribution::single())?;
+        let given = match (source.blocks_mut().next(), array) {
+            (Some((_, mut block)), Some(array)) if array.shape() == shape => {
+                block.assign(&array);
+                Ok(())
+            }
+            (Some(_), _) => Err(Error::Usage(format!("rank 0 has no array of shape {shape:?}"))),
+            (None, _) => Ok(()),
+        };
+        world.agree(given)?;
+        source.redistribute(world, distribution)
+    }
+
+    /// The same tensor in another distribution. Each rank receives only what it lacks. Collective. Cost: every call
+    /// plans and compiles. Both tensors are in memory at once.
+    ///
+    /// # Errors
+    /// If the new distribution cuts a dimension that does not exist. If a distribution needs more ranks than the world
+    /// has. If memory runs out or the run fails.
+    pub fn redistribute(&self, world: &World, distribution: &Distribution) -> Result<DistTensor<T>> {
+        let ranks = world.ranks();
+        world.agree(expect_fit(self.shape(), self.distribution(), ranks))?;
+        let mut moved = DistTensor::try_zeros(world, self.shape(), distribution)?;
+        let plan = Plan::redistribution(self.shape(), T::DTYPE, self.distribution(), distribution, ranks);
+        Program::compile(world, &plan)?.run_dist(T::ONE, &[self], T::ZERO, &mut moved)?;
+        Ok(moved)
+    }
+
+    /// Returns the whole tensor on every process, as a row-major array. Collective. Cost: one more copy of the whole
+    /// tensor per local rank.
+    ///
+    /// # Errors
+    /// If memory runs out or the run fails.
+    pub fn gather(&self, world: &World) -> Result<ArrayD<T>> {
+        let everywhere = self.redistribute(world, &Distribution::replicated(world.ranks()))?;
+        let rank = world.local_ranks().start;
+        let whole = everywhere.block(rank).map(|block| copy_of(&block).map_err(|cause| allocation_error(rank, cause)));
+        world.agree(whole.unwrap_or_else(|| Err(Error::Usage("no rank of the world lives in this process".to_owned()))))
     }
 }

@@ -247,6 +247,11 @@ impl World {
         }
     }
 
+    /// Whether all ranks are in this process.
+    pub(super) fn is_one_process(&self) -> bool {
+        self.local_ranks().len() == self.ranks()
+    }
+
     /// Whether rank 0, which prints, is in this process.
     pub fn is_root(&self) -> bool {
         self.local_ranks().start == 0

@@ -14,22 +14,47 @@
 
 #[cfg(feature = "mpi")]
 mod bell;
-mod error;
 pub mod ignored_signals;
 pub mod in_process;
 pub mod launcher;
 #[cfg(feature = "mpi")]
 pub mod mpi;
-mod transport;
 mod waker;
 
-pub use error::CommError;
-pub use transport::Transport;
 pub use waker::Waker;
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::memory::{ReadLease, WriteLease};
+
+/// A transport between processes, which a user can choose by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Transport {
+    /// The fastest in a short measurement, within nodes and between nodes separately.
+    #[default]
+    Auto,
+    /// Memory that the processes of a node share, and messages between nodes.
+    Shared,
+    /// MPI messages.
+    Message,
+    /// One-sided calls.
+    Rma,
+}
+
+impl FromStr for Transport {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Transport, String> {
+        match text {
+            "auto" => Ok(Transport::Auto),
+            "shared" => Ok(Transport::Shared),
+            "message" => Ok(Transport::Message),
+            "rma" => Ok(Transport::Rma),
+            _ => Err(format!("unknown transport `{text}` (known: auto, shared, message, rma)")),
+        }
+    }
+}
 
 /// A finished transfer, and the `bytes` that this end moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,4 +146,32 @@ impl Endpoint {
     pub fn packing_bytes(&self) -> usize {
         each!(self, end => end.packing_bytes())
     }
+}
+
+/// A failed transfer or collective call.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "fields are what messages say")]
+pub enum CommError {
+    /// The two ends disagree about the size of a transfer, which is a bug in the schedule.
+    #[error("a transfer from rank {from} to rank {to} has {sent} bytes at its source and {expected} at its target")]
+    Size { from: usize, to: usize, sent: u64, expected: u64 },
+    /// The source has more bytes than the target expects; the target cannot determine how many.
+    #[error("a transfer from rank {from} to rank {to} has more than the {expected} bytes that its target expects")]
+    Longer { from: usize, to: usize, expected: u64 },
+    /// MPI cannot be started, or cannot be used as requested.
+    #[error("cannot use MPI: {0}")]
+    Start(String),
+    /// An MPI function failed.
+    #[error("{call} failed: {message}")]
+    Mpi { call: &'static str, message: String },
+    /// Another rank failed and stopped the run.
+    #[error("rank {rank} failed: {message}")]
+    Peer { rank: usize, message: String },
+    /// The ranks of a node cannot share memory.
+    #[error("no memory can be shared between processes: {0}")]
+    NoSharedMemory(String),
+    /// A packing buffer could not be allocated.
+    #[error(transparent)]
+    Memory(#[from] crate::memory::OutOfMemory),
 }

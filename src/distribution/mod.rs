@@ -15,7 +15,6 @@
 //! product of index sets, one per dimension.
 
 mod cut;
-mod error;
 mod intervals;
 mod owners;
 mod rank_grid;
@@ -23,9 +22,8 @@ mod region;
 mod tile;
 
 pub use cut::Cut;
-pub use error::GridError;
 pub use intervals::Intervals;
 pub use owners::Owners;
-pub use rank_grid::{Axis, Distribution, Role};
+pub use rank_grid::{Axis, Distribution, GridError, Role};
 pub use region::{Bounds, Region, is_empty, volume, without};
 pub use tile::tile_bounds;

@@ -57,6 +57,11 @@ impl Region {
         Region(shape.iter().map(|&extent| Intervals::from(0..extent)).collect())
     }
 
+    /// The bounds of a region that is a single box, as after even cuts.
+    pub(crate) fn only_box(&self) -> Bounds {
+        self.0.iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
+    }
+
     /// The index set of each dimension.
     pub fn dims(&self) -> &[Intervals] {
         &self.0

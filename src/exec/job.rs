@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use num_complex::Complex;
 
-use super::fault::{Fault, panic_message};
-use super::{Factors, RankProgram, RunOptions};
+use super::{Factors, Fault, RankProgram, RunOptions, panic_message};
 use crate::dims::Label;
 use crate::memory::{LeaseError, ReadLease, Store, WriteLease};
 use crate::schedule::{Accumulate, Factor, TaskId, View, Work};

@@ -148,15 +148,14 @@ impl Synthetic {
                 return Err(format!("`{kind}` is on the wrong side of `core`"));
             }
         }
-        let domain = self.0.iter().position(|level| level.kind == Kind::Domain);
-        let domains = self.0[..domain.map_or(0, |last| last + 1)]
-            .iter()
-            .try_fold(1_usize, |domains, level| domains.checked_mul(level.count));
-        if domains.is_none_or(|domains| domains > MAX_DOMAINS) {
+        let exceeds = |levels: &[Level], most: usize| {
+            let elements = levels.iter().try_fold(1_usize, |elements, level| elements.checked_mul(level.count));
+            elements.is_none_or(|elements| elements > most)
+        };
+        if exceeds(&self.0[..at(Kind::Domain).map_or(0, |last| last + 1)], MAX_DOMAINS) {
             return Err(format!("a host has at most {MAX_DOMAINS} NUMA domains"));
         }
-        let units = self.0.iter().try_fold(1_usize, |units, level| units.checked_mul(level.count));
-        if units.is_none_or(|units| units > MAX_UNITS) {
+        if exceeds(&self.0, MAX_UNITS) {
             return Err(format!("a host has at most {MAX_UNITS} processing units"));
         }
         Ok(self)

@@ -4,8 +4,8 @@
 //! allocation returns an error. Other ranks on the host can read large buffers ([`Segment`]).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::Footprint;
 use super::segment::Segment;
 use crate::kernel::Zeroed;
 
@@ -93,5 +93,33 @@ impl Aligned {
 impl Drop for Aligned {
     fn drop(&mut self) {
         self.footprint.remove(self.len());
+    }
+}
+
+/// A rank's live bytes and their peak. Every buffer of a program or an endpoint counts, so the peak is exact; `api` adds
+/// the user's blocks.
+#[derive(Debug, Default)]
+pub struct Footprint {
+    live: AtomicUsize,
+    peak: AtomicUsize,
+}
+
+impl Footprint {
+    pub fn add(&self, bytes: usize) {
+        let live = self.live.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.peak.fetch_max(live, Ordering::Relaxed);
+    }
+
+    pub fn remove(&self, bytes: usize) {
+        self.live.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// The maximum number of live bytes so far.
+    pub fn peak(&self) -> usize {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    pub fn live(&self) -> usize {
+        self.live.load(Ordering::Relaxed)
     }
 }

@@ -1,4 +1,4 @@
-//! Stores a dense array of elements in owned memory.
+//! Stores a dense array of elements in owned memory, and converts slices of elements to bytes.
 //!
 //! Invariant: elements are contiguous in row-major order; new pages are untouched.
 
@@ -61,4 +61,17 @@ impl<T: Element> Clone for Array<T> {
         copy.as_mut_slice().copy_from_slice(self.as_slice());
         copy
     }
+}
+
+/// The bytes of a slice, in native byte order.
+pub fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {
+    // SAFETY: `Element` is sealed. The element types are floats and pairs of floats without padding, so every byte is
+    // initialised.
+    unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
+}
+
+/// The bytes of a slice, in native byte order.
+pub fn bytes_of_mut<T: Element>(elements: &mut [T]) -> &mut [u8] {
+    // SAFETY: as above; every byte pattern is a valid value of each element type.
+    unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), size_of_val(elements)) }
 }

@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use ndarray::{ArrayViewD, ArrayViewMutD, Axis, IxDyn, ShapeBuilder};
 
-use super::located::Located;
 use super::store::{BoxLocation, LeaseError, Slot, Store};
-use super::strided::Strided;
+use super::strided::{Located, Strided};
 use crate::dtype::Dtype;
 use crate::kernel::{Element, Tensor, TensorMut};
 

@@ -2,7 +2,7 @@
 //!
 //! A rank's buffers are in a [`Store`], and own their memory ([`Aligned`]) or borrow the user's for one run. A task
 //! leases the boxes (one range per dimension) that it accesses; the owner leases those that another process reads in
-//! place (`remote_view`). The store's ledger (live leases) refuses conflicts, so a wrong schedule causes an error,
+//! place (`stream`). The store's ledger (live leases) refuses conflicts, so a wrong schedule causes an error,
 //! never a data race.
 //!
 //! Invariants: a lease keeps its store alive. A store that borrows memory is closed before the borrow ends
@@ -10,15 +10,11 @@
 
 mod aligned;
 mod array;
-mod bytes;
 #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process reads what is written"))]
 mod copy;
-mod footprint;
 mod lease;
-mod located;
 mod owned;
 #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process lends anything"))]
-mod remote_view;
 #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process lends anything"))]
 mod segment;
 #[cfg(all(test, shuttle))]
@@ -28,17 +24,14 @@ mod store;
 mod stream;
 mod strided;
 
-pub use aligned::{Aligned, OutOfMemory};
-pub use array::Array;
-pub use bytes::{bytes_of, bytes_of_mut};
+pub use aligned::{Aligned, Footprint, OutOfMemory};
+pub use array::{Array, bytes_of, bytes_of_mut};
 pub use copy::StoreKind;
-pub use footprint::Footprint;
 pub use lease::{ReadLease, WriteLease};
 pub use owned::{copy_of, probe, room_for, zero_array, zeros};
-pub use remote_view::{ExportedView, Remote};
 pub use segment::{Mapping, SegmentHandle, WantedSegments, machine_bytes};
 pub use store::{LeaseError, Slot, Store};
-pub use stream::{Incoming, Outgoing, RemoteReader};
+pub use stream::{ExportedView, Incoming, Outgoing, Remote, RemoteReader};
 pub use strided::Strided;
 
 // `kernel` needs these too, and must not import this module.

@@ -90,3 +90,13 @@ impl Strided {
         }
     }
 }
+
+/// A box, leased from a buffer of this process or mapped from another. Its address and shape do not change.
+pub(super) trait Located {
+    fn start(&self) -> *mut u8;
+
+    fn strided(&self) -> &Strided;
+
+    /// Returns the size of an element in bytes.
+    fn element(&self) -> usize;
+}

@@ -3,8 +3,7 @@
 //! A plan may need several searches, for example for slices or groups of ranks. The pass that starts a search sets its
 //! [`SearchArguments`].
 
-use super::algorithm_search_arguments::SearchArguments;
-use super::candidates::Candidates;
+use super::candidates::{Candidates, SearchArguments};
 use super::error::PlanError;
 use super::options::PlanOptions;
 use crate::algorithm::{Algorithm, AlgorithmName, Cost, Distributions, Residency, Tensor, carried};

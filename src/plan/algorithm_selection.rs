@@ -16,7 +16,7 @@ use super::structure::Candidate;
 use crate::algorithm::{Algorithm, Cost};
 use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;
-use crate::tree::{NodeId, Step, Tree};
+use crate::tree::{NodeId, Step, Tree, inputs};
 
 /// Tables of trees with at most this many nodes keep all entries.
 const MAX_FULL_TABLE_NODES: usize = 64;
@@ -117,18 +117,14 @@ impl Tables {
         let mut open: Vec<(NodeId, usize)> = vec![(node, entry)];
         while let Some((node, entry)) = open.pop() {
             let Table::Entries(entries) = &self.tables[node] else { continue };
-            let Entry { algorithm, inputs, .. } = &entries[entry];
-            if let Some(algorithm) = algorithm {
+            let entry = &entries[entry];
+            if let Some(algorithm) = &entry.algorithm {
                 let how = describe(tree, algorithm);
                 let mut considered = self.considered[node].clone();
                 considered.iter_mut().for_each(|candidate| candidate.chosen = candidate.how == how);
                 chosen.push((node, Choice { algorithm: Some(algorithm.clone()), group: None, considered }));
             }
-            match tree.nodes[node].step {
-                Step::Leaf { .. } => {}
-                Step::Unary { input, .. } => open.push((input, inputs[0])),
-                Step::Contract { left, right, .. } => open.extend([(left, inputs[0]), (right, inputs[1])]),
-            }
+            open.extend(inputs(&tree.nodes[node].step).into_iter().flatten().zip(entry.inputs));
         }
         chosen
     }

@@ -10,8 +10,8 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use super::algorithm_search_arguments::SearchArguments;
 use super::algorithm_search_space::SearchSpace;
+use super::candidates::SearchArguments;
 use super::context::PlanningContext;
 use super::distribute;
 use super::error::PlanError;
@@ -19,7 +19,7 @@ use super::packing::busiest;
 use super::reuse::lasting;
 use super::structure::Plan;
 use crate::local_plan::MIN_PARALLEL_MULTIPLY_ADDS;
-use crate::tree::{NodeId, Step, Tree};
+use crate::tree::{self, NodeId, Step, Tree};
 
 /// The fixed overhead per step, in multiply-adds.
 const STEP_OVERHEAD: f64 = 1e4;
@@ -124,9 +124,7 @@ fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
         let own = match &node.step {
             Step::Leaf { .. } => 0.0,
             Step::Contract { .. } => tree.products(id),
-            Step::Unary { input, .. } => {
-                tree.nodes[*input].labels.iter().map(|&label| tree.extent(label) as f64).product()
-            }
+            Step::Unary { input, .. } => tree.elements(&tree.nodes[*input].labels),
         };
         let work = own + inputs(tree, id).filter_map(|input| before[input]).sum::<f64>();
         let is_free = match &node.step {
@@ -195,12 +193,7 @@ fn piece_at(small: &[Option<f64>]) -> impl Fn(NodeId) -> Option<Piece> + '_ {
 }
 
 fn inputs(tree: &Tree, node: NodeId) -> impl Iterator<Item = NodeId> + use<> {
-    let inputs = match tree.nodes[node].step {
-        Step::Leaf { .. } => [None, None],
-        Step::Unary { input, .. } => [Some(input), None],
-        Step::Contract { left, right, .. } => [Some(left), Some(right)],
-    };
-    inputs.into_iter().flatten()
+    tree::inputs(&tree.nodes[node].step).into_iter().flatten()
 }
 
 fn ordered(tree: &Tree, order: &[NodeId]) -> Tree {

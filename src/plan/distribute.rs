@@ -7,13 +7,13 @@
 
 use std::ops::Range;
 
-use super::algorithm_search_arguments::SearchArguments;
 use super::algorithm_search_space::{SearchSpace, UnaryPlacement};
 use super::algorithm_selection::{self, Choice};
+use super::candidates::SearchArguments;
 use super::context::PlanningContext;
 use super::error::PlanError;
 use super::options::PlanOptions;
-use super::structure::{Plan, ResultResidency, Source, Value};
+use super::structure::{Plan, Source, Value};
 use super::{lower, path};
 use crate::algorithm::Distributions;
 use crate::dims::Label;
@@ -57,8 +57,8 @@ pub fn whole_tree(
 /// bytes and is about as fast. Predictions are not exact, so small differences in time are ignored.
 pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Plan {
     let SearchSpace { tree, machine, options, arguments, .. } = *space;
-    let several = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).nth(1).is_some();
-    let differs = machine.ranks > 1 && !arguments.step_by_step && (several || !options.fixed.is_empty());
+    let several = tree.contractions() > 1 || !options.fixed.is_empty();
+    let differs = machine.ranks > 1 && !arguments.step_by_step && several;
     if !differs || !arguments.uncut.is_empty() || plan.pipeline.is_some() {
         return plan;
     }
@@ -92,35 +92,19 @@ pub fn emit(
     let branches = branches.iter().map(|branch| starts[branch.start]..starts[branch.end]);
     let branches = branches.filter(|branch| !branch.is_empty()).collect();
     planner.result()?;
-    let mut leaves = vec![0; tree.operands];
-    for (id, value) in planner.values.iter().enumerate() {
-        if let Source::Operand(index) = value.source {
-            leaves[index] = id;
-        }
-    }
     Ok(Plan {
         expression: context.expression.to_owned(),
-        dtype: options.dtype,
-        machine: machine.clone(),
         names: tree.names.clone(),
         extents: tree.extents.clone(),
-        slices: Vec::new(),
-        slice_groups: 1,
-        result: ResultResidency::Whole,
-        operands: tree.operands,
-        operands_in_parts: Vec::new(),
-        leaves,
         constant: options.constant.clone(),
         conjugate: conjugated(options),
-        values: planner.values,
         branches,
-        pipeline: None,
-        ungrouped: None,
         accumulate: options.accumulate,
         path: path::path(tree),
         memory_limit: arguments.memory,
         kernel: options.kernel,
         target: options.target,
+        ..Plan::of_values(planner.values, tree.operands, options.dtype, machine.clone())
     })
 }
 

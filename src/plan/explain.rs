@@ -7,6 +7,7 @@ use super::packing::Packing;
 use super::path_report::PathReport;
 use super::structure::{Candidate, Pipeline, Plan, ResultResidency, Source, Value};
 use crate::schedule::{ReuseScope, Schedule};
+use crate::tree::counted;
 
 /// See [`Plan::explain`].
 pub struct Explain<'a>(pub(super) &'a Plan);
@@ -182,10 +183,6 @@ fn write_table<const COLUMNS: usize>(
         writeln!(f, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
     }
     Ok(())
-}
-
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 fn megabytes(bytes: f64) -> String {

@@ -107,10 +107,9 @@ pub fn tree(
         _ => {}
     }
     let found = searched(einsums, machine, options, watch)?;
-    let products = |tree: &Tree| (0..tree.nodes.len()).map(|node| tree.products(node)).sum::<f64>();
     // With a memory limit, an order with fewer operations may need more slices.
     let is_better =
-        |known: &SearchedTree| options.memory_limit.is_none() && products(&known.tree) < products(&found.tree);
+        |known: &SearchedTree| options.memory_limit.is_none() && known.tree.all_products() < found.tree.all_products();
     Ok(known.map(|(_, known)| known).filter(is_better).unwrap_or(found))
 }
 

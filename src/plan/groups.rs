@@ -24,7 +24,7 @@ use super::structure::Plan;
 use super::{distribute, lower};
 use crate::distribution::Distribution;
 use crate::machine::Machine;
-use crate::tree::{NodeId, Step};
+use crate::tree::{NodeId, Step, inputs};
 
 const MAX_NODES: usize = 256;
 const MAX_GROUP_SIZES: usize = 12;
@@ -96,16 +96,11 @@ impl<'a> Grouping<'a> {
     }
 
     fn work(&self) -> Vec<f64> {
-        let mut work: Vec<f64> = Vec::with_capacity(self.space.tree.nodes.len());
-        for node in &self.space.tree.nodes {
-            work.push(match &node.step {
-                Step::Leaf { .. } => 0.0,
-                Step::Unary { input, .. } => work[*input],
-                Step::Contract { left, right, kinds } => {
-                    let products = kinds.iter().map(|(label, _)| self.space.tree.extent(label) as f64).product::<f64>();
-                    work[*left] + work[*right] + products
-                }
-            });
+        let tree = self.space.tree;
+        let mut work: Vec<f64> = Vec::with_capacity(tree.nodes.len());
+        for (id, node) in tree.nodes.iter().enumerate() {
+            let below: f64 = inputs(&node.step).into_iter().flatten().map(|input| work[input]).sum();
+            work.push(below + tree.products(id));
         }
         work
     }
@@ -151,12 +146,10 @@ impl GroupSearch<'_> {
     fn forks_below(&self, node: NodeId) -> bool {
         let mut open = vec![node];
         while let Some(node) = open.pop() {
-            match self.grouping.space.tree.nodes[node].step {
-                Step::Leaf { .. } => {}
-                Step::Unary { input, .. } => open.push(input),
-                Step::Contract { .. } if self.grouping.forks(node) => return true,
-                Step::Contract { left, right, .. } => open.extend([left, right]),
+            if self.grouping.forks(node) {
+                return true;
             }
+            open.extend(inputs(&self.grouping.space.tree.nodes[node].step).into_iter().flatten());
         }
         false
     }

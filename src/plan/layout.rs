@@ -10,10 +10,10 @@
 
 use std::collections::HashMap;
 
-use crate::dims::{Label, classify};
+use crate::dims::{Label, classify, distinct};
 use crate::dtype::Dtype;
 use crate::local_plan::{Layout, Price, Target, key, price_contract, row_major};
-use crate::tree::{NodeId, Step, Tree};
+use crate::tree::{NodeId, Step, Tree, consumers, inputs};
 
 /// An intermediate keeps its layout if its consumer has fewer multiply-adds than this.
 const MIN_MULTIPLY_ADDS: f64 = 1e6;
@@ -47,8 +47,8 @@ pub type Prices = HashMap<Vec<isize>, Price>;
 pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices, runs: f64) -> Tree {
     let mut search = LayoutSearch { tree, dtype, target, prices };
     let written: f64 = (0..tree.nodes.len()).map(|node| search.cost(tree, node)).sum();
-    let all: f64 = (0..tree.nodes.len()).map(|node| tree.products(node)).sum();
-    let least = MIN_MULTIPLY_ADDS.max(if tree.nodes.len() > MAX_NODES { MIN_SHARE * all } else { 0.0 });
+    let share = if tree.nodes.len() > MAX_NODES { MIN_SHARE } else { 0.0 };
+    let least = MIN_MULTIPLY_ADDS.max(share * tree.all_products());
     let consumers = consumers(tree).into_iter().enumerate().map(|(node, consumer)| {
         let consumer = consumer.filter(|&consumer| tree.products(consumer) >= least);
         (node, consumer)
@@ -113,12 +113,7 @@ impl LayoutSearch<'_> {
         while let Some((node, order)) = open.pop() {
             let Table { orders, choices } = &tables[node];
             arranged.nodes[node].labels.clone_from(&orders[order]);
-            let [first, second] = choices[order].inputs;
-            match tree.nodes[node].step {
-                Step::Leaf { .. } => {}
-                Step::Unary { input, .. } => open.push((input, first)),
-                Step::Contract { left, right, .. } => open.extend([(left, first), (right, second)]),
-            }
+            open.extend(inputs(&tree.nodes[node].step).into_iter().flatten().zip(choices[order].inputs));
         }
         (arranged, tables[tree.root()].choices[0].cost)
     }
@@ -212,18 +207,6 @@ impl LayoutSearch<'_> {
     }
 }
 
-fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
-    let mut consumers = vec![None; tree.nodes.len()];
-    for (id, node) in tree.nodes.iter().enumerate() {
-        match node.step {
-            Step::Leaf { .. } => {}
-            Step::Unary { input, .. } => consumers[input] = Some(id),
-            Step::Contract { left, right, .. } => (consumers[left], consumers[right]) = (Some(id), Some(id)),
-        }
-    }
-    consumers
-}
-
 /// Returns orders that suit the contraction that produces or the one that consumes a tensor, the original first.
 /// Dimensions of the same kind in that contraction are adjacent, in the order of one of its other tensors.
 fn orders(tree: &Tree, node: NodeId, consumer: Option<NodeId>) -> Vec<Vec<Label>> {
@@ -250,13 +233,7 @@ fn orders(tree: &Tree, node: NodeId, consumer: Option<NodeId>) -> Vec<Vec<Label>
             [&summed, &kept].map(Vec::as_slice).concat(),
         ]);
     }
-    let mut orders: Vec<Vec<Label>> = Vec::new();
-    for order in found {
-        if !orders.contains(&order) {
-            orders.push(order);
-        }
-    }
-    orders
+    distinct(&found)
 }
 
 #[cfg(test)]

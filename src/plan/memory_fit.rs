@@ -10,7 +10,7 @@
 //! slice if the caller accepts that. The contraction order never changes here. Slices that the path search chose with
 //! the order are tried first.
 
-use super::algorithm_search_arguments::SearchArguments;
+use super::candidates::SearchArguments;
 use super::context::PlanningContext;
 use super::distributed;
 use super::error::PlanError;
@@ -20,7 +20,7 @@ use super::slice::{MAX_SLICES, divisors, slice_count};
 use super::slice_model::{Model, State, largest_step};
 use super::slice_search::slices;
 use super::structure::{Plan, ResultResidency, Slice, Source, Value};
-use crate::dims::Label;
+use crate::dims::{Label, distinct};
 use crate::tree::{Step, Tree};
 
 /// Number of intermediates, and of operands in parts, largest first, whose dimensions are tried.
@@ -73,13 +73,8 @@ pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanErro
 pub fn must_slice(context: &PlanningContext) -> bool {
     let Some(limit) = context.options.memory_limit else { return false };
     let all = limit as f64 * context.machine.ranks as f64;
-    let bytes = |labels: &[Label]| {
-        labels
-            .iter()
-            .fold(context.options.dtype.size() as f64, |bytes, &label| bytes * context.tree.extent(label) as f64)
-    };
-    let steps = context.tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. }));
-    steps.map(|node| bytes(&node.labels)).any(|bytes| bytes > all)
+    let mut steps = context.tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. }));
+    steps.any(|node| context.tree.elements(&node.labels) * context.options.dtype.size() as f64 > all)
 }
 
 /// Whether a plan without slices fits: `whole`, one with a lower limit, or one that spreads memory evenly.
@@ -315,8 +310,7 @@ impl MemoryFit<'_> {
     }
 
     fn slice(&self, whole: Sliced) -> Result<Sliced, PlanError> {
-        let contractions =
-            self.context.tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
+        let contractions = self.context.tree.contractions();
         let searched = self.by_path(&whole).map(|found| self.enlarge_pieces(found));
         if let Some(found) = searched {
             // Only small trees are sliced a second time, for comparison, because complete plans of large trees take long.
@@ -514,9 +508,7 @@ impl MemoryFit<'_> {
         let largest = |label: Label| {
             let operands = self.context.tree.nodes.iter().filter(|node| matches!(node.step, Step::Leaf { .. }));
             let having = operands.filter(|node| self.reads && node.labels.contains(&label));
-            let elements =
-                |labels: &[Label]| labels.iter().map(|&label| self.context.tree.extent(label) as f64).product::<f64>();
-            having.map(|node| elements(&node.labels)).fold(0.0, f64::max)
+            having.map(|node| self.context.tree.elements(&node.labels)).fold(0.0, f64::max)
         };
         cut.sort_by(|one, other| largest(other.label).total_cmp(&largest(one.label)));
         cut.sort_by_key(|slice| !output.contains(&slice.label));
@@ -562,13 +554,8 @@ fn candidates<'a>(plan: &'a Plan) -> Vec<Label> {
     // Without intermediates, packed operands exceed the limit, so the dimensions of all values are candidates.
     let others: Vec<&Value> = if between.is_empty() { plan.values.iter().collect() } else { between };
     let result = (plan.result == ResultResidency::InParts).then(|| plan.output());
-    let mut labels: Vec<Label> = Vec::new();
-    for &label in result.into_iter().chain(in_parts).chain(others).flat_map(|value| &value.labels) {
-        if !labels.contains(&label) && plan.extents[label.0 as usize] > 1 {
-            labels.push(label);
-        }
-    }
-    labels
+    let labels = result.into_iter().chain(in_parts).chain(others).flat_map(|value| &value.labels).copied();
+    distinct(&labels.filter(|label| plan.extents[label.0 as usize] > 1).collect::<Vec<_>>())
 }
 
 fn larger_pieces(slice: Slice) -> Vec<usize> {

@@ -22,8 +22,8 @@
 //!
 //! | shared by the passes | file |
 //! |---|---|
-//! | the request; the arguments of a search | `context`, `options`, `fixed`; `algorithm_search_arguments` |
-//! | candidate algorithms, distributions, prices | `algorithm_search_space`, `candidates`, `cost` |
+//! | the request | `context`, `options`, `fixed` |
+//! | arguments and candidates of a search, distributions, prices | `algorithm_search_space`, `candidates`, `cost` |
 //! | a plan; its queries; what it was made from | `structure`, `queries`, `origin` |
 //! | groups of ranks that take disjoint sets of slices | `slice_groups` |
 //!
@@ -31,8 +31,8 @@
 //! |---|---|
 //! | tasks of one rank, packing workspace | `lower`, `packing` |
 //! | specification for the verification, proofs for thousands of ranks | `spec`, `proof` |
-//! | simulated run time, without data; bytes received | `simulate`, `traffic` |
-//! | communication lower bound, error growth, idle ranks | `bound`, `rounding`, `idle` |
+//! | simulated run time, without data | `simulate` |
+//! | communication lower bound, error growth | `bound`, `rounding` |
 //! | text | `explain`, `path_report` |
 //!
 //! Invariants: values come after their inputs; every input of a contraction has the distribution that its algorithm
@@ -41,7 +41,6 @@
 
 #![warn(missing_docs)]
 
-mod algorithm_search_arguments;
 mod algorithm_search_space;
 mod algorithm_selection;
 mod bound;
@@ -55,7 +54,6 @@ mod explain;
 mod fixed;
 mod found;
 mod groups;
-mod idle;
 mod layout;
 mod lower;
 mod memory_fit;
@@ -77,7 +75,6 @@ mod slice_model;
 mod slice_search;
 mod spec;
 mod structure;
-mod traffic;
 
 pub use crate::algorithm::AlgorithmName;
 pub use bound::words as lower_bound_words;
@@ -94,8 +91,8 @@ pub use proof::{Classes, MAX_FULL_PROOF_RANKS, Step};
 pub use simulate::MAX_SIMULATED_RANKS;
 pub use structure::{Candidate, Pipeline, Plan, ResultResidency, Slice, Source, Value};
 
-use algorithm_search_arguments::SearchArguments;
 use algorithm_search_space::SearchSpace;
+use candidates::SearchArguments;
 use context::PlanningContext;
 use slice_group_search::First;
 

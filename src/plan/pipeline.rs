@@ -20,9 +20,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use super::algorithm_search_arguments::SearchArguments;
 use super::algorithm_search_space::SearchSpace;
 use super::algorithm_selection::{Choice, considered};
+use super::candidates::SearchArguments;
 use super::context::PlanningContext;
 use super::distribute;
 use super::error::PlanError;

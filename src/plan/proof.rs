@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::slice_groups::{self, Between};
-use super::structure::{Plan, ResultResidency, Source, Value};
+use super::structure::{Plan, Source, Value};
 use super::{packing, spec};
 use crate::schedule::Schedule;
 use crate::schedule::verify::{self, Fault, VerifyError};
@@ -94,7 +94,7 @@ fn slices_are_complete(plan: &Plan) -> Result<(), VerifyError> {
     let (first, last) = (plan.operands, plan.values.len() - 1);
     let mut copied = vec![0; first];
     for (value, Value { source, distribution, labels, .. }) in plan.values.iter().enumerate() {
-        let inputs = inputs(source);
+        let inputs = source.inputs();
         let fits = match source {
             Source::Operand(index) => value < first && plan.leaves.get(*index) == Some(&value),
             Source::Redistribute { input } if value == last => *input + 1 == last,
@@ -195,7 +195,7 @@ fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
     let mut values: Vec<Value> = Vec::new();
     let mut places: BTreeMap<usize, usize> = BTreeMap::new();
     for &id in unit {
-        for input in inputs(&plan.values[id].source) {
+        for input in plan.values[id].source.inputs() {
             if !unit.contains(&input) && !places.contains_key(&input) {
                 places.insert(input, values.len());
                 values.push(Value { source: Source::Operand(values.len()), ..plan.values[input].clone() });
@@ -205,38 +205,17 @@ fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
     let operands = values.len();
     for &id in unit {
         places.insert(id, values.len());
-        let mut source = plan.values[id].source.clone();
-        match &mut source {
-            Source::Operand(_) => {}
-            Source::Contract { left, right, .. } => (*left, *right) = (places[left], places[right]),
-            Source::Unary { input, .. } | Source::Redistribute { input } => *input = places[input],
-        }
+        let source = plan.values[id].source.clone().with_inputs(|input| places[&input]);
         values.push(Value { source, ..plan.values[id].clone() });
     }
     let last = unit.last() == Some(&(plan.values.len() - 1));
     Plan {
-        expression: String::new(),
-        dtype: plan.dtype,
-        machine: plan.machine.clone(),
-        names: Vec::new(),
-        extents: Vec::new(),
-        slices: Vec::new(),
-        slice_groups: 1,
-        result: ResultResidency::Whole,
-        operands,
-        operands_in_parts: Vec::new(),
-        leaves: (0..operands).collect(),
-        constant: Vec::new(),
-        conjugate: Vec::new(),
-        values,
-        branches: Vec::new(),
         pipeline: plan.pipeline.clone(),
         ungrouped: plan.ungrouped,
         accumulate: plan.accumulate && last,
-        path: Vec::new(),
-        memory_limit: None,
         kernel: plan.kernel,
         target: plan.target,
+        ..Plan::of_values(values, operands, plan.dtype, plan.machine.clone())
     }
 }
 
@@ -250,12 +229,4 @@ fn one_of_each_class(plan: &Plan) -> Vec<usize> {
     chosen.sort_unstable();
     chosen.dedup();
     chosen
-}
-
-fn inputs(source: &Source) -> Vec<usize> {
-    match source {
-        Source::Operand(_) => vec![],
-        Source::Contract { left, right, .. } => vec![*left, *right],
-        Source::Unary { input, .. } | Source::Redistribute { input } => vec![*input],
-    }
 }

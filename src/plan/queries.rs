@@ -7,12 +7,12 @@ use super::found::{self, SearchedTree};
 use super::options::PlanOptions;
 use super::packing::Packing;
 use super::proof::{Classes, Step};
+use super::slice_groups::Between;
 use super::structure::{Plan, Value};
-use super::traffic::Traffic;
-use super::{bound, idle, lower, path, path_report, proof, rounding, simulate, spec};
+use super::{bound, lower, path, path_report, proof, rounding, simulate, slice_groups, spec};
 use crate::machine::Machine;
 use crate::schedule::verify::{Spec, VerifyError};
-use crate::schedule::{Schedule, TaskId};
+use crate::schedule::{ReuseScope, Schedule, TaskId};
 use crate::timeline::Timeline;
 use crate::tree::{Einsums, Tree};
 
@@ -173,12 +173,29 @@ impl Plan {
     /// Bytes that a rank receives in a run of every step, for each value of the plan. Cost: building the rank's
     /// schedules.
     pub fn bytes_received(&self, rank: usize) -> Vec<u64> {
-        Traffic::new(self).bytes_received(&self.schedule(rank))
+        self.all_bytes_received(&[self.schedule(rank)]).swap_remove(0)
     }
 
+    /// Like [`Plan::bytes_received`], for the ranks of these schedules.
     pub(crate) fn all_bytes_received(&self, schedules: &[Schedule]) -> Vec<Vec<u64>> {
-        let traffic = Traffic::new(self);
-        schedules.iter().map(|schedule| traffic.bytes_received(schedule)).collect()
+        let Between { spreads, combination } = Between::of(self);
+        let of_rank = |schedule: &Schedule| {
+            let rank = schedule.rank;
+            let slices = self.slices_of_rank(rank).len() as u64;
+            let mut received = schedule.bytes_received_by_node(self.values.len());
+            for (bytes, value) in received.iter_mut().zip(&self.values) {
+                *bytes = bytes.saturating_mul(if value.lasts == ReuseScope::Slice { slices } else { 1 });
+            }
+            for (spread, operands) in &spreads {
+                let bytes = spread.schedule(rank).bytes_received();
+                operands.iter().for_each(|&operand| received[self.copy_of(operand)] = bytes);
+            }
+            if let (Some(combination), Some(last)) = (&combination, received.last_mut()) {
+                *last = combination.schedule(rank).bytes_received();
+            }
+            received
+        };
+        schedules.iter().map(of_rank).collect()
     }
 
     /// Like [`Plan::peak_bytes`], for the ranks of these schedules; equal contractions are planned once.
@@ -194,7 +211,7 @@ impl Plan {
     }
 
     /// The number of ranks that have no task and no block of any tensor, because the work cannot be divided among all
-    /// ranks, or fewer are predicted to be faster. Cost: computing all blocks and building the schedules of ranks
+    /// ranks, or fewer are predicted to be faster. Synchronisation is not a task. Cost: computing all blocks and building the schedules of ranks
     /// without blocks.
     ///
     /// ```
@@ -204,6 +221,33 @@ impl Plan {
     /// # Ok::<(), einsum_dist::Error>(())
     /// ```
     pub fn idle_ranks(&self) -> usize {
-        idle::idle_ranks(self)
+        let holds = |value: &Value, rank: usize| {
+            let block = value.distribution.block(&self.whole_shape(value), rank);
+            block.is_some_and(|block| block.volume() > 0)
+        };
+        if slice_groups::has_groups(self) {
+            return idle_beside_groups(self);
+        }
+        let idle = |rank: &usize| {
+            !self.values.iter().any(|value| holds(value, *rank)) && self.schedule(*rank).tasks.is_empty()
+        };
+        (0..self.ranks()).filter(idle).count()
     }
+}
+
+/// Counts the ranks that are idle in their group or in no group, and have no block of the user. A rank that copies
+/// operands or adds results has such a block, or is not idle in its group.
+fn idle_beside_groups(plan: &Plan) -> usize {
+    let of_group = slice_groups::of_group(plan);
+    let group = plan.ranks_per_group();
+    let holds = |value: &Value, rank: usize| {
+        value.distribution.block(&value.shape, rank).is_some_and(|block| block.volume() > 0)
+    };
+    let is_idle = |rank: usize| {
+        !of_group.values.iter().any(|value| holds(value, rank)) && of_group.schedule(rank).tasks.is_empty()
+    };
+    let idle: Vec<bool> = (0..group).map(is_idle).collect();
+    let users = || plan.leaves.iter().map(|&leaf| &plan.values[leaf]).chain([plan.output()]);
+    let is_idle = |rank: usize| plan.slice_group_of(rank).is_none_or(|number| idle[rank - number * group]);
+    (0..plan.ranks()).filter(|&rank| is_idle(rank) && !users().any(|value| holds(value, rank))).count()
 }

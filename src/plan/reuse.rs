@@ -9,7 +9,7 @@
 //! Invariant: the result, and the value that `alpha` scales, are always recomputed. The caller promises that constant
 //! operands do not change.
 
-use super::structure::{Plan, Source};
+use super::structure::{Plan, Source, Value};
 use crate::schedule::ReuseScope;
 
 /// Sets how long each value stays valid and occupies memory. `between_slices` also keeps values for all slices of a
@@ -19,15 +19,7 @@ pub fn lasting(mut plan: Plan, between_slices: bool) -> Plan {
     for id in 0..plan.values.len() {
         let value = &plan.values[id];
         let lasts = match value.source {
-            Source::Operand(index) => {
-                let sliced = value.labels.iter().any(|label| plan.slices.iter().any(|slice| slice.label == *label));
-                match (sliced, plan.constant.contains(&index)) {
-                    (true, _) => ReuseScope::Slice,
-                    (false, true) => ReuseScope::Program,
-                    (false, false) if between_slices && !plan.slices.is_empty() => ReuseScope::Run,
-                    (false, false) => ReuseScope::Slice,
-                }
-            }
+            Source::Operand(index) => operand_lasts(&plan, value, index, between_slices && !plan.slices.is_empty()),
             _ if plan.unmoved(id) == result => ReuseScope::Slice,
             // Successive batches use the same memory.
             _ if plan.pipeline.as_ref().is_some_and(|pipeline| value.labels.contains(&pipeline.label)) => {
@@ -39,4 +31,14 @@ pub fn lasting(mut plan: Plan, between_slices: bool) -> Plan {
         plan.values[id].lasts = lasts;
     }
     plan
+}
+
+/// How long the block of an operand stays valid. `keeps` also keeps it for all slices of a run.
+pub fn operand_lasts(plan: &Plan, value: &Value, operand: usize, keeps: bool) -> ReuseScope {
+    let is_sliced = value.labels.iter().any(|label| plan.slices.iter().any(|slice| slice.label == *label));
+    match (is_sliced, plan.constant.contains(&operand)) {
+        (false, true) => ReuseScope::Program,
+        (false, false) if keeps => ReuseScope::Run,
+        _ => ReuseScope::Slice,
+    }
 }

@@ -15,7 +15,6 @@ use super::slice_groups::{self, composed, cut_over_groups, machine_of_group};
 use super::structure::{Plan, ResultResidency, Source, Value};
 use crate::algorithm::{Cost, broadcast_rounds};
 use crate::distribution::Distribution;
-use crate::tree::Step;
 
 const MAX_TOGETHER: usize = 256;
 
@@ -63,24 +62,20 @@ pub fn first(
     plan: impl Fn(&PlanningContext) -> Result<Plan, PlanError>,
 ) -> Result<First, PlanError> {
     let PlanningContext { tree, machine, options, .. } = *context;
-    let prescribed = options.slice_groups.map(|groups| groups.clamp(1, machine.ranks));
-    if prescribed == Some(1) || !options_allow_groups(context, prescribed.is_some()) {
+    let prescribed = prescribed(context);
+    if prescribed == Some(1) || !options_allow_groups(context) {
         return Ok(First::None);
     }
     let search = Search { context, plan };
     if let Some(groups) = prescribed {
         return Ok(search.for_groups(groups)?.map_or(First::None, |plan| First::Chosen(Box::new(plan))));
     }
-    let contractions = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
+    let contractions = tree.contractions();
     if contractions <= MAX_COMPARED_CONTRACTIONS {
         return Ok(First::None);
     }
     let Ok(Some(plan)) = search.for_groups(machine.ranks) else { return Ok(First::None) };
-    let whole: f64 = (0..tree.nodes.len())
-        .filter(|&node| matches!(tree.nodes[node].step, Step::Contract { .. }))
-        .map(|node| tree.products(node))
-        .sum();
-    let whole = whole * options.dtype.flops_per_multiply_add() as f64 / 1e9;
+    let whole = tree.all_products() * options.dtype.flops_per_multiply_add() as f64 / 1e9;
     let one_rank = slice_groups::of_group(&plan);
     let slices: f64 = one_rank.values.iter().map(|value| value.seconds * one_rank.times(value) as f64).sum();
     let ideal = slices * (whole / one_rank.total_gflop()).min(1.0) / machine.ranks as f64;
@@ -104,34 +99,29 @@ pub fn in_groups(
     together: Plan,
     plan: impl Fn(&PlanningContext) -> Result<Plan, PlanError>,
 ) -> Result<Plan, PlanError> {
-    let ranks = context.machine.ranks;
-    let prescribed = context.options.slice_groups.map(|groups| groups.clamp(1, ranks));
-    if prescribed == Some(1) || !allows_groups(context, &together, prescribed.is_some()) {
+    let prescribed = prescribed(context);
+    let is_sliced = together.slice_count() > 1 && together.result == ResultResidency::Whole;
+    let allowed = is_sliced && together.operands_in_parts.is_empty() && options_allow_groups(context);
+    if prescribed == Some(1) || !allowed {
         return Ok(together);
     }
     let search = Search { context, plan };
     if let Some(groups) = prescribed {
         return Ok(search.for_groups(groups)?.unwrap_or(together));
     }
-    let (all, mut best, mut slower) = (together.seconds(), together, 0);
-    for size in sizes(ranks, best.slice_count()) {
-        match search.for_groups(ranks / size) {
-            Ok(Some(plan)) if plan.seconds() < best.seconds() => {
-                (best, slower) = (Plan { ungrouped: Some(all), ..plan }, 0);
-            }
-            _ => slower += 1,
-        }
-        if slower == MAX_SLOWER {
-            break;
-        }
-    }
-    Ok(best)
+    let ungrouped = Some(together.seconds());
+    let quicker = search.quickest(together.slice_count(), ungrouped);
+    Ok(quicker.map_or(together, |plan| Plan { ungrouped, ..plan }))
+}
+
+fn prescribed(context: &PlanningContext) -> Option<usize> {
+    context.options.slice_groups.map(|groups| groups.clamp(1, context.machine.ranks))
 }
 
 /// Whether the plan without groups takes too long to make, and groups are allowed.
 pub fn skips_together(context: &PlanningContext) -> bool {
-    let prescribed = context.options.slice_groups;
-    context.machine.ranks > MAX_TOGETHER && prescribed != Some(1) && options_allow_groups(context, prescribed.is_some())
+    let PlanningContext { machine, options, .. } = *context;
+    machine.ranks > MAX_TOGETHER && options.slice_groups != Some(1) && options_allow_groups(context)
 }
 
 /// Above [`MAX_TOGETHER`] ranks, returns the quickest plan with groups for a tree that needs slices, without making the
@@ -143,34 +133,17 @@ pub fn only_in_groups(
     if !skips_together(context) {
         return None;
     }
-    let ranks = context.machine.ranks;
-    let prescribed = context.options.slice_groups.map(|groups| groups.clamp(1, ranks));
     let search = Search { context, plan };
-    let counts = prescribed
-        .map_or_else(|| sizes(ranks, ranks).into_iter().map(|size| ranks / size).collect(), |groups| vec![groups]);
-    let (mut best, mut slower) = (None::<Plan>, 0);
-    for groups in counts {
-        match search.for_groups(groups).ok().flatten() {
-            Some(plan) if best.as_ref().is_none_or(|best| plan.seconds() < best.seconds()) => {
-                (best, slower) = (Some(plan), 0);
-            }
-            _ => slower += usize::from(best.is_some()),
-        }
-        if slower == MAX_SLOWER {
-            break;
-        }
+    match prescribed(context) {
+        Some(groups) => search.for_groups(groups).ok().flatten(),
+        None => search.quickest(context.machine.ranks, None),
     }
-    best
 }
 
-fn allows_groups(context: &PlanningContext, together: &Plan, prescribed: bool) -> bool {
-    let is_sliced = together.slice_count() > 1 && together.result == ResultResidency::Whole;
-    is_sliced && together.operands_in_parts.is_empty() && options_allow_groups(context, prescribed)
-}
-
-fn options_allow_groups(context: &PlanningContext, prescribed: bool) -> bool {
-    let PlanOptions { fixed, forbid_redistribution, .. } = context.options;
-    let allowed = if prescribed { fixed.is_empty() && !forbid_redistribution } else { may_group(context.options) };
+fn options_allow_groups(context: &PlanningContext) -> bool {
+    let PlanOptions { fixed, forbid_redistribution, slice_groups, .. } = context.options;
+    let is_free = fixed.is_empty() && !forbid_redistribution;
+    let allowed = if slice_groups.is_some() { is_free } else { may_group(context.options) };
     context.machine.ranks > 1 && allowed
 }
 
@@ -198,6 +171,25 @@ struct Search<'a, P> {
 }
 
 impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
+    /// Returns the quickest plan with groups for this number of slices, if it takes less than `seconds`.
+    fn quickest(&self, slices: usize, mut seconds: Option<f64>) -> Option<Plan> {
+        let ranks = self.context.machine.ranks;
+        let (mut best, mut slower) = (None, 0);
+        for size in sizes(ranks, slices) {
+            match self.for_groups(ranks / size) {
+                Ok(Some(plan)) if seconds.is_none_or(|seconds| plan.seconds() < seconds) => {
+                    (seconds, slower) = (Some(plan.seconds()), 0);
+                    best = Some(plan);
+                }
+                _ => slower += usize::from(seconds.is_some()),
+            }
+            if slower == MAX_SLOWER {
+                break;
+            }
+        }
+        best
+    }
+
     /// Returns a plan with this number of groups within the memory limit; `None` if one group needs no slices, or too
     /// few for all groups.
     fn for_groups(&self, groups: usize) -> Result<Option<Plan>, PlanError> {

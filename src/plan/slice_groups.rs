@@ -25,7 +25,8 @@
 
 use std::ops::Range;
 
-use super::structure::{Plan, ResultResidency, Source, Value};
+use super::reuse::operand_lasts;
+use super::structure::{Plan, ResultResidency, Source, Value, leaves};
 use crate::distribution::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
 use crate::machine::Machine;
 use crate::schedule::{Action, ReuseScope, Schedule};
@@ -67,13 +68,15 @@ impl Plan {
         if !has_groups(self) {
             return 0.0;
         }
-        let copies = (0..self.operands).map(|operand| copy_of(self, operand));
+        let copies = (0..self.operands).map(|operand| self.copy_of(operand));
         copies.chain([self.values.len() - 1]).map(|id| self.values[id].seconds).sum()
     }
 
     /// The value that is the copy of an operand in every group, or the operand in a plan without groups.
     pub fn copy_of(&self, operand: usize) -> usize {
-        copy_of(self, operand)
+        let leaf = self.leaves[operand];
+        let is_it = |value: &Value| matches!(value.source, Source::Redistribute { input } if input == leaf);
+        self.values.iter().position(is_it).unwrap_or(leaf)
     }
 
     /// The distribution of a value over all ranks. Every group has a replica of its values, and a summand of the
@@ -123,44 +126,22 @@ pub fn of_group(plan: &Plan) -> Plan {
         let mut value = value.clone();
         value.source = match value.source {
             Source::Redistribute { input } if input < first => {
-                value.lasts = lasts(plan, &value, input, keeps);
+                value.lasts = operand_lasts(plan, &value, input, keeps);
                 Source::Operand(input)
             }
-            Source::Operand(_) => value.source,
-            Source::Contract { left, right, kinds, algorithm, group } => {
-                Source::Contract { left: left - first, right: right - first, kinds, algorithm, group }
-            }
-            Source::Unary { input, op } => Source::Unary { input: input - first, op },
-            Source::Redistribute { input } => Source::Redistribute { input: input - first },
+            source => source.with_inputs(|input| input - first),
         };
         value
     });
     let values: Vec<Value> = values.collect();
-    let mut leaves = vec![0; plan.operands];
-    for (id, value) in values.iter().enumerate() {
-        if let Source::Operand(index) = value.source {
-            leaves[index] = id;
-        }
-    }
     Plan {
         machine: machine_of_group(&plan.machine, plan.ranks_per_group()),
         slice_groups: 1,
-        leaves,
+        leaves: leaves(&values, plan.operands),
         values,
         // Other groups may compute the elements that no slice of this group computes.
         accumulate: true,
         ..without_values(plan)
-    }
-}
-
-/// How long a block of an operand stays valid in the slice plan.
-fn lasts(plan: &Plan, value: &Value, operand: usize, keeps: bool) -> ReuseScope {
-    let is_sliced = value.labels.iter().any(|label| plan.slices.iter().any(|slice| slice.label == *label));
-    match (is_sliced, plan.constant.contains(&operand)) {
-        (true, _) => ReuseScope::Slice,
-        (false, true) => ReuseScope::Program,
-        (false, false) if keeps => ReuseScope::Run,
-        (false, false) => ReuseScope::Slice,
     }
 }
 
@@ -190,7 +171,7 @@ fn without_values(plan: &Plan) -> Plan {
 
 /// The plan that copies an operand from the first group, which has the user's blocks, to all others.
 pub fn spread(plan: &Plan, operand: usize) -> Plan {
-    let (id, ranks) = (copy_of(plan, operand), plan.ranks_per_group());
+    let (id, ranks) = (plan.copy_of(operand), plan.ranks_per_group());
     let others = with_axis(&plan.values[id].distribution, (plan.slice_groups - 1, ranks), &Role::Replicate, true);
     moved(plan, id, &plan.operand(operand).distribution, &others.moved(0, ranks))
 }
@@ -230,12 +211,6 @@ pub fn combination(plan: &Plan) -> Plan {
     Plan { accumulate: plan.accumulate, ..moved(plan, last, &from, &plan.values[last].distribution) }
 }
 
-/// The value that is the copy of an operand in every group.
-pub fn copy_of(plan: &Plan, operand: usize) -> usize {
-    let is_it = |value: &Value| matches!(value.source, Source::Redistribute { input } if input == plan.leaves[operand]);
-    plan.values.iter().position(is_it).unwrap_or(plan.leaves[operand])
-}
-
 fn moved(plan: &Plan, id: usize, from: &Distribution, to: &Distribution) -> Plan {
     let moved = Plan::redistribution(&plan.whole_shape(&plan.values[id]), plan.dtype, from, to, plan.ranks());
     Plan { machine: plan.machine.clone(), ..moved }
@@ -260,14 +235,13 @@ pub fn composed(group: &Plan, machine: &Machine, groups: usize, result: Distribu
     }
     for value in &group.values {
         let mut value = value.clone();
-        match &mut value.source {
+        value.source = match value.source {
             Source::Operand(index) => {
-                value.lasts = values[*index].lasts.max(ReuseScope::Run);
-                value.source = Source::Redistribute { input: *index };
+                value.lasts = values[index].lasts.max(ReuseScope::Run);
+                Source::Redistribute { input: index }
             }
-            Source::Contract { left, right, .. } => (*left, *right) = (*left + operands, *right + operands),
-            Source::Unary { input, .. } | Source::Redistribute { input } => *input += operands,
-        }
+            source => source.with_inputs(|input| input + operands),
+        };
         values.push(value);
     }
     let out = whole(group.output(), Source::Redistribute { input: values.len() - 1 }, ReuseScope::Run);

@@ -6,8 +6,8 @@
 
 use super::slice::{divisors, slice_count};
 use super::structure::{ResultResidency, Slice};
-use crate::dims::Label;
-use crate::tree::{NodeId, Step, Tree};
+use crate::dims::{Label, distinct};
+use crate::tree::{NodeId, Step, Tree, consumers, inputs};
 
 /// Maximum elements of the left and right operand that are packed at a time.
 const MAX_PACKED_ELEMENTS: [f64; 2] = [131_072.0, 1_048_576.0];
@@ -56,8 +56,8 @@ impl<'a> Model<'a> {
         let count = tree.nodes.len();
         let mut model = Model {
             tree,
-            inputs: vec![[None; 2]; count],
-            consumers: vec![None; count],
+            inputs: tree.nodes.iter().map(|node| inputs(&node.step)).collect(),
+            consumers: consumers(tree),
             tensors: vec![Vec::new(); tree.extents.len()],
             contractions: vec![Vec::new(); tree.extents.len()],
             is_counted: vec![true; count],
@@ -65,13 +65,7 @@ impl<'a> Model<'a> {
             packs,
         };
         for (id, node) in tree.nodes.iter().enumerate() {
-            distinct(&node.labels, |label| model.tensors[label.0 as usize].push(id));
-            model.inputs[id] = match node.step {
-                Step::Leaf { .. } => [None; 2],
-                Step::Unary { input, .. } => [Some(input), None],
-                Step::Contract { left, right, .. } => [Some(left), Some(right)],
-            };
-            model.inputs[id].into_iter().flatten().for_each(|input| model.consumers[input] = Some(id));
+            distinct(&node.labels).iter().for_each(|label| model.tensors[label.0 as usize].push(id));
             if let Step::Contract { kinds, .. } = &node.step {
                 kinds.iter().for_each(|(label, _)| model.contractions[label.0 as usize].push(id));
             }
@@ -83,14 +77,9 @@ impl<'a> Model<'a> {
     }
 
     pub fn whole(&self) -> State {
-        let elements = |labels: &[Label]| -> f64 {
-            let mut size = 1.0;
-            labels.iter().for_each(|&label| size *= self.tree.extent(label) as f64);
-            size
-        };
         State {
             slices: Vec::new(),
-            sizes: self.tree.nodes.iter().map(|node| elements(&node.labels)).collect(),
+            sizes: self.tree.nodes.iter().map(|node| self.tree.elements(&node.labels)).collect(),
             products: (0..self.tree.nodes.len()).map(|node| self.tree.products(node)).collect(),
         }
     }
@@ -185,14 +174,6 @@ impl<'a> Model<'a> {
         let labels = (0..is_candidate.len() as u32).map(Label);
         let labels = labels.filter(|label| is_candidate[label.0 as usize] && self.tree.extent(*label) > 1);
         labels.filter(|label| is_whole(label) && !forbidden.contains(label)).collect()
-    }
-}
-
-fn distinct(labels: &[Label], mut visit: impl FnMut(Label)) {
-    for (at, &label) in labels.iter().enumerate() {
-        if !labels[..at].contains(&label) {
-            visit(label);
-        }
     }
 }
 

@@ -29,6 +29,26 @@ pub enum Source {
     Redistribute { input: usize },
 }
 
+impl Source {
+    pub(super) fn inputs(&self) -> Vec<usize> {
+        match *self {
+            Source::Operand(_) => vec![],
+            Source::Contract { left, right, .. } => vec![left, right],
+            Source::Unary { input, .. } | Source::Redistribute { input } => vec![input],
+        }
+    }
+
+    /// The same step, with each input replaced.
+    pub(super) fn with_inputs(mut self, place: impl Fn(usize) -> usize) -> Source {
+        match &mut self {
+            Source::Operand(_) => {}
+            Source::Contract { left, right, .. } => (*left, *right) = (place(*left), place(*right)),
+            Source::Unary { input, .. } | Source::Redistribute { input } => *input = place(*input),
+        }
+        self
+    }
+}
+
 /// An operand or the result of one step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Value {
@@ -175,6 +195,17 @@ pub enum ResultResidency {
     InParts,
 }
 
+/// The value of each operand.
+pub(super) fn leaves(values: &[Value], operands: usize) -> Vec<usize> {
+    let mut leaves = vec![0; operands];
+    for (id, value) in values.iter().enumerate() {
+        if let Source::Operand(index) = value.source {
+            leaves[index] = id;
+        }
+    }
+    leaves
+}
+
 /// See [`Plan::slice_starts`]; the loop over the last of `slices` is innermost.
 fn starts(slices: &[Slice], slice: usize, labels: &[Label]) -> Vec<usize> {
     let mut starts = vec![0; labels.len()];
@@ -214,21 +245,32 @@ impl Plan {
             lasts: ReuseScope::Slice,
             considered: Vec::new(),
         };
+        let values = vec![value(from, Source::Operand(0)), value(to, Source::Redistribute { input: 0 })];
         Plan {
             expression: "redistribute".to_owned(),
-            dtype,
-            machine: Machine::new(ranks, 1),
             names: (0..shape.len()).map(|dim| format!("d{dim}")).collect(),
             extents: shape.to_vec(),
+            ..Plan::of_values(values, 1, dtype, Machine::new(ranks, 1))
+        }
+    }
+
+    /// A plan of these values, without names and extents.
+    pub(super) fn of_values(values: Vec<Value>, operands: usize, dtype: Dtype, machine: Machine) -> Plan {
+        Plan {
+            expression: String::new(),
+            dtype,
+            machine,
+            names: Vec::new(),
+            extents: Vec::new(),
             slices: Vec::new(),
             slice_groups: 1,
             result: ResultResidency::Whole,
-            operands: 1,
+            operands,
             operands_in_parts: Vec::new(),
-            leaves: vec![0],
+            leaves: leaves(&values, operands),
             constant: Vec::new(),
             conjugate: Vec::new(),
-            values: vec![value(from, Source::Operand(0)), value(to, Source::Redistribute { input: 0 })],
+            values,
             branches: Vec::new(),
             pipeline: None,
             ungrouped: None,

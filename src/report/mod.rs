@@ -1,15 +1,11 @@
 //! Reports a plan and its run's measurements; the command line prints JSON.
 //!
-//! | file | contents |
-//! |---|---|
-//! | `types` | the values of a report, and the measurements of a rank |
-//! | `build` | the report of a plan |
+//! `types` defines the values of a report, and the measurements of a rank.
 //!
 //! Invariant: [`Plan`] computes the planned values; measured values are `None` before a run.
 
 #![warn(missing_docs)]
 
-mod build;
 mod types;
 
 pub use types::{
@@ -17,13 +13,118 @@ pub use types::{
     Report, Seconds,
 };
 
-use crate::plan::Plan;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::dims::Kind;
+use crate::plan::{Plan, Source, Value};
+use crate::tree::UnaryOp;
+
+const MAX_LISTED_RANKS: usize = 64;
 
 impl Plan {
     /// The plan's report. `measured` has each rank's measurements, in order, as
     /// [`Program::measured`](crate::Program::measured) returns them; the report then has all ranks' schedules, and
     /// otherwise those of a few sampled ranks.
     pub fn report(&self, measured: Option<&[Measured]>) -> Report {
-        build::of_plan(self, measured)
+        let ranks = if measured.is_some() { (0..self.ranks()).collect() } else { self.sampled_ranks() };
+        let schedules: Vec<_> = ranks.into_iter().map(|rank| self.schedule(rank)).collect();
+        let steps = self.values.iter().enumerate().filter(|(_, v)| !matches!(v.source, Source::Operand(_)));
+        let received = self.all_bytes_received(&schedules);
+        let nodes = steps.map(|(id, value)| {
+            let planned: Vec<u64> = received.iter().map(|rank| rank[id]).collect();
+            let got = measured.map(|ranks| ranks.iter().map(|rank| rank.received[id]).collect::<Vec<u64>>());
+            let seconds = measured.map(|ranks| ranks.iter().map(|rank| rank.seconds[id]).fold(0.0, f64::max));
+            let bytes = Bytes { planned: MaxMean::of(&planned), measured: got.as_deref().map(MaxMean::of) };
+            node(self, value, bytes, seconds)
+        });
+        let peaks = self.peaks(&schedules);
+        let all: Vec<u64> = received.iter().map(|rank| rank.iter().sum()).collect();
+        let per_rank =
+            schedules.iter().zip(&peaks).zip(all).take(MAX_LISTED_RANKS).map(|((schedule, &peak), received)| {
+                let got = measured.and_then(|ranks| ranks.get(schedule.rank));
+                RankReport {
+                    node_name: got.map(|m| m.node_name.clone()),
+                    cpus: got.map(|m| m.cpus.clone()),
+                    numa: got.and_then(|m| m.numa),
+                    bytes_received: Peak { planned: received, measured: got.map(|m| m.received.iter().sum()) },
+                    bytes_by_link: got.map(|m| m.by_link),
+                    peak_bytes: Peak { planned: peak, measured: got.map(|m| m.peak_bytes) },
+                    idle_seconds: got.map(|m| m.idle_seconds),
+                    hidden_share: got.and_then(|m| m.hidden_share),
+                }
+            });
+        let peak = Peak {
+            planned: peaks.iter().copied().max().unwrap_or(0),
+            measured: measured.and_then(|ranks| ranks.iter().map(|rank| rank.peak_bytes).max()),
+        };
+        Report {
+            schema: 1,
+            expression: self.expression.clone(),
+            dtype: self.dtype.name().to_owned(),
+            ranks: self.ranks(),
+            workers: self.machine.workers,
+            transport: None,
+            kernel: self.kernel.name().to_owned(),
+            plan_fingerprint: format!("{:016x}", self.fingerprint()),
+            slices: self.slice_count(),
+            slice_groups: self.slice_groups,
+            memory_limit: self.memory_limit,
+            path: self.path.clone(),
+            path_search: None,
+            dims: self.names.iter().cloned().zip(self.whole_extents()).collect(),
+            nodes: nodes.collect(),
+            per_rank: per_rank.collect(),
+            plan_seconds: None,
+            compile_seconds: None,
+            seconds: None,
+            gflops: None,
+            peak_bytes: peak,
+            check: None,
+            output: OutputReport {
+                shape: self.output_shape(),
+                parts: self.part_count(),
+                norm: None,
+                log10_norm: None,
+                exponent: None,
+                out_of_range: None,
+            },
+        }
+    }
+}
+
+fn node(plan: &Plan, value: &Value, bytes_received: Bytes, seconds: Option<f64>) -> NodeReport {
+    let (op, algorithm) = match &value.source {
+        Source::Contract { algorithm, .. } => ("contract", Some(algorithm.name())),
+        Source::Unary { op: UnaryOp::Permute, .. } => ("permute", None),
+        Source::Unary { op: UnaryOp::Sum, .. } => ("sum", None),
+        Source::Unary { op: UnaryOp::Diagonal, .. } => ("diagonal", None),
+        Source::Redistribute { .. } | Source::Operand(_) => ("redistribute", None),
+    };
+    let kinds = match &value.source {
+        Source::Contract { kinds, .. } => {
+            kinds.iter().map(|(label, kind)| (plan.name(label).to_owned(), Kind::letter(kind))).collect()
+        }
+        _ => BTreeMap::new(),
+    };
+    let grid = match &value.source {
+        Source::Contract { algorithm, group, .. } => {
+            let ranks = group.as_ref().map_or(plan.ranks_per_group(), Range::len);
+            let cuts = algorithm.grid(ranks).into_iter();
+            cuts.map(|(label, ranks)| (plan.name(label).to_owned(), ranks)).collect()
+        }
+        _ => BTreeMap::new(),
+    };
+    NodeReport {
+        expression: plan.step_text(value),
+        op,
+        kinds,
+        algorithm,
+        grid,
+        gflop: plan.gflop(value),
+        seconds,
+        bytes_received,
+        lower_bound_bytes: plan.lower_bound_bytes(value),
+        predicted_seconds: value.seconds * plan.times(value) as f64,
     }
 }

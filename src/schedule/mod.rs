@@ -19,7 +19,6 @@
 //! pointers or MPI objects.
 
 pub mod arena;
-mod buffer;
 mod builder;
 pub mod collective;
 mod reuse;
@@ -27,16 +26,33 @@ mod section;
 mod task;
 mod uses;
 pub mod verify;
-mod view_layout;
 
-pub use buffer::{Buffer, BufferId, BufferPlacement, Home};
 pub use builder::Builder;
 pub use reuse::ReuseScope;
 pub use section::Section;
-pub use task::{Accumulate, Action, Factor, Lane, Task, TaskId, View, Views, Work};
-pub use view_layout::ViewLayout;
+pub use task::{
+    Accumulate, Action, Buffer, BufferId, BufferPlacement, Factor, Home, Lane, Task, TaskId, View, Views, Work,
+};
 
 use serde::{Deserialize, Serialize};
+
+use crate::dims::Label;
+use crate::local_plan::{Layout, row_major};
+
+/// The labels, extents and strides of a box of a buffer, for plans of local contractions. Buffers are dense row-major
+/// arrays, and so are a user's blocks unless the caller passes different strides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViewLayout<'a> {
+    labels: &'a [Label],
+    extents: Vec<usize>,
+    strides: Vec<isize>,
+}
+
+impl ViewLayout<'_> {
+    pub fn layout(&self) -> Layout<'_> {
+        Layout::new(self.labels, &self.extents, &self.strides)
+    }
+}
 
 /// One rank's tasks for one slice of a plan, and their buffers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,5 +132,23 @@ impl Schedule {
         let users = self.buffers.iter().filter(|buffer| matches!(buffer.home, Home::Operand(_) | Home::Output));
         let bytes = users.map(|buffer| buffer.elements().saturating_mul(self.element) as u64);
         bytes.fold(self.arena_bytes as u64, u64::saturating_add)
+    }
+    /// The layout of the elements that a task accesses in a buffer.
+    pub fn view_layout(&self, view: &View) -> ViewLayout<'_> {
+        self.box_of(view, &self.buffers[view.buffer].within)
+    }
+
+    /// Like [`Schedule::view_layout`], with the extents of the dense array around the buffer.
+    pub fn box_of(&self, view: &View, array: &[usize]) -> ViewLayout<'_> {
+        let labels = &self.buffers[view.buffer].labels;
+        ViewLayout { labels, extents: view.extents(), strides: row_major(array) }
+    }
+
+    /// The layouts of `left`, `right` and `out` of a contraction.
+    pub fn contraction(&self, work: &Work) -> Option<[ViewLayout<'_>; 3]> {
+        match work {
+            Work::Contract { left, right, out, .. } => Some([left, right, out].map(|view| self.view_layout(view))),
+            _ => None,
+        }
     }
 }

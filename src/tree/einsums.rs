@@ -8,9 +8,9 @@ use std::collections::HashSet;
 
 use einsum_parser::{Expression, NodeKind, Span};
 
-use super::error::{ShapeError, counted};
 use super::names::Names;
 use super::scope::{Resolved, Scopes, resolve};
+use super::{ShapeError, counted};
 use crate::dims::Label;
 
 /// An expression for operands with known shapes.

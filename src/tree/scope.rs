@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use einsum_parser::{Expression, Index, IndexKind, NodeKind, Span, Term};
 
-use super::error::{ShapeError, counted};
 use super::names::Names;
+use super::{ShapeError, counted};
 use crate::dims::Label;
 
 /// A term's dimensions, including its ellipsis's, and their positions in the text.

@@ -4,12 +4,12 @@
 //! The last labels in every tensor's layout are those that its reader sums, so that the innermost loop runs over
 //! adjacent elements.
 
-use einsum_dist::dims::Label;
-use einsum_dist::tree::{Step, Tree};
+use einsum_dist::dims::{Label, distinct};
+use einsum_dist::tree::{Step, Tree, inputs};
 
 use super::super::Result;
 use super::super::failure::memory;
-use super::cost::{Evaluation, distinct, inputs};
+use super::cost::Evaluation;
 use super::fetch::Source;
 use super::limits::Limits;
 use super::nest::Nest;

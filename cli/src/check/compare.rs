@@ -2,7 +2,7 @@
 //!
 //! Only pieces of the reference are stored, as many at a time as the [`Strategy`] allows.
 
-use einsum_dist::dims::Label;
+use einsum_dist::dims::{Label, distinct};
 use einsum_dist::distribution::{Bounds, Intervals};
 use einsum_dist::memory::room_for;
 use einsum_dist::tree::{Step, Tree};
@@ -64,7 +64,7 @@ impl<'a> Comparison<'a> {
         let prior = config.accumulate.as_deref().map(Source::file).transpose()?;
         let out = &tree.nodes[tree.root()].labels;
         let leaves = tree.nodes.iter().filter(|node| matches!(node.step, Step::Leaf { .. }));
-        let labels = super::cost::distinct(&leaves.flat_map(|node| node.labels.iter().copied()).collect::<Vec<_>>());
+        let labels = distinct(&leaves.flat_map(|node| node.labels.iter().copied()).collect::<Vec<_>>());
         let choice =
             Choice::new(&config.plan, tree, &limits, config.check_bytes, rayon::current_num_threads(), config.seed);
         Ok(Comparison {

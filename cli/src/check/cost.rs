@@ -3,8 +3,8 @@
 //!
 //! Memory is the read buffers and all elements at a time, in double precision with their absolute products and errors.
 
-use einsum_dist::dims::Label;
-use einsum_dist::tree::{NodeId, Step, Tree};
+use einsum_dist::dims::{Label, distinct};
+use einsum_dist::tree::{NodeId, Step, Tree, inputs};
 
 use super::fetch::CHUNK_ELEMENTS;
 use super::sum::Tracked;
@@ -101,24 +101,6 @@ impl Cost {
         let [products, fetched, overhead] = [self.products, self.fetched, self.overhead].map(|each| each * count);
         Cost { products, fetched, overhead, ..self }
     }
-}
-
-pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
-    match *step {
-        Step::Leaf { .. } => [None; 2],
-        Step::Unary { input, .. } => [Some(input), None],
-        Step::Contract { left, right, .. } => [Some(left), Some(right)],
-    }
-}
-
-pub fn distinct(labels: &[Label]) -> Vec<Label> {
-    let mut distinct: Vec<Label> = Vec::with_capacity(labels.len());
-    labels.iter().for_each(|label| {
-        if !distinct.contains(label) {
-            distinct.push(*label);
-        }
-    });
-    distinct
 }
 
 /// Cuts `whole` into pieces of at most `most` bytes; returns their size and total cost, or `None` if a product needs

@@ -37,12 +37,12 @@
 //!
 //! Invariant: limits depend only on the plan, the operands and the element, and are the same on every rank.
 
-use einsum_dist::dims::Label;
+use einsum_dist::dims::{Label, distinct};
 use einsum_dist::kernel::error_bound;
-use einsum_dist::tree::{Step, Tree};
+use einsum_dist::tree::{Step, Tree, inputs};
 use einsum_dist::{Dtype, Plan};
 
-use super::cost::{Evaluation, distinct, inputs};
+use super::cost::Evaluation;
 use super::sum::{Reference, Rounding, scaled};
 
 /// The largest allowed error, as a multiple of its estimated random error.

@@ -34,15 +34,14 @@ impl<'a> Sums<'a> {
         let in_place = !shared || grid.in_place;
         let mut boxes = Vec::new();
         let own = out.own(me, &[]).filter(|_| in_place).map(|view| (out.block(me), view));
-        let tile = bounds(&grid.summands(&out.labels).block_or_empty(&out.shape, me));
+        let tile = grid.summands(&out.labels).block_or_empty(&out.shape, me).only_box();
         let others = match &own {
             Some((own, _)) if !is_empty(own) => without(&tile, own),
             _ if shared => vec![tile],
             _ => Vec::new(),
         };
         if let Some((bounds, view)) = own {
-            let first = if contraction.onto { Accumulate::Beta } else { Accumulate::Overwrite };
-            boxes.push(OutBox { bounds, view, first });
+            boxes.push(OutBox { bounds, view, first: contraction.first() });
         }
         for bounds in others {
             let extents: Vec<usize> = bounds.iter().map(ExactSizeIterator::len).collect();
@@ -65,7 +64,7 @@ impl<'a> Sums<'a> {
     /// Returns this rank's partial sums for `part`, the final block of some rank of the group.
     pub fn stored(&self, part: &Region) -> Option<View> {
         self.boxes.iter().find_map(|OutBox { bounds: stored, view, .. }| {
-            let of = bounds(part);
+            let of = part.only_box();
             let inside = of.iter().zip(stored).all(|(of, stored)| stored.start <= of.start && of.end <= stored.end);
             inside.then(|| {
                 let starts = stored.iter().zip(&view.bounds).map(|(stored, view)| (stored.start, view.start));
@@ -80,13 +79,8 @@ impl<'a> Sums<'a> {
     }
 }
 
-/// A region is always a single box in a grid.
-fn bounds(region: &Region) -> Bounds {
-    region.dims().iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
-}
-
 fn restricted(tensor: &Tensor, piece: &Region, view: &View, out: &Tensor, needed: &Bounds) -> View {
-    let piece = bounds(piece);
+    let piece = piece.only_box();
     let bounds = tensor.labels.iter().zip(piece).zip(&view.bounds).map(|((label, piece), here)| {
         match out.labels.iter().position(|other| other == label) {
             Some(dim) => needed[dim].start - piece.start + here.start..needed[dim].end - piece.start + here.start,

@@ -18,7 +18,6 @@
 //! | the products of each rank, their chunks, and the ranks that store the operands | `geometry` |
 //! | receiving pieces of operands | [`super::pieces`] |
 //! | sending summands (partial sums) of `out`, if an operand is stationary | `products` |
-//! | the order in which summands are added | `order` |
 //! | the order in which a rank's chunks are contracted | [`super::reorder`] |
 //!
 //! A rank receives each element that it does not store once. If `out` has r replicas, it also receives 2 (r - 1) / r
@@ -27,22 +26,22 @@
 //! are redistributed first.
 
 mod geometry;
-mod order;
 mod products;
 
 use serde::{Deserialize, Serialize};
 
-use self::geometry::Geometry;
+use self::geometry::{Geometry, WorkShare};
 use self::products::Products;
 use super::contraction::{Contraction, Tensor, contract};
 use super::cost::Contracted;
 use super::generator::{Distributions, Generator, Setting};
-use super::pieces::Pieces;
+use super::pieces::{Pieces, Rounds};
 use super::reorder::Reorder;
-use super::replicas::add_replicas;
+use super::replicas::{self, add_replicas};
 use crate::dims::{Kinds, Label};
+use crate::distribution::{Intervals, Region};
 use crate::schedule::collective::CollectiveAlgorithm;
-use crate::schedule::verify::Order;
+use crate::schedule::verify::{Order, Summand};
 use crate::schedule::{Accumulate, Builder, Factor, View, Work};
 
 /// One received piece of an operand is contracted while two arrive.
@@ -115,7 +114,7 @@ impl Generator for Slicing {
     }
 
     fn order(&self, contraction: &Contraction, ranks: usize) -> Order {
-        Order::Listed(order::order(contraction, self.stationary, self.chunks, ranks))
+        Order::Listed(order(contraction, self.stationary, self.chunks, ranks))
     }
 
     fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
@@ -216,4 +215,40 @@ impl Sums {
         }
         Accumulate::Add
     }
+}
+
+/// Returns, for each rank, the summands (products of one chunk) of its block of `out` in order of addition, against
+/// which schedules are verified. In round r, every rank contracts its chunk number r. Its own summands precede those of
+/// the all-reduce over replicas. If an operand is stationary, summands that other ranks compute in round r - 1 follow
+/// its own of round r.
+fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, ranks: usize) -> Vec<Vec<Summand>> {
+    let geometry = Geometry::new(contraction, stationary, chunks, ranks);
+    let summed: Vec<Label> =
+        contraction.left.labels.iter().copied().filter(|label| !contraction.out.labels.contains(label)).collect();
+    let summand = |share: &WorkShare| Summand {
+        of: share.region(&contraction.out),
+        products: Region::from(summed.iter().map(|&label| share.of(label).clone()).collect::<Vec<Intervals>>()),
+    };
+    let own: Vec<Vec<Summand>> = (0..ranks)
+        .map(|rank| {
+            let computed = |maker: usize, round: usize| geometry.chunks[maker].get(round).map(&summand);
+            if stationary == Stationary::Out {
+                return (0..geometry.rounds()).filter_map(|round| computed(rank, round)).collect();
+            }
+            let out = &contraction.out;
+            let arriving_summand = |maker: usize, round: usize| {
+                // Only one replica of a block receives each summand.
+                computed(maker, round).filter(|summand| !geometry.overlap(out, &summand.of, rank, maker).is_empty())
+            };
+            let mut summands = Vec::new();
+            for round in 0..=geometry.rounds() {
+                summands.extend(arriving_summand(rank, round));
+                // Summands of other ranks arrive one round later.
+                let arriving = (1..ranks).map(|distance| (rank + ranks - distance) % ranks);
+                summands.extend(arriving.filter_map(|maker| arriving_summand(maker, round.checked_sub(1)?)));
+            }
+            summands
+        })
+        .collect();
+    replicas::order(&contraction.out, &own, REPLICAS)
 }

@@ -193,7 +193,7 @@ impl<'a> Passing<'a> {
 
 fn summa(builder: &mut Builder, contraction: &Contraction, summa: &Summa) {
     let (rank, &Summa { m, n, k, rows, columns, width, .. }) = (builder.rank(), summa);
-    let Contraction { left, right, out, onto } = contraction;
+    let Contraction { left, right, out, .. } = contraction;
     let Some(target) = out.own(rank, &[]).filter(|_| out.elements() > 0) else { return };
     let (row, column) = (rank / columns, rank % columns);
     let panels = panels(left.extent(k), [rows, columns], width);
@@ -214,11 +214,7 @@ fn summa(builder: &mut Builder, contraction: &Contraction, summa: &Summa) {
         if target.elements() == 0 {
             continue;
         }
-        let accumulate = match (panel, onto) {
-            (0, true) => Accumulate::Beta,
-            (0, false) => Accumulate::Overwrite,
-            _ => Accumulate::Add,
-        };
+        let accumulate = if panel == 0 { contraction.first() } else { Accumulate::Add };
         if let [Some(left), Some(right)] = operands.each_ref().map(|operand| operand.at(rank, panel)) {
             contract(builder, left, right, target.clone(), accumulate);
         }

@@ -11,6 +11,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::Communicator;
 use super::collective::Reduce;
 use super::messages::{MAX_MESSAGE_BYTES, Messages};
 use super::node::Node;
@@ -18,9 +19,47 @@ use super::pause::Pause;
 use super::rma::Rma;
 use super::shared_memory::Shared;
 use super::window::check_space;
-use super::{Communicator, Route, Routes};
 use crate::comm::{CommError, Completion, Waker};
 use crate::memory::{Footprint, ReadLease, WriteLease};
+
+/// A transport between two processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Route {
+    /// Memory that two processes on the same node can load and store.
+    Shared,
+    /// MPI messages.
+    Message,
+    /// One-sided calls.
+    Rma,
+}
+
+/// The transports that the ranks of a world use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub struct Routes {
+    /// The route between ranks of one node.
+    pub near: Route,
+    /// The route between nodes; never [`Route::Shared`].
+    pub far: Route,
+}
+
+impl Route {
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Route::Shared => "shared",
+            Route::Message => "message",
+            Route::Rma => "rma",
+        }
+    }
+}
+
+impl Routes {
+    /// Uses `route`, but messages between nodes instead of [`Route::Shared`].
+    pub fn of(route: Route) -> Routes {
+        Routes { near: route, far: if route == Route::Shared { Route::Message } else { route } }
+    }
+}
 
 /// One rank's endpoint, bound to the thread that owns MPI.
 #[derive(Debug)]

@@ -25,7 +25,6 @@ mod pause;
 mod probe;
 mod requests;
 mod rma;
-mod route;
 mod session;
 mod shared_memory;
 #[cfg(all(test, shuttle))]
@@ -34,6 +33,5 @@ mod window;
 
 pub use collective::{Failure, Number, Reduce};
 pub use communicator::Communicator;
-pub use endpoint::{Endpoint, EndpointOptions};
-pub use route::{Route, Routes};
+pub use endpoint::{Endpoint, EndpointOptions, Route, Routes};
 pub use session::{Mpi, family, library_version};

@@ -3,9 +3,9 @@
 //! Only the block's bytes are accessed, in contiguous runs, except that short gaps (at most a page, which the system
 //! reads anyway) are read to save system calls. A process that is the only writer writes such gaps back; otherwise
 //! nothing outside the block is written. Besides the caller's block, at most [`BUFFER`] bytes of memory are used. A
-//! walk (module `walk`) repeats a run along axes; the positions along an axis are its places.
+//! walk repeats a run, contiguous in both file and memory, along axes; the positions along an axis are its places.
+//! Invariants: axes go from the fastest to the slowest in the file, have at least two places, and cannot be merged.
 
-use super::walk::{Axis, Walk, visit};
 use super::{NpyError, NpyHeader};
 use std::convert::Infallible;
 use std::fs::{File, OpenOptions};
@@ -39,7 +39,7 @@ pub fn read_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], into
     }
     let mut buffer = Vec::new();
     slabs(&walk, inner, places, &mut |at, memory, axes| {
-        buffer.resize(span(&walk, axes), 0);
+        buffer.resize(walk.span(axes) as usize, 0);
         read(&mut buffer, at)?;
         copy(walk.run, axes, |from, to, run| into[memory + to..][..run].copy_from_slice(&buffer[from..][..run]));
         Ok(())
@@ -77,7 +77,7 @@ pub(super) fn write_to(
     }
     let mut buffer = Vec::new();
     slabs(&walk, inner, places, &mut |at, memory, axes| {
-        buffer.resize(span(&walk, axes), 0);
+        buffer.resize(walk.span(axes) as usize, 0);
         if writers == Writers::One && walk.run * axes.iter().map(|axis| axis.places).product::<usize>() < buffer.len() {
             file.read_exact_at(&mut buffer, at).map_err(NpyError::io(path, "read"))?;
         }
@@ -125,11 +125,6 @@ fn slabs(
     })
 }
 
-/// Bytes in the file from the first to the last byte of a slab.
-fn span(walk: &Walk, axes: &[Axis]) -> usize {
-    axes.iter().fold(walk.run, |span, axis| span + axis.file as usize * (axis.places - 1))
-}
-
 /// Calls `each(offset in the buffer, offset in memory, number of bytes)` for every run of a slab, in memory order,
 /// because only the buffer is surely in cache.
 fn copy(run: usize, axes: &[Axis], mut each: impl FnMut(usize, usize, usize)) {
@@ -161,4 +156,95 @@ fn truncated(path: &Path, header: &NpyHeader, file: &File) -> NpyError {
         expected: header.file_bytes().unwrap_or(u64::MAX),
         found: file.metadata().map_or(0, |found| found.len()),
     }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Axis {
+    places: usize,
+    /// Bytes between places in the file.
+    file: u64,
+    /// Bytes between places in the dense block.
+    memory: usize,
+}
+
+/// The order in which the bytes of a block are visited.
+#[derive(Debug)]
+struct Walk {
+    /// Bytes before the first one in the file.
+    start: u64,
+    /// Bytes that are contiguous in both the file and memory.
+    run: usize,
+    axes: Vec<Axis>,
+}
+
+impl Walk {
+    /// Requires nonempty ranges inside the header's shape, and a file whose length fits into 64 bits.
+    fn new(header: &NpyHeader, ranges: &[Range<usize>]) -> Walk {
+        let size = header.dtype.size();
+        let rank = ranges.len();
+        let mut memory = vec![size; rank];
+        for d in (1..rank).rev() {
+            memory[d - 1] = memory[d] * ranges[d].len();
+        }
+        let mut walk = Walk { start: header.data_offset, run: size, axes: Vec::new() };
+        let mut file = size as u64;
+        for position in 0..rank {
+            let d = if header.fortran { position } else { rank - 1 - position };
+            walk.start += file * ranges[d].start as u64;
+            walk.push(Axis { places: ranges[d].len(), file, memory: memory[d] });
+            file *= header.shape[d] as u64;
+        }
+        walk
+    }
+
+    fn push(&mut self, axis: Axis) {
+        if axis.places == 1 {
+            return;
+        }
+        if self.axes.is_empty() && axis.file == self.run as u64 && axis.memory == self.run {
+            self.run *= axis.places;
+            return;
+        }
+        match self.axes.last_mut() {
+            Some(last) if axis.file == last.file * last.places as u64 && axis.memory == last.memory * last.places => {
+                last.places *= axis.places;
+            }
+            _ => self.axes.push(axis),
+        }
+    }
+
+    /// Bytes in the file, with gaps, of the run repeated along axes.
+    fn span(&self, axes: &[Axis]) -> u64 {
+        axes.iter().fold(self.run as u64, |span, axis| span + axis.file * (axis.places as u64 - 1))
+    }
+
+    /// Returns the largest part without gaps above `gap` bytes that fits into `most` bytes: the number of complete
+    /// inner axes, and of places of the next; `(0, 1)` is a single run.
+    fn slab(&self, gap: u64, most: u64) -> (usize, usize) {
+        for (inner, axis) in self.axes.iter().enumerate() {
+            let span = self.span(&self.axes[..inner]);
+            if span > most || axis.file - span > gap {
+                return (inner, 1);
+            }
+            let fit = 1 + ((most - span) / axis.file).min(axis.places as u64 - 1) as usize;
+            if fit < axis.places {
+                return (inner, fit);
+            }
+        }
+        (self.axes.len(), 1)
+    }
+}
+
+/// Calls `each(file offset, memory offset)` for all combinations of places, the slowest axis outermost.
+fn visit<E>(
+    axes: &[Axis],
+    file: u64,
+    memory: usize,
+    each: &mut impl FnMut(u64, usize) -> Result<(), E>,
+) -> Result<(), E> {
+    let Some((axis, inner)) = axes.split_last() else { return each(file, memory) };
+    for place in 0..axis.places {
+        visit(inner, file + axis.file * place as u64, memory + axis.memory * place, each)?;
+    }
+    Ok(())
 }

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::links::{directory, followed};
+use super::names::{directory, followed};
 
 /// A file, or the location of a missing one.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,8 +13,7 @@ use rustix::fs::OFlags;
 
 use super::FileError;
 use super::identity::Identity;
-use super::links::{directory, followed};
-use super::names::{is_temporary, stems};
+use super::names::{directory, followed, is_temporary, stems};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {

@@ -1,14 +1,12 @@
 //! Writes output files that appear either complete or not at all, even if the process is killed.
 //!
 //! ```text
-//! links        follows the symbolic links of an output path
 //! target       examines the file to be replaced
-//! names        the names of temporary files
+//! names        symbolic links of an output path, names of temporary files
 //! temporary    the hidden, locked file in the target's directory, until it is renamed
 //! access       mode, owner and access control list of the file that is replaced
 //! registry     the temporary files of this process, which are removed if it ends early
 //! leftovers    temporary files that killed processes have left behind
-//! whole        a file that one process writes in one call
 //! ```
 //!
 //! Invariant: At any time, the target is either the old file or the complete new file, with the old file's access
@@ -19,19 +17,16 @@ mod access;
 mod error;
 mod identity;
 mod leftovers;
-mod links;
 mod names;
 mod registry;
 mod target;
 mod temporary;
-mod whole;
 
 pub use error::{FileError, display_path, without_code};
 pub use identity::Identity;
 pub use leftovers::{Leftover, is_leftover, remove_leftovers, would_be_removed};
-pub(super) use links::directory;
+pub(super) use names::directory;
 pub use names::new_tag;
 pub use registry::{Announced, Removed, remove_temporaries, try_remove_temporaries};
 pub use target::{OutputCheck, examine};
-pub use temporary::Temporary;
-pub use whole::write_whole;
+pub use temporary::{Temporary, write_whole};

@@ -1,9 +1,12 @@
-//! Creates and recognises the names of temporary files, made of the target's name and a tag.
+//! Follows the symbolic links of an output path to its target, and creates and recognises the names of temporary files,
+//! made of the target's name and a tag.
 //!
-//! Guarantees: they are hidden, in the target's directory, short enough for the file system, and equal on all processes
-//! with the same tag.
+//! Guarantees: these names are hidden, in the target's directory, short enough for the file system, and equal on all
+//! processes with the same tag. No file is opened, created or changed.
 
 use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +15,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::FileError;
-use super::links::directory;
 
 /// Without the terminating 0.
 const MAX_PATH_BYTES: usize = 4095;
@@ -63,4 +65,29 @@ pub(super) fn is_temporary(name: &OsStr, stem: &OsStr) -> bool {
     let mut numbers = tag.split(|&byte| byte == b'-');
     let hexadecimal = |number: &[u8]| !number.is_empty() && number.iter().all(u8::is_ascii_hexdigit);
     numbers.clone().count() == 2 && numbers.all(hexadecimal)
+}
+
+/// As in Linux.
+const MAX_LINKS: usize = 40;
+
+/// Follows symbolic links, so that a rename replaces the file, which need not exist yet, and not the link.
+pub(super) fn followed(path: &Path) -> Result<PathBuf, FileError> {
+    let mut target = path.to_path_buf();
+    for _ in 0..=MAX_LINKS {
+        match fs::symlink_metadata(&target) {
+            Ok(found) if found.is_symlink() => {
+                let next = fs::read_link(&target).map_err(FileError::io(path, "follow its link"))?;
+                target = target.parent().map_or(next.clone(), |parent| parent.join(&next));
+            }
+            Err(cause) if ![ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&cause.kind()) => {
+                return Err(FileError::io(path, "write")(cause));
+            }
+            _ => return Ok(target),
+        }
+    }
+    Err(FileError::LinkLoop { path: path.to_path_buf() })
+}
+
+pub(in crate::io) fn directory(target: &Path) -> &Path {
+    target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -10,8 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 
-use super::links::{directory, followed};
-use super::names::{beside, fits};
+use super::names::{beside, directory, fits, followed};
 use super::{FileError, registry};
 
 /// A successful check of an output path.

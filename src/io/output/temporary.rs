@@ -4,15 +4,14 @@
 //! The creator's lock distinguishes the file from a leftover.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Error, ErrorKind};
+use std::io::{Error, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::access::Access;
 use super::identity::Identity;
-use super::links::followed;
-use super::names::beside;
+use super::names::{beside, followed};
 use super::target::replaceable;
 use super::{Announced, FileError, leftovers, registry};
 
@@ -141,6 +140,19 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
         std::thread::sleep(RETRY_INTERVAL);
     }
     Err(FileError::io(path, "create")(Error::from(ErrorKind::AlreadyExists)))
+}
+
+/// Writes a complete file of these sections.
+pub fn write_whole(path: &Path, tag: &str, sections: &[&[u8]]) -> Result<(), FileError> {
+    // Errors show the user's path.
+    let named = |error| match error {
+        FileError::Io { action, cause, .. } => FileError::Io { path: path.to_path_buf(), action, cause },
+        other => other,
+    };
+    let temporary = Temporary::create(path, tag)?;
+    let write = |cause| FileError::Io { path: path.to_path_buf(), action: "write", cause };
+    sections.iter().try_for_each(|bytes| temporary.file().write_all(bytes)).map_err(write)?;
+    temporary.commit().map_err(named)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::*;
 use crate::algorithm::Distributions;
 use crate::dims::classify;
 use crate::machine::Machine;
-use crate::plan::algorithm_search_arguments::SearchArguments;
+use crate::plan::candidates::SearchArguments;
 use crate::plan::options::PlanOptions;
 use crate::tree::Node;
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use einsum_path::log2_sum;
 
-use crate::dims::Label;
+use crate::dims::{Label, distinct};
 use crate::tree::{Network, Order};
 
 /// log2 of the multiply-adds over all contractions in an order. A contraction costs the product of the extents of all
@@ -73,17 +73,6 @@ fn each_contraction(network: &Network, order: &Order, mut visit: impl FnMut(usiz
         result.iter().for_each(|&label| *needed.entry(label).or_default() += 1);
         tensors.push(result);
     }
-}
-
-/// The distinct labels, in the order of their first occurrence.
-pub fn distinct(labels: &[Label]) -> Vec<Label> {
-    let mut distinct: Vec<Label> = Vec::with_capacity(labels.len());
-    for &label in labels {
-        if !distinct.contains(&label) {
-            distinct.push(label);
-        }
-    }
-    distinct
 }
 
 /// log2 of the product of the extents of `labels`.

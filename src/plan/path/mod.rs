@@ -5,8 +5,7 @@
 //! | `choice` | the user's choice |
 //! | `form` | given orders and slices, in the forms of other libraries |
 //! | `search` | the searches of the crate `einsum_path` |
-//! | `limit` | the limits that can end a search early |
-//! | `record` | what a search did |
+//! | `record` | what a search did, and the limit that ended it early |
 //! | `cost` | the number of operations in an order |
 //! | `positions` | the conversion between tensor numbers and opt_einsum's positions |
 //!
@@ -17,7 +16,6 @@
 mod choice;
 mod cost;
 mod form;
-mod limit;
 mod positions;
 mod record;
 mod search;
@@ -26,9 +24,8 @@ pub use choice::PathChoice;
 pub use cost::log2_size;
 pub use einsum_path::log2_sum;
 pub use form::{GivenPath, given, numbers};
-pub use limit::SearchLimit;
 pub use positions::path;
-pub use record::{PathMethod, SearchProgress, SearchRecord};
+pub use record::{PathMethod, SearchLimit, SearchProgress, SearchRecord};
 
 use std::cell::Cell;
 

@@ -109,7 +109,7 @@ pub fn numbered(path: &[Vec<usize>], tensors: usize, numbers: bool) -> Result<Or
 /// The contractions of a tree as positions, the left operand first. The result of a unary step keeps its input's
 /// number.
 pub fn path(tree: &Tree) -> Vec<[usize; 2]> {
-    let contractions = tree.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count();
+    let contractions = tree.contractions();
     let mut live = Live::new(tree.operands, tree.operands + contractions);
     let mut numbers: Vec<usize> = Vec::with_capacity(tree.nodes.len());
     let mut path = Vec::with_capacity(contractions);

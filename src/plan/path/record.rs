@@ -1,4 +1,4 @@
-//! Records what a path search did.
+//! Records what a path search did, and the limit that ended it early.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,4 +40,33 @@ pub struct SearchProgress {
     pub log2_products: f64,
     /// log2 of the elements of its largest intermediate in one slice.
     pub log2_largest: f64,
+}
+
+/// A limit that ended a path search.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
+pub enum SearchLimit {
+    /// `optimal` reached its time budget.
+    #[error(
+        "--path optimal: not proved optimal: stopped after {seconds} s of search over {tensors} operands; the path is the best \
+         of greedy and annealed ones (--path-time SECONDS allows for more)"
+    )]
+    #[expect(missing_docs, reason = "fields are what messages say")]
+    Seconds { seconds: f64, tensors: usize },
+    /// `optimal` reached the memory limit of its table.
+    #[error(
+        "--path optimal: not proved optimal: {tensors} operands form more sets than the search can hold; the path is the best of \
+         greedy and annealed ones"
+    )]
+    #[expect(missing_docs, reason = "fields are what messages say")]
+    Sets { tensors: usize },
+    /// `greedy` reached its time budget.
+    #[error(
+        "--path greedy: stopped after {seconds} s: {tried} of {of} orders of pairs that are worth the same (--path-time SECONDS \
+         allows for more)"
+    )]
+    #[expect(missing_docs, reason = "fields are what messages say")]
+    Greedy { seconds: f64, tried: u64, of: u64 },
+    /// The best order exceeds the free memory ([`PlanOptions::free_memory`](crate::PlanOptions::free_memory)).
+    #[error("the search for a path ended early, because the best path exceeds the free memory")]
+    Memory,
 }

@@ -9,9 +9,9 @@ use std::ops::Range;
 use super::Seconds;
 use einsum_path::{Found, GreedyParameters, Labelled, Prepared, Price, Proof, Request, Settings, Solution};
 
-use super::cost::{distinct, log2_peak, log2_products};
+use super::cost::{log2_peak, log2_products};
 use super::positions::depth_first;
-use crate::dims::Label;
+use crate::dims::{Label, distinct};
 use crate::tree::{Network, Order};
 
 /// Users do not notice a search of at most this many seconds.

@@ -16,8 +16,8 @@
 //!
 //! Invariants: all members pass the same algorithm and number of pieces, and views of equal extents for each part.
 
-use super::message::Message;
 use super::pattern::Pattern;
+use super::steps::Message;
 use super::{Collective, CollectiveAlgorithm, Group};
 use crate::schedule::{Buffer, BufferId, Builder, Home, View, Work};
 

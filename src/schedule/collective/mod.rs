@@ -41,7 +41,6 @@
 //! A member's summands and its result must be in different buffers.
 
 mod fragment;
-mod message;
 mod order;
 mod pattern;
 #[cfg(test)]
@@ -53,9 +52,9 @@ mod steps;
 mod tests;
 
 pub use fragment::{Parts, append};
-pub use message::{Message, Numbers, Step};
 pub use order::{Sum, listed};
 pub use pattern::Pattern;
+pub use steps::{Message, Numbers, Step};
 
 use serde::{Deserialize, Serialize};
 

@@ -5,8 +5,7 @@
 //!
 //! A member's messages in one round take O(log members).
 
-use super::message::{Message, Step};
-use super::steps::{exchange, rounds, spread};
+use super::steps::{Message, Step, exchange, rounds, spread};
 use super::{Collective, CollectiveAlgorithm};
 
 /// A collective of `members` members, with an algorithm.
