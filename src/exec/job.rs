@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use num_complex::Complex;
 
-use super::{Factors, Fault, RankProgram, RunOptions, panic_message};
+use super::fault::{Fault, panic_message};
+use super::{Factors, RankProgram, RunOptions};
 use crate::dims::Label;
 use crate::memory::{LeaseError, ReadLease, Store, WriteLease};
 use crate::schedule::{Accumulate, Factor, TaskId, View, Work};

@@ -5,10 +5,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::fault::panic_message;
 use super::job::Job;
 use super::lanes::Lanes;
 use super::metrics::{Metrics, TaskMetric};
-use super::{Factors, RankProgram, RunError, RunOptions, panic_message};
+use super::{Factors, RankProgram, RunError, RunOptions};
 use crate::comm::{Completion, Endpoint};
 use crate::memory::Store;
 use crate::schedule::{Action, Lane, TaskId};

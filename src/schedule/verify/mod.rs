@@ -15,6 +15,7 @@ mod hazard;
 mod provenance;
 mod run;
 mod semantics;
+mod sharing;
 mod spec;
 
 pub use cone::follow;
