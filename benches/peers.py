@@ -84,12 +84,12 @@ class Torch:
         return f"torch {self.library.__version__} with {blas[0]}, opt_einsum {self.opt_einsum.__version__}"
 
     def einsum(self, case):
-        """With two or more operands, every run allocates its result. With one operand, torch's einsum only creates a
-        view, which is copied into a preallocated array.
+        """Every run allocates its result, but torch's einsum only creates a view of a permuted operand, which is copied
+        into a preallocated array.
 
         If the case has a path, opt_einsum contracts along it."""
         operands = [self.library.from_numpy(operand) for operand in case.operands]
-        if len(operands) == 1:
+        if len(operands) == 1 and operands[0].ndim == len(case.shape):
             out, view = self.library.from_numpy(case.empty()), self.library.einsum(case.expression, *operands)
             return lambda: out.copy_(view), out
         if case.path:

@@ -15,7 +15,6 @@ mod copy;
 mod lease;
 mod owned;
 #[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process lends anything"))]
-#[cfg_attr(not(feature = "mpi"), allow(dead_code, reason = "no other process lends anything"))]
 mod segment;
 #[cfg(all(test, shuttle))]
 mod shuttle_tests;
