@@ -1,9 +1,8 @@
 //! Keeps the workers of a rank without peers on cores of their own, as long as no other program computes there.
 //!
-//! Linux may let two workers that wake for a short run share a core for a long time, although another core is idle: on
-//! virtual machines, it cannot see that the core is idle. Every run then takes twice as long. Therefore each worker is
-//! pinned to a core. If a worker has to wait for its core, all may use all cores again, for a time that doubles
-//! whenever that recurs.
+//! Linux may let two workers that wake for a short run share a core for 0.1 s or longer, although another is idle, as
+//! measured on a virtual machine. Every run then takes twice as long. Therefore each worker is pinned to a core. If one
+//! has to wait for its core, all may use all cores again, for a time that doubles whenever that recurs.
 //!
 //! Invariant: the calling thread is never pinned. Workers are not pinned if they have fewer cores than threads, or a CPU
 //! quota, or if the system does not report how long threads wait.
