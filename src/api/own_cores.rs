@@ -4,21 +4,21 @@
 //! measured on a virtual machine. Every run then takes twice as long. Therefore each worker is pinned to a core. If one
 //! has to wait for its core, all may use all cores again, for a time that doubles whenever that recurs.
 //!
-//! Invariant: the calling thread is never pinned. Workers are not pinned if they have fewer cores than threads, or a CPU
-//! quota, or if the system does not report how long threads wait.
+//! Invariant: the calling thread is never pinned. Workers are pinned only if there is one for each core of the process
+//! and no CPU quota, if the system reports how long they wait, and if no one else changes their affinity masks.
 
-use std::fs::File;
-use std::io::{Read, Seek};
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rayon::{Scope, ThreadPool};
 
-use super::{host, pinning};
+use super::host;
+use super::pinning::{self, Thread};
 use crate::sync::{Condvar, Mutex};
 
-/// Time between checks.
+/// Minimum time between checks, in all and for each worker, because a check takes microseconds per worker.
 const INTERVAL: Duration = Duration::from_millis(5);
+const PER_WORKER: Duration = Duration::from_micros(500);
 /// Pauses between uses of own cores: the first, and the longest.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(10)];
 /// The share of its time that a worker may wait for its core.
@@ -38,10 +38,10 @@ impl From<Arc<ThreadPool>> for Workers {
 }
 
 impl Workers {
-    /// A pool that only einsum-dist uses. While no other program computes, each thread is pinned to a core, because
-    /// Linux would let threads share one when they wake. Cost: some microseconds per thread.
+    /// A pool that only einsum-dist uses. While no other program computes, each thread is pinned to a core if there is one
+    /// for each core, because Linux would let threads share one when they wake. Cost: some microseconds per thread.
     pub fn on_own_cores(pool: Arc<ThreadPool>) -> Workers {
-        let own = OwnCores::of(pool.broadcast(|_| Worker::this_thread())).map(Arc::new);
+        let own = OwnCores::of(pool.broadcast(|_| pinning::this_thread())).map(Arc::new);
         Workers { pool, own }
     }
 
@@ -53,8 +53,9 @@ impl Workers {
     /// Computes in the pool.
     pub(super) fn run<V: Send>(&self, work: impl FnOnce() -> V + Send) -> V {
         match &self.own {
-            Some(own) => own.run(Some(&self.pool), work),
-            None => self.pool.install(work),
+            // A worker of a pool must not wait, because it may have to run the job itself.
+            Some(own) if rayon::current_thread_index().is_none() => own.run(Some(&self.pool), work),
+            _ => self.pool.install(work),
         }
     }
 }
@@ -63,7 +64,7 @@ static GLOBAL: OnceLock<Option<OwnCores>> = OnceLock::new();
 
 /// Lets the workers of rayon's global pool have cores of their own in [`run_in_current_pool`].
 pub(super) fn keep_global_pool_on_own_cores() {
-    GLOBAL.get_or_init(|| OwnCores::of(rayon::broadcast(|_| Worker::this_thread())));
+    GLOBAL.get_or_init(|| OwnCores::of(rayon::broadcast(|_| pinning::this_thread())));
 }
 
 /// Computes on the calling thread and its current pool, or in the global pool if that has cores of its own.
@@ -76,10 +77,9 @@ pub(super) fn run_in_current_pool<V: Send>(work: impl FnOnce() -> V + Send) -> V
 
 #[derive(Debug)]
 struct OwnCores {
-    workers: Vec<Worker>,
-    /// One core for each worker.
+    workers: Vec<Thread>,
+    /// The core of each worker, and all cores of the process.
     cores: Vec<usize>,
-    /// All cores of the process.
     all: Vec<usize>,
     state: Mutex<State>,
 }
@@ -87,31 +87,11 @@ struct OwnCores {
 #[derive(Debug)]
 struct State {
     pinned: bool,
-    /// When workers may be pinned again, or are checked again.
-    next: Instant,
+    /// When workers may be pinned again, or are checked again; `None` if their masks were changed from outside.
+    next: Option<Instant>,
     pause: Duration,
     /// When each worker was checked: the nanoseconds it has run, and has waited for a core.
     times: Vec<[u64; 2]>,
-}
-
-#[derive(Debug)]
-struct Worker {
-    thread: pinning::Thread,
-    times: File,
-}
-
-impl Worker {
-    fn this_thread() -> Option<Worker> {
-        Some(Worker { thread: pinning::this_thread(), times: File::open("/proc/thread-self/schedstat").ok()? })
-    }
-
-    fn times(&self) -> Option<[u64; 2]> {
-        let (mut file, mut text) = (&self.times, String::new());
-        file.rewind().ok()?;
-        file.read_to_string(&mut text).ok()?;
-        let mut numbers = text.split_ascii_whitespace().map(str::parse);
-        Some([numbers.next()?.ok()?, numbers.next()?.ok()?])
-    }
 }
 
 /// The end of a job, which may be a panic.
@@ -131,16 +111,16 @@ impl Drop for AtEnd<'_> {
 }
 
 impl OwnCores {
-    fn of(workers: Vec<Option<Worker>>) -> Option<OwnCores> {
-        let (workers, all): (Vec<Worker>, _) = (workers.into_iter().collect::<Option<_>>()?, host::cpus());
+    fn of(workers: Vec<Thread>) -> Option<OwnCores> {
+        let all = host::cpus();
         let topology = host::allowed().ok()?;
         let cores = topology.domains.iter().flat_map(|domain| &domain.cores);
         let cores: Vec<usize> = cores.filter_map(|units| units.iter().copied().min()).collect();
-        if workers.len() < 2 || cores.len() < workers.len() || host::processors() < all.len() {
+        // Several processes with fewer workers would choose the same cores.
+        if workers.len() < 2 || cores.len() != workers.len() || host::processors() < all.len() {
             return None;
         }
-        let cores = (0..workers.len()).map(|worker| cores[worker * cores.len() / workers.len()]).collect();
-        let state = State { pinned: false, next: Instant::now(), pause: PAUSES[0], times: Vec::new() };
+        let state = State { pinned: false, next: Some(Instant::now()), pause: PAUSES[0], times: Vec::new() };
         Some(OwnCores { workers, cores, all, state: Mutex::new(state) })
     }
 
@@ -183,25 +163,46 @@ impl OwnCores {
     fn check(&self) {
         let Ok(mut state) = self.state.try_lock() else { return };
         let now = Instant::now();
-        if now < state.next {
+        if state.next.is_none_or(|next| now < next) {
             return;
         }
-        let times = self.workers.iter().map(Worker::times).collect::<Option<Vec<_>>>().unwrap_or_default();
-        let waits = |(new, old): (&[u64; 2], &[u64; 2])| {
-            let [ran, waited] = [0, 1].map(|i| new[i].saturating_sub(old[i]) as f64);
-            waited > MAX_WAIT * (ran + waited).max(INTERVAL.as_nanos() as f64)
-        };
-        if state.pinned && (times.is_empty() || times.iter().zip(&state.times).any(waits)) {
-            self.workers.iter().for_each(|worker| pinning::bind_thread(worker.thread, &self.all));
-            *state = State { pinned: false, next: now + state.pause, pause: PAUSES[1].min(2 * state.pause), times };
-        } else if !times.is_empty() {
-            if !state.pinned {
-                let cores = self.workers.iter().zip(&self.cores);
-                cores.for_each(|(worker, &core)| pinning::bind_thread(worker.thread, &[core]));
-            }
-            *state = State { pinned: true, next: now + INTERVAL, pause: state.pause, times };
+        let allowed = |at: usize| if state.pinned { &self.cores[at..=at] } else { &self.all };
+        if !self.workers.iter().enumerate().all(|(at, &worker)| pinning::is_bound(worker, allowed(at))) {
+            state.next = None;
+            return;
+        }
+        let times = self.workers.iter().map(|&worker| times(worker)).collect::<Option<Vec<_>>>().unwrap_or_default();
+        let since = times.iter().zip(&state.times).map(|(new, old)| [0, 1].map(|i| new[i].saturating_sub(old[i])));
+        let since: Vec<[u64; 2]> = since.collect();
+        let interval = INTERVAL.max(PER_WORKER * self.workers.len() as u32);
+        let longest = since.iter().map(|[ran, waited]| ran + waited).max().unwrap_or_default();
+        if state.pinned && !times.is_empty() && u128::from(longest) < INTERVAL.as_nanos() {
+            state.next = Some(now + interval);
+        } else if state.pinned
+            && !times.is_empty()
+            && since.iter().all(|&[ran, waited]| waited as f64 <= MAX_WAIT * (ran + waited) as f64)
+        {
+            let pause = PAUSES[0].max(state.pause * 99 / 100);
+            *state = State { pinned: true, next: Some(now + interval), pause, times };
+        } else if state.pinned || times.is_empty() {
+            self.workers.iter().for_each(|&worker| pinning::bind_thread(worker, &self.all));
+            let pause = PAUSES[1].min(2 * state.pause);
+            *state = State { pinned: false, next: Some(now + state.pause), pause, times };
+        } else {
+            let cores = self.workers.iter().zip(&self.cores);
+            cores.for_each(|(&worker, &core)| pinning::bind_thread(worker, &[core]));
+            *state = State { pinned: true, next: Some(now + interval), pause: state.pause, times };
         }
     }
+}
+
+/// The nanoseconds that a thread has run, and has waited for a core; `None` if the system does not count them.
+fn times(thread: Thread) -> Option<[u64; 2]> {
+    #[cfg(target_os = "linux")]
+    let thread = thread.as_raw_nonzero();
+    let text = std::fs::read_to_string(format!("/proc/self/task/{thread:?}/schedstat")).ok()?;
+    let mut numbers = text.split_ascii_whitespace().map(str::parse);
+    Some([numbers.next()?.ok()?, numbers.next()?.ok()?]).filter(|&[ran, _]| ran > 0)
 }
 
 /// No code panics while it holds the lock.

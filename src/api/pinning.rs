@@ -3,13 +3,16 @@
 //! A thread that cannot be pinned runs unpinned, without an error.
 
 #[cfg(target_os = "linux")]
-pub(super) type Thread = rustix::thread::Pid;
+use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
+
+#[cfg(target_os = "linux")]
+pub(super) type Thread = Pid;
 #[cfg(not(target_os = "linux"))]
 pub(super) type Thread = ();
 
 pub(super) fn this_thread() -> Thread {
     #[cfg(target_os = "linux")]
-    return rustix::thread::gettid();
+    return gettid();
 }
 
 /// Pins the calling thread, and threads that it starts later. If `cores` is empty or the system refuses, its mask
@@ -22,12 +25,24 @@ pub(super) fn bind(cores: &[usize]) {
 pub(super) fn bind_thread(thread: Thread, cores: &[usize]) {
     #[cfg(target_os = "linux")]
     if !cores.is_empty() {
-        use rustix::thread::{CpuSet, sched_setaffinity};
-        let mut set = CpuSet::new();
-        cores.iter().filter(|&&core| core < CpuSet::MAX_CPU).for_each(|&core| set.set(core));
         // The cores may have gone offline, which is harmless.
-        let _ = sched_setaffinity(Some(thread), &set);
+        let _ = sched_setaffinity(Some(thread), &set(cores));
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (thread, cores);
+}
+
+/// Whether a thread of this process may use exactly these cores.
+pub(super) fn is_bound(thread: Thread, cores: &[usize]) -> bool {
+    #[cfg(target_os = "linux")]
+    return sched_getaffinity(Some(thread)) == Ok(set(cores));
+    #[cfg(not(target_os = "linux"))]
+    return (thread, cores).1.is_empty();
+}
+
+#[cfg(target_os = "linux")]
+fn set(cores: &[usize]) -> CpuSet {
+    let mut set = CpuSet::new();
+    cores.iter().filter(|&&core| core < CpuSet::MAX_CPU).for_each(|&core| set.set(core));
+    set
 }

@@ -113,7 +113,8 @@ impl World {
     /// threads. Worlds on different threads may share a pool.
     ///
     /// ```
-    ///     /// use einsum_dist::{PlanOptions, Problem, World, ndarray::Array2, rayon::ThreadPoolBuilder};
+    /// use std::sync::Arc;
+    /// use einsum_dist::{PlanOptions, Problem, World, ndarray::Array2, rayon::ThreadPoolBuilder};
     ///
     /// let pool = Arc::new(ThreadPoolBuilder::new().num_threads(2).build().unwrap());
     /// let world = World::single_in(pool);

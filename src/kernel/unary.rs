@@ -4,7 +4,8 @@ use super::permute::{Factors, permute};
 use super::staged;
 use super::sum::sum;
 use super::{Element, OutOfMemory, Tensor, TensorMut, Workspace, available};
-use crate::local_plan::{Isa, UnaryBody, UnaryPlan};
+use crate::dtype::Dtype;
+use crate::local_plan::{Isa, StagedPlan, UnaryBody, UnaryPlan};
 
 /// Computes `out = input` as planned, on the given instruction set.
 ///
@@ -37,19 +38,37 @@ pub(super) fn run<T: Element>(
         assert!(plan.fits(tensor, extents, strides), "a plan for tensors of another layout");
     }
     assert!(available(isa), "no {} on this machine", isa.name());
-    let copies = workspace.slice(plan.workspace_elements())?;
+    workspace.reserve::<T>(plan.workspace_elements())?;
     // SAFETY: the instruction set is available; both tensors have the layouts that the plan was made for, so the plan's
     // loops stay inside both tensors. `out` is borrowed mutably. `permute` checks element sizes.
     unsafe {
         match plan.body() {
             UnaryBody::Permute(plan) => permute(plan, isa, input.as_ptr(), out.as_mut_ptr(), Factors::PUT),
             UnaryBody::Sum(plan) => sum(plan, isa, input.as_ptr(), out.as_mut_ptr()),
-            // All strides of the second operand are 0.
-            UnaryBody::Staged(plan) => {
-                let operands = [input.as_ptr(), &T::ONE];
-                staged::run(plan, isa, (T::ONE, T::ZERO), operands, [false; 2], out.as_mut_ptr(), copies);
-            }
+            UnaryBody::Staged(plan) => match T::DTYPE {
+                Dtype::Float32 | Dtype::Complex64 => {
+                    sum_reals::<f32>(plan, isa, input.as_ptr().cast(), out.as_mut_ptr().cast(), workspace)?
+                }
+                Dtype::Float64 | Dtype::Complex128 => {
+                    sum_reals::<f64>(plan, isa, input.as_ptr().cast(), out.as_mut_ptr().cast(), workspace)?
+                }
+            },
         }
     }
+    Ok(())
+}
+
+/// # Safety
+/// Same as for [`staged::run`], with a second operand that is one number, because all its strides are 0.
+unsafe fn sum_reals<R: Element>(
+    plan: &StagedPlan,
+    isa: Isa,
+    from: *const R,
+    to: *mut R,
+    workspace: &mut Workspace,
+) -> Result<(), OutOfMemory> {
+    let copies = workspace.slice(plan.workspace_elements())?;
+    // SAFETY: guaranteed by the caller.
+    unsafe { staged::run(plan, isa, (R::ONE, R::ZERO), [from, &R::ONE], [false; 2], to, copies) };
     Ok(())
 }

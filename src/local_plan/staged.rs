@@ -25,8 +25,9 @@ const MIN_LONG_SUM: usize = 4096;
 const MIN_MULTIPLY_ADDS: f64 = 65_536.0;
 /// Maximum additions in a chain, with the shortest vectors.
 const MAX_CHAIN: usize = 192;
-/// Bytes of the shortest vectors, times the vectors that are added at the same time.
-const CHAINED_BYTES: usize = 64;
+/// Vectors that are added at the same time, times the bytes of the shortest vectors.
+const TOGETHER: usize = 4;
+const CHAINED_BYTES: usize = 16 * TOGETHER;
 /// The lanes of a block are a multiple of this number, of elements in the longest vector. Columns are as much further
 /// apart, because adjacent ones would use the same sets of the cache.
 const GRAIN: usize = 16;
@@ -218,7 +219,7 @@ impl Short {
         }
         let lanes = self.lanes(dtype, target)?;
         let terms: usize = self.sum.iter().map(|dim| dim.extent).product();
-        let vectors = if self.totals { (lanes * dtype.size()).div_ceil(CHAINED_BYTES) } else { 1 };
+        let vectors = if self.totals { lanes * dtype.size() / CHAINED_BYTES + TOGETHER } else { 1 };
         if terms * vectors > MAX_CHAIN {
             return None;
         }

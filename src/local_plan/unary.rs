@@ -14,6 +14,8 @@ pub struct UnaryPlan {
     extents: [Vec<usize>; 2],
     strides: [Vec<isize>; 2],
     body: UnaryBody,
+    /// Real numbers in an element.
+    parts: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +23,7 @@ pub struct UnaryPlan {
 pub enum UnaryBody {
     Permute(Permute),
     Sum(Sum),
+    /// Of real numbers: complex ones would be multiplied by an imaginary 0, and an infinite part would become NaN.
     Staged(Box<StagedPlan>),
 }
 
@@ -60,20 +63,33 @@ pub fn plan_unary(input: &Layout, out: &Layout, dtype: Dtype, target: &Target) -
         }
     };
     let tensors = [input, out];
-    UnaryPlan { extents: tensors.map(|t| t.extents.to_vec()), strides: tensors.map(|t| t.strides.to_vec()), body }
+    UnaryPlan {
+        extents: tensors.map(|t| t.extents.to_vec()),
+        strides: tensors.map(|t| t.strides.to_vec()),
+        body,
+        parts: parts(dtype),
+    }
 }
 
-/// The sum as a contraction with a number.
+fn parts(dtype: Dtype) -> usize {
+    1 + usize::from(dtype.is_complex())
+}
+
+/// The sum of real numbers as a contraction with a number.
 fn staged(out_loops: &[Dim<2>], sums: &[Dim<1>], dtype: Dtype, target: &Target) -> Option<StagedPlan> {
-    let out = out_loops.iter().map(|&Dim { extent, strides: [from, to] }| Dim { extent, strides: [from, 0, to] });
-    let sum = sums.iter().map(|&Dim { extent, strides: [from] }| Dim { extent, strides: [from, 0, 0] });
-    StagedPlan::new(&[Vec::new(), out.collect(), Vec::new(), sum.collect()].map(fold), dtype, target)
+    let parts = parts(dtype);
+    let real = if dtype.size() / parts == 4 { Dtype::Float32 } else { Dtype::Float64 };
+    let dim = |extent, [from, to]: [isize; 2]| Dim { extent, strides: [from * parts as isize, 0, to * parts as isize] };
+    let out = out_loops.iter().map(|out| dim(out.extent, out.strides));
+    let out = out.chain([Dim { extent: parts, strides: [1, 0, 1] }]);
+    let sum = sums.iter().map(|sum| dim(sum.extent, [sum.strides[0], 0]));
+    StagedPlan::new(&[Vec::new(), out.collect(), Vec::new(), sum.collect()].map(fold), real, target)
 }
 
 impl UnaryPlan {
     pub fn workspace_elements(&self) -> usize {
         match &self.body {
-            UnaryBody::Staged(plan) => plan.workspace_elements(),
+            UnaryBody::Staged(plan) => plan.workspace_elements().div_ceil(self.parts),
             UnaryBody::Permute(_) | UnaryBody::Sum(_) => 0,
         }
     }

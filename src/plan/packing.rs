@@ -11,7 +11,7 @@ use super::structure::{Plan, ResultResidency};
 use crate::local_plan::{key, plan_contract, plan_unary};
 use crate::schedule::{Buffer, BufferPlacement, Home, Schedule, View, Work};
 
-/// Computes the workspace for the schedules of one plan. Contractions with equal layouts are planned once.
+/// Computes the workspace for the schedules of one plan. Tasks with equal layouts are planned once.
 pub struct Packing<'a> {
     plan: &'a Plan,
     elements: HashMap<Vec<isize>, usize>,

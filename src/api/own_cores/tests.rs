@@ -24,6 +24,13 @@ fn work_runs_in_the_pool_and_returns_its_value() {
 }
 
 #[test]
+fn all_workers_may_call_at_once() {
+    let workers = workers(2);
+    let values = workers.run(|| rayon::broadcast(|_| workers.run(|| workers.run(rayon::current_num_threads))));
+    assert_eq!(values, [2, 2]);
+}
+
+#[test]
 fn a_panic_reaches_the_caller() {
     let workers = workers(2);
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| workers.run(|| panic!("as expected"))));

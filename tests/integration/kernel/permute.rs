@@ -4,6 +4,7 @@
 use super::tensor::Tensor;
 use crate::common::Rng;
 use crate::common::kernels::unary_planned;
+use einsum_dist::Dtype;
 use einsum_dist::dims::Label;
 use einsum_dist::kernel::{Element, available, host};
 use einsum_dist::local_plan::{Isa, Layout, Target, plan_unary};
@@ -185,4 +186,23 @@ fn short<T: Element>(isa: Isa, threads: usize, extents: &[usize], gap: usize, ke
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| unary_planned(&plan, isa, input, out.view_mut()));
     assert!(out == want, "{} {} {threads} threads {extents:?} {kept:?}", isa.name(), T::DTYPE.name());
+}
+
+/// Tests that an infinite part of a complex number does not change the other part.
+#[test]
+fn parts_of_complex_sums_are_apart() {
+    let mut input = ndarray::ArrayD::from_elem(vec![40_001, 2], Complex::new(1.0, 2.0));
+    input[[7, 1]] = Complex::new(f64::INFINITY, 0.5);
+    input[[9, 0]] = Complex::new(0.5, f64::NAN);
+    let labels = [Label(0), Label(1)];
+    for isa in Isa::ALL.into_iter().filter(|&isa| available(isa)) {
+        let mut out = ndarray::ArrayD::from_elem(vec![40_001], Complex::new(0.0, 0.0));
+        let from = Layout::new(&labels, input.shape(), input.strides());
+        let target = Target { isa, threads: 2, ..host() };
+        let plan =
+            plan_unary(&from, &Layout::new(&labels[..1], out.shape(), out.strides()), Dtype::Complex128, &target);
+        unary_planned(&plan, isa, input.view(), out.view_mut());
+        assert_eq!((out[[7]], out[[8]], out[[9]].re), (Complex::new(f64::INFINITY, 2.5), Complex::new(2.0, 4.0), 1.5));
+        assert!(out[[9]].im.is_nan());
+    }
 }
