@@ -76,7 +76,7 @@ pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype,
     let dims = dims.map(fold);
     let (multiply_adds, threads) = size(&dims, target);
     let loops = plan_loops(&dims, dtype, threads).cost();
-    let staged = StagedPlan::new(&dims, dtype, target).map_or(f64::INFINITY, |plan| plan.cost());
+    let staged = StagedPlan::if_large(&dims, dtype, target).map_or(f64::INFINITY, |plan| plan.cost());
     let loops = Price { nanoseconds: loops.min(staged), reliable: true };
     if only_loops_apply(&dims, multiply_adds) {
         return loops;
@@ -189,7 +189,7 @@ fn plan_body(dims: [Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Body {
         return Body::Products(products);
     }
     let loops = plan_loops(&dims, dtype, threads);
-    let (cost, body) = match StagedPlan::new(&dims, dtype, target) {
+    let (cost, body) = match StagedPlan::if_large(&dims, dtype, target) {
         Some(staged) if staged.cost() < loops.cost() => (staged.cost(), Body::Staged(Box::new(staged))),
         _ => (loops.cost(), Body::Loops(loops)),
     };

@@ -99,12 +99,9 @@ pub struct Run {
 
 impl StagedPlan {
     /// The cheapest plan for dimensions of kinds c (batch), m (rows), n (columns) and k (sum), which are fused with
-    /// `fold`; `None` if no dimension is long, if the others are not short, if nothing needs to be copied, or for few
-    /// multiply-adds.
+    /// `fold`; `None` if no dimension is long, if the others are not short, or if nothing needs to be copied.
     pub fn new(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Option<StagedPlan> {
-        let multiply_adds: f64 = dims.iter().flatten().map(|dim| dim.extent as f64).product();
-        let negative = dims.iter().flatten().any(|dim| dim.strides.iter().any(|&stride| stride < 0));
-        if negative || multiply_adds < MIN_MULTIPLY_ADDS {
+        if dims.iter().flatten().any(|dim| dim.extent == 0 || dim.strides.iter().any(|&stride| stride < 0)) {
             return None;
         }
         let (out, sum) = (dims[..3].concat(), &dims[3]);
@@ -118,6 +115,12 @@ impl StagedPlan {
             short.plan(dtype, target)
         });
         plans.min_by_key(|plan| plan.price)
+    }
+
+    /// Like [`StagedPlan::new`]; `None` for few multiply-adds.
+    pub fn if_large(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Option<StagedPlan> {
+        let multiply_adds: f64 = dims.iter().flatten().map(|dim| dim.extent as f64).product();
+        (multiply_adds >= MIN_MULTIPLY_ADDS).then(|| StagedPlan::new(dims, dtype, target)).flatten()
     }
 
     /// The estimated nanoseconds with each share on its own core.

@@ -83,7 +83,7 @@ fn staged(out_loops: &[Dim<2>], sums: &[Dim<1>], dtype: Dtype, target: &Target) 
     let out = out_loops.iter().map(|out| dim(out.extent, out.strides));
     let out = out.chain([Dim { extent: parts, strides: [1, 0, 1] }]);
     let sum = sums.iter().map(|sum| dim(sum.extent, [sum.strides[0], 0]));
-    StagedPlan::new(&[Vec::new(), out.collect(), Vec::new(), sum.collect()].map(fold), real, target)
+    StagedPlan::if_large(&[Vec::new(), out.collect(), Vec::new(), sum.collect()].map(fold), real, target)
 }
 
 impl UnaryPlan {
