@@ -176,23 +176,21 @@ impl OwnCores {
         let since: Vec<[u64; 2]> = since.collect();
         let interval = INTERVAL.max(PER_WORKER * self.workers.len() as u32);
         let longest = since.iter().map(|[ran, waited]| ran + waited).max().unwrap_or_default();
-        if state.pinned && !times.is_empty() && u128::from(longest) < INTERVAL.as_nanos() {
-            state.next = Some(now + interval);
-        } else if state.pinned
-            && !times.is_empty()
-            && since.iter().all(|&[ran, waited]| waited as f64 <= MAX_WAIT * (ran + waited) as f64)
-        {
-            let pause = PAUSES[0].max(state.pause * 99 / 100);
-            *state = State { pinned: true, next: Some(now + interval), pause, times };
-        } else if state.pinned || times.is_empty() {
+        let is_short = state.pinned && u128::from(longest) < INTERVAL.as_nanos();
+        let waits = |&[ran, waited]: &[u64; 2]| waited as f64 > MAX_WAIT * (ran + waited) as f64;
+        if times.is_empty() || state.pinned && !is_short && since.iter().any(waits) {
             self.workers.iter().for_each(|&worker| pinning::bind_thread(worker, &self.all));
             let pause = PAUSES[1].min(2 * state.pause);
             *state = State { pinned: false, next: Some(now + state.pause), pause, times };
-        } else {
+            return;
+        }
+        if !state.pinned {
             let cores = self.workers.iter().zip(&self.cores);
             cores.for_each(|(&worker, &core)| pinning::bind_thread(worker, &[core]));
-            *state = State { pinned: true, next: Some(now + interval), pause: state.pause, times };
         }
+        let pause = PAUSES[0].max(state.pause * 99 / 100);
+        let times = if is_short { std::mem::take(&mut state.times) } else { times };
+        *state = State { pinned: true, next: Some(now + interval), pause, times };
     }
 }
 

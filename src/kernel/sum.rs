@@ -405,7 +405,7 @@ unsafe fn sum_lines<S: Simd<R>, R: Real>(
                 }
             }
         }
-        let mut lanes = [R::ZERO; 16];
+        let mut lanes = [R::ZERO; MAX_LANES];
         let sum = S::add(ended, S::add(S::add(sums[0], sums[1]), S::add(sums[2], sums[3])));
         S::store(lanes.as_mut_ptr(), sum);
         sum_lanes(&mut lanes[..S::LANES], parts, total);

@@ -38,7 +38,6 @@ pub(super) fn run<T: Element>(
         assert!(plan.fits(tensor, extents, strides), "a plan for tensors of another layout");
     }
     assert!(available(isa), "no {} on this machine", isa.name());
-    workspace.reserve::<T>(plan.workspace_elements())?;
     // SAFETY: the instruction set is available; both tensors have the layouts that the plan was made for, so the plan's
     // loops stay inside both tensors. `out` is borrowed mutably. `permute` checks element sizes.
     unsafe {

@@ -33,7 +33,7 @@ pub use loops::{Dots, Line, LoopPlan, Nest, Partials, StridedNest, SumBlocks, Th
 pub use permute::{BUFFER_BYTES, Blocks, CopyKind, MAX_BLOCK_SIDE, Permute, Side};
 pub use price::Price;
 pub use products::SmallBatchPlan;
-pub use staged::{Columns, MAX_PICKED, Run, StagedPlan};
+pub use staged::{Columns, MAX_PICKED, Run, StagedPlan, TOGETHER};
 pub use sum::{Sum, UNIT};
 use target::MIN_STREAMED_OUT_BYTES;
 pub use target::{CACHE_LINE, Caches, KernelFamily, Target};

@@ -25,8 +25,9 @@ const MIN_LONG_SUM: usize = 4096;
 const MIN_MULTIPLY_ADDS: f64 = 65_536.0;
 /// Maximum additions in a chain, with the shortest vectors.
 const MAX_CHAIN: usize = 192;
-/// Vectors that are added at the same time, times the bytes of the shortest vectors.
-const TOGETHER: usize = 4;
+/// Vectors that are computed together, to hide the latency of additions, and to load the second operand less often.
+pub const TOGETHER: usize = 4;
+/// Their bytes, if vectors are the shortest.
 const CHAINED_BYTES: usize = 16 * TOGETHER;
 /// The lanes of a block are a multiple of this number, of elements in the longest vector. Columns are as much further
 /// apart, because adjacent ones would use the same sets of the cache.

@@ -2,10 +2,7 @@
 
 use super::super::loops::{Factors, Lanes, Vectors, Visit};
 use crate::kernel::Element;
-use crate::local_plan::StagedPlan;
-
-/// Vectors that are computed together, to hide the latency of additions, and to load the second operand less often.
-const TOGETHER: usize = 4;
+use crate::local_plan::{StagedPlan, TOGETHER};
 
 /// Merges the sums of each lane into `out`.
 ///
