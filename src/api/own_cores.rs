@@ -38,8 +38,8 @@ impl From<Arc<ThreadPool>> for Workers {
 }
 
 impl Workers {
-    /// A pool that only einsum-dist uses. While no other program computes, each thread is pinned to a core if there is one
-    /// for each core, because Linux would let threads share one when they wake. Cost: some microseconds per thread.
+    /// A pool that only einsum-dist uses. If there is a thread for each core, each is pinned to one while no other program
+    /// computes. Cost: some microseconds per thread.
     pub fn on_own_cores(pool: Arc<ThreadPool>) -> Workers {
         let own = OwnCores::of(pool.broadcast(|_| pinning::this_thread())).map(Arc::new);
         Workers { pool, own }
@@ -50,7 +50,6 @@ impl Workers {
         &self.pool
     }
 
-    /// Computes in the pool.
     pub(super) fn run<V: Send>(&self, work: impl FnOnce() -> V + Send) -> V {
         match &self.own {
             // A worker of a pool must not wait, because it may have to run the job itself.
@@ -94,7 +93,7 @@ struct State {
     times: Vec<[u64; 2]>,
 }
 
-/// The end of a job, which may be a panic.
+/// The end of a job, or its panic.
 #[derive(Default)]
 struct End {
     reached: Mutex<bool>,
