@@ -67,7 +67,7 @@ fn main() {
     let any = NETWORKS.iter().any(|&(hosts, gbit)| named(hosts, gbit));
     let wanted = |at: usize, hosts: usize, gbit: usize| if any { named(hosts, gbit) } else { at == 0 || !quick };
     for (_, &(hosts, gbit)) in NETWORKS.iter().enumerate().filter(|&(at, &(hosts, gbit))| wanted(at, hosts, gbit)) {
-        let mut command = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/benches/network/hosts.sh"));
+        let mut command = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/network/hosts.sh"));
         command.args([hosts.to_string(), format!("{gbit}gbit")]);
         command.arg(std::env::current_exe().expect("this program has a path"));
         command.args([RANK.to_owned(), gbit.to_string()]).args(&arguments);

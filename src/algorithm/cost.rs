@@ -42,16 +42,23 @@ impl Cost<'_> {
 
     /// Like [`Cost::product`], in `blocks` sequential blocks, at the rate for one block.
     pub fn product_of(&self, blocks: f64, multiply_adds: f64, touched: f64) -> f64 {
-        let slower = (self.dtype.size() as f64 / 4.0).min(if self.dtype.is_complex() { 1.0 } else { 2.0 });
+        // Rates are those of real numbers of 4 bytes.
+        let slower = self.dtype.size() as f64 / if self.dtype.is_complex() { 8.0 } else { 4.0 };
         let side = multiply_adds.cbrt();
-        let rate = self.machine.rate((multiply_adds / blocks).cbrt()) * self.machine.workers as f64 / slower.max(1.0);
+        let rate = self.machine.rate((multiply_adds / blocks).cbrt()) * self.machine.workers as f64 / slower;
         let compute = multiply_adds * self.dtype.flops_per_multiply_add() as f64 / rate;
-        compute + self.stream(2.0 * (touched - 3.0 * side * side).max(0.0))
+        compute + self.stream_of(touched, 2.0 * (touched - 3.0 * side * side).max(0.0))
     }
 
     /// Seconds for the workers of one rank to read or write this many elements.
     pub fn stream(&self, elements: f64) -> f64 {
-        elements * self.dtype.size() as f64 / (self.machine.memory_bandwidth * self.machine.workers as f64)
+        self.stream_of(elements, elements)
+    }
+
+    /// The same, for tensors of `touched` elements.
+    fn stream_of(&self, touched: f64, elements: f64) -> f64 {
+        let bytes = self.dtype.size() as f64;
+        elements * bytes / (self.machine.bandwidth(touched * bytes) * self.machine.workers as f64)
     }
 
     /// Seconds for computing and receiving that overlap completely.

@@ -7,7 +7,7 @@
 //! | `flops`, `block_rates` | large cubes on all ranks; small cubes on one rank (rate divided by `solo_speedup`) |
 //! | `solo_speedup` | rate of a rank while the others wait, divided by its rate while all compute |
 //! | `speeds` | time that each rank needs for a cube; not stored if all ranks are within 2 % of the mean |
-//! | `memory_bandwidth` | copies of large blocks on all ranks at once |
+//! | `memory_bandwidth`, `copy_rates` | copies of the largest blocks, and of all sizes, on all ranks at once |
 //! | `link_latency`, `link_bandwidth` | transfers from each rank to the next (of the next node, if there are several) |
 //! | `node_latency`, `node_bandwidth` | transfers from each rank to the next of its node |
 //! | `interference` | extra time of a ring algorithm over a product without transfers; median of rounds |
@@ -37,9 +37,10 @@ const SMALL_SIDES: [usize; 4] = [16, 32, 64, 128];
 const LARGE_SIDES: [usize; 3] = [256, 512, 1024];
 /// Runs in each measurement that moves large blocks.
 const MOVE_RUNS: usize = 10;
-/// Elements that each rank copies or receives in a measurement of bandwidth.
-const COPIED_ELEMENTS: usize = 1 << 22;
-const FORMAT: u32 = 8;
+/// Elements that each rank copies in a measurement of bandwidth. The largest exceed the caches, the next are received.
+const COPIED_ELEMENTS: [usize; 4] = [1 << 17, 1 << 20, RECEIVED_ELEMENTS, 1 << 24];
+const RECEIVED_ELEMENTS: usize = 1 << 22;
+const FORMAT: u32 = 9;
 /// Ranks count as equally fast if all speeds are this close to the mean.
 const MAX_SPEED_DEVIATION: f64 = 0.02;
 /// Maximum workers per core for which measurements are meaningful.
@@ -88,7 +89,7 @@ impl World {
 
     fn has_room_to_measure(&self) -> Result<()> {
         const BYTES_PER_RANK: usize =
-            3 * COPIED_ELEMENTS * size_of::<f32>() + 3 * LARGE_SIDES[2] * LARGE_SIDES[2] * size_of::<f32>();
+            3 * COPIED_ELEMENTS[3] * size_of::<f32>() + 3 * LARGE_SIDES[2] * LARGE_SIDES[2] * size_of::<f32>();
         let ranks = self.local_ranks();
         probe(ranks.len() * BYTES_PER_RANK).map_err(|cause| allocation_error(ranks.start, cause))
     }
@@ -120,12 +121,30 @@ impl World {
         let (block_rates, solo_speedup) = self.block_rates(&machine, startup_seconds)?;
         let flops = block_rates.iter().map(|[_, rate]| *rate).fold(0.0, f64::max);
         let stay = self.rows(|rank| rank);
-        let copied = after(startup_seconds, self.quickest(&self.moves(&machine, COPIED_ELEMENTS, &stay)?, MOVE_RUNS)?);
-        let memory_bandwidth = per_worker((2 * COPIED_ELEMENTS * size_of::<f32>()) as f64, copied);
+        let mut copied = [0.0; COPIED_ELEMENTS.len()];
+        for (elements, seconds) in COPIED_ELEMENTS.into_iter().zip(&mut copied) {
+            *seconds = after(startup_seconds, self.quickest(&self.moves(&machine, elements, &stay)?, MOVE_RUNS)?);
+        }
+        let mut copy_rates = COPIED_ELEMENTS.map(|elements| [(2 * elements * size_of::<f32>()) as f64, 0.0]);
+        // Starting a run may take longer than a small copy, so the rate of the next larger copy is the least.
+        let mut least = 0.0f64;
+        for ([bytes, rate], seconds) in copy_rates.iter_mut().zip(copied).rev() {
+            least = least.max(per_worker(*bytes, seconds));
+            *rate = least;
+        }
+        let (copied, memory_bandwidth, copy_rates) = (copied[2], copy_rates[3][1], copy_rates.to_vec());
         let speeds = self.speeds(&machine)?;
         // Cubes of side 4 on all ranks replace `startup_seconds` until `starts` has measured it.
-        let measured =
-            Machine { flops, memory_bandwidth, startup_seconds, block_rates, solo_speedup, speeds, ..machine };
+        let measured = Machine {
+            flops,
+            memory_bandwidth,
+            copy_rates,
+            startup_seconds,
+            block_rates,
+            solo_speedup,
+            speeds,
+            ..machine
+        };
         let (startup_seconds, sync_overhead) = self.starts(&measured)?;
         if self.ranks() == 1 {
             return Ok(Machine { startup_seconds, sync_overhead, ..measured });
@@ -205,7 +224,7 @@ impl World {
     }
 
     /// Measures the links from each rank to rank `to(rank)` by moving a matrix with one row on each rank. Each run
-    /// first copies the rows, which takes `copied` seconds if a row has [`COPIED_ELEMENTS`] elements.
+    /// first copies the rows, which takes `copied` seconds if a row has [`RECEIVED_ELEMENTS`] elements.
     fn link(&self, machine: &Machine, copied: f64, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];
@@ -213,11 +232,11 @@ impl World {
         let latency = (self.quartile(&goes)? - self.quartile(&stays)?).max(1e-7);
         let all = after(
             machine.startup_seconds + latency,
-            self.quickest(&self.moves(machine, COPIED_ELEMENTS, &rows)?, MOVE_RUNS)?,
+            self.quickest(&self.moves(machine, RECEIVED_ELEMENTS, &rows)?, MOVE_RUNS)?,
         );
         // A transfer cannot be faster than a copy between the buffers of two ranks.
         let moved = (all - copied).max(copied).max(1e-9);
-        Ok(Link { latency, bandwidth: (COPIED_ELEMENTS * size_of::<f32>()) as f64 / moved })
+        Ok(Link { latency, bandwidth: (RECEIVED_ELEMENTS * size_of::<f32>()) as f64 / moved })
     }
 
     fn starts(&self, machine: &Machine) -> Result<(f64, f64)> {

@@ -4,7 +4,7 @@
 
 use super::error::Rank;
 use super::own_cores::keep_global_pool_on_own_cores;
-use super::{Error, Result, memory_limits, pinning};
+use super::{Error, Result, cores, memory_limits};
 use crate::machine::RankPlacement;
 use crate::memory::probe;
 use crate::sync::{ThreadPool, ThreadPoolBuilder};
@@ -31,8 +31,8 @@ impl Crew {
         let builder = ThreadPoolBuilder::new().num_threads(workers).start_handler(move |worker| {
             // With more workers than were placed, each may use all cores of the rank.
             match theirs.workers.get(worker).filter(|_| workers <= theirs.workers.len()) {
-                Some(&unit) => pinning::bind(&[unit]),
-                None => pinning::bind(&theirs.units),
+                Some(&unit) => cores::bind(&[unit]),
+                None => cores::bind(&theirs.units),
             }
         });
         let builder = builder.thread_name(move |worker| format!("rank {rank} worker {worker}"));
@@ -44,8 +44,8 @@ impl Crew {
     /// Pins the calling thread to the communication core, or to all the rank's cores if it has none.
     pub(super) fn bind_communication(&self) {
         match self.place.communication {
-            Some(unit) => pinning::bind(&[unit]),
-            None => pinning::bind(&self.place.units),
+            Some(unit) => cores::bind(&[unit]),
+            None => cores::bind(&self.place.units),
         }
     }
 }

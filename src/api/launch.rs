@@ -3,11 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+#[cfg(feature = "mpi")]
+use super::cores;
 use super::crew::Crew;
 use super::error::Rank;
 use super::own_cores::run_in_current_pool;
-#[cfg(feature = "mpi")]
-use super::pinning;
 use super::world::Members;
 use super::{Error, Result, World};
 use crate::comm::{Endpoint, in_process::Fabric};
@@ -70,7 +70,7 @@ pub(super) fn launch(
             crews[0].bind_communication();
             let metrics = guarded(&mut ranks[0], slots, factors, &options, team);
             // Threads that this thread starts between runs must not inherit its affinity mask of one core.
-            pinning::bind(&crews[0].place.units);
+            cores::bind(&crews[0].place.units);
             let metrics = metrics.map_err(|error| {
                 abort(&error);
                 failed(plan, &ranks[0], &error)

@@ -26,7 +26,6 @@ mod operand_parts;
 mod output;
 mod own_cores;
 mod path_cache;
-mod pinning;
 mod placement;
 mod problem;
 mod program;

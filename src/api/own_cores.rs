@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use rayon::{Scope, ThreadPool};
 
+use super::cores::{self, Thread};
 use super::host;
-use super::pinning::{self, Thread};
 use crate::sync::{Condvar, Mutex};
 
 /// Minimum time between checks, in all and for each worker, because a check takes microseconds per worker.
@@ -41,7 +41,7 @@ impl Workers {
     /// A pool that only einsum-dist uses. If there is a thread for each core, each is pinned to one while no other program
     /// computes. Cost: some microseconds per thread.
     pub fn on_own_cores(pool: Arc<ThreadPool>) -> Workers {
-        let own = OwnCores::of(pool.broadcast(|_| pinning::this_thread())).map(Arc::new);
+        let own = OwnCores::of(pool.broadcast(|_| cores::this_thread())).map(Arc::new);
         Workers { pool, own }
     }
 
@@ -63,7 +63,7 @@ static GLOBAL: OnceLock<Option<OwnCores>> = OnceLock::new();
 
 /// Lets the workers of rayon's global pool have cores of their own in [`run_in_current_pool`].
 pub(super) fn keep_global_pool_on_own_cores() {
-    GLOBAL.get_or_init(|| OwnCores::of(rayon::broadcast(|_| pinning::this_thread())));
+    GLOBAL.get_or_init(|| OwnCores::of(rayon::broadcast(|_| cores::this_thread())));
 }
 
 /// Computes on the calling thread and its current pool, or in the global pool if that has cores of its own.
@@ -166,7 +166,7 @@ impl OwnCores {
             return;
         }
         let allowed = |at: usize| if state.pinned { &self.cores[at..=at] } else { &self.all };
-        if !self.workers.iter().enumerate().all(|(at, &worker)| pinning::is_bound(worker, allowed(at))) {
+        if !self.workers.iter().enumerate().all(|(at, &worker)| cores::is_bound(worker, allowed(at))) {
             state.next = None;
             return;
         }
@@ -178,14 +178,14 @@ impl OwnCores {
         let is_short = state.pinned && u128::from(longest) < INTERVAL.as_nanos();
         let waits = |&[ran, waited]: &[u64; 2]| waited as f64 > MAX_WAIT * (ran + waited) as f64;
         if times.is_empty() || state.pinned && !is_short && since.iter().any(waits) {
-            self.workers.iter().for_each(|&worker| pinning::bind_thread(worker, &self.all));
+            self.workers.iter().for_each(|&worker| cores::bind_thread(worker, &self.all));
             let pause = PAUSES[1].min(2 * state.pause);
             *state = State { pinned: false, next: Some(now + state.pause), pause, times };
             return;
         }
         if !state.pinned {
             let cores = self.workers.iter().zip(&self.cores);
-            cores.for_each(|(&worker, &core)| pinning::bind_thread(worker, &[core]));
+            cores.for_each(|(&worker, &core)| cores::bind_thread(worker, &[core]));
         }
         let pause = PAUSES[0].max(state.pause * 99 / 100);
         let times = if is_short { std::mem::take(&mut state.times) } else { times };

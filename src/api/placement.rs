@@ -9,7 +9,7 @@
 //! never bound or migrated.
 
 use super::crew::AgreedPlacement;
-use super::{Result, World, host, pinning};
+use super::{Result, World, cores, host};
 use crate::machine::{RankPlacement, Topology};
 
 struct Sharing {
@@ -61,7 +61,7 @@ impl World {
             places.iter_mut().for_each(|place| place.spare = false);
         }
         if let (false, [mine]) = (self.is_one_process(), &places[..]) {
-            pinning::bind(&mine.units);
+            cores::bind(&mine.units);
         }
         *self.shared().placed.borrow_mut() = Some(AgreedPlacement { workers, places });
         Ok(())

@@ -13,7 +13,6 @@ mod isa;
 mod layout;
 mod loops;
 mod permute;
-mod price;
 mod products;
 mod staged;
 mod sum;
@@ -24,14 +23,13 @@ pub use chain::{SumKind, longest_chain, longest_visits};
 pub use contract::{Body, LocalContract, plan_contract, price_contract};
 pub use fold::{Dim, Loops, fold};
 pub use gemm::{
-    Access, Axis, AxisDim, BoxAt, GemmPlan, Grid, Group, MAX_COLUMNS, OutAccess, PackBy, Panel, Partial, RowLayout,
-    RowTiles, Slab, Table, TileOffsets, register_tiles,
+    Access, Axis, AxisDim, BoxAt, GemmPlan, Grid, Group, MAX_COLUMNS, OutAccess, PackBy, Panel, Partial, Price,
+    RowLayout, RowTiles, Slab, Table, TileOffsets, register_tiles,
 };
 pub use isa::Isa;
 pub use layout::{Layout, key, row_major};
 pub use loops::{Dots, Line, LoopPlan, Nest, Partials, StridedNest, SumBlocks, ThreadShare, plan_loops};
 pub use permute::{BUFFER_BYTES, Blocks, CopyKind, MAX_BLOCK_SIDE, Permute, Side};
-pub use price::Price;
 pub use products::SmallBatchPlan;
 pub use staged::{Columns, MAX_PICKED, Run, StagedPlan, TOGETHER};
 pub use sum::{Sum, UNIT};

@@ -70,15 +70,20 @@ impl Machine {
                 return Err(format!("{name} is {number:?}, and must be from {least:?} to {most:?}"));
             }
         }
-        let blocks = &self.block_rates;
-        let possible = |[side, rate]: &[f64; 2]| {
-            (f64::MIN_POSITIVE..=MAX_FACTOR).contains(side) && (MIN_RATE..=MAX_RATE).contains(rate)
-        };
-        if !blocks.iter().all(possible) || !blocks.is_sorted_by(|a, b| a[0] < b[0]) {
-            return Err(format!(
-                "block_rates are sides in ascending order, each with its rate, all above 0: sides up to {MAX_FACTOR:?}, rates \
-                 from {MIN_RATE:?} to {MAX_RATE:?}"
-            ));
+        let lists = [
+            ("block_rates", "sides", &self.block_rates, MAX_FACTOR),
+            ("copy_rates", "bytes", &self.copy_rates, MAX_RATE),
+        ];
+        for (name, sizes, rates, most) in lists {
+            let possible = |[size, rate]: &[f64; 2]| {
+                (f64::MIN_POSITIVE..=most).contains(size) && (MIN_RATE..=MAX_RATE).contains(rate)
+            };
+            if !rates.iter().all(possible) || !rates.is_sorted_by(|a, b| a[0] < b[0]) {
+                return Err(format!(
+                    "{name} are {sizes} in ascending order, each with its rate, all above 0: {sizes} up to {most:?}, rates \
+                     from {MIN_RATE:?} to {MAX_RATE:?}"
+                ));
+            }
         }
         if !self.speeds.iter().all(|speed| (1.0 / MAX_FACTOR..=MAX_FACTOR).contains(speed)) {
             return Err(format!("speeds are all above 0, from {:?} to {MAX_FACTOR:?}", 1.0 / MAX_FACTOR));

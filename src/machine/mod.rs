@@ -39,6 +39,9 @@ pub struct Machine {
     pub flops: f64,
     /// Bytes per second that one worker accesses in memory.
     pub memory_bandwidth: f64,
+    /// Rates for tensors in caches. Each entry, in ascending order, has the bytes of all tensors of a rank, and the bytes
+    /// per second that one worker accesses.
+    pub copy_rates: Vec<[f64; 2]>,
     /// Bytes per second that one rank receives from another node, or from any rank if all links are equal (see
     /// [`Machine::ranks_per_node`]).
     pub link_bandwidth: f64,
@@ -82,6 +85,7 @@ impl Default for Machine {
             workers: 1,
             flops: 8e10,
             memory_bandwidth: 1e10,
+            copy_rates: Vec::new(),
             link_bandwidth: 4e9,
             link_latency: 1e-5,
             ranks_per_node: 1,
@@ -114,19 +118,15 @@ impl Machine {
     /// assert_eq!(rates, [5.0, 10.0, 20.0, 40.0, 80.0]);
     /// ```
     pub fn rate(&self, side: f64) -> f64 {
-        let (Some([first, slowest]), Some([last, _])) = (self.block_rates.first(), self.block_rates.last()) else {
-            return self.flops;
-        };
-        if side > *last {
-            return self.flops;
-        }
+        let smallest = self.block_rates.first().map_or(side, |[smallest, _]| *smallest);
         // Below the smallest side, the rate is proportional to the side.
-        if side <= *first {
-            return slowest * side.max(1.0) / first;
-        }
-        let between = self.block_rates.windows(2).find(|pair| side <= pair[1][0]);
-        let [[low, slow], [high, fast]] = between.map_or([[*first, *slowest]; 2], |pair| [pair[0], pair[1]]);
-        slow * (fast / slow).powf((side / low).ln() / (high / low).ln())
+        interpolated(&self.block_rates, side, self.flops) * (side.max(1.0) / smallest).min(1.0)
+    }
+
+    /// Bytes per second that one worker accesses if all tensors of a rank have `bytes` bytes, interpolated like
+    /// [`Machine::rate`].
+    pub fn bandwidth(&self, bytes: f64) -> f64 {
+        interpolated(&self.copy_rates, bytes, self.memory_bandwidth)
     }
 
     /// The link between two ranks.
@@ -191,6 +191,15 @@ impl Machine {
     /// A rank's multiply-adds in the time of receiving one element of `bytes` bytes at [`Machine::link_bandwidth`].
     pub fn balance(&self, bytes: usize) -> u64 {
         (self.flops * self.workers as f64 / 2.0 * bytes as f64 / self.link_bandwidth).max(1.0) as u64
+    }
+}
+
+/// The rate for a size: that of the smallest size below it, and `beyond` above the largest.
+fn interpolated(rates: &[[f64; 2]], size: f64, beyond: f64) -> f64 {
+    match (rates.iter().rfind(|entry| entry[0] < size), rates.iter().find(|entry| entry[0] >= size)) {
+        (_, None) => beyond,
+        (None, Some([_, rate])) => *rate,
+        (Some([low, slow]), Some([high, fast])) => slow * (fast / slow).powf((size / low).ln() / (high / low).ln()),
     }
 }
 

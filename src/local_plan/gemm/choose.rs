@@ -7,7 +7,15 @@ use super::grid::{Grid, grid};
 use super::partial::Partial;
 use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, cost};
 use crate::dtype::Dtype;
-use crate::local_plan::{Dim, Price, Target};
+use crate::local_plan::{Dim, Target};
+
+/// The estimated cost of a contraction, which ranks contractions of equal size and predicts no run times.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Price {
+    pub nanoseconds: f64,
+    /// Whether packed operands are contiguous runs and `out` is written in place; elsewhere, times differed by 50 %.
+    pub reliable: bool,
+}
 
 /// Returns the price of the cheapest plan without building it; dimensions are fused with `fold`, and no extent is 0.
 pub(in crate::local_plan) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Price {

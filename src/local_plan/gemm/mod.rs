@@ -24,6 +24,7 @@ pub use partial::Partial;
 pub use tile::{MAX_COLUMNS, register_tiles};
 pub use tile_offsets::{Group, RowLayout, RowTiles, TileOffsets};
 
+pub use choose::Price;
 pub(super) use choose::{plan_gemm, price_gemm};
 
 use super::{CACHE_LINE, Dim, MIN_STREAMED_OUT_BYTES, Permute};

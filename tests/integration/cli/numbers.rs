@@ -234,7 +234,8 @@ fn machines_are_within_reason() {
         ("solo_speedup = 0.5", "solo_speedup is 0.5, and must be from 1.0"),
         // `alone` is the former name of `solo_speedup`, and is still accepted.
         ("alone = 0.5", "solo_speedup is 0.5, and must be from 1.0"),
-        ("block_rates = [[16.0, nan]]", "block_rates are"),
+        ("block_rates = [[16.0, nan]]", "block_rates are sides in"),
+        ("copy_rates = [[2e6, 1e10], [1e6, 2e10]]", "copy_rates are bytes in"),
         ("speeds = [1.0, inf]\nranks = 2", "speeds are"),
         ("topology = 'pack:4294967296 core:4294967296'", "a host has at most 65536 processing units"),
         ("topology = 'numa:100000 core:1'", "a host has at most 512 NUMA domains"),

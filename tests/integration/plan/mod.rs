@@ -11,6 +11,7 @@ mod operand_parts;
 mod parts;
 mod paths;
 mod pipeline;
+mod rates;
 mod reuse;
 mod side_by_side;
 mod simulate;
