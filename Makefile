@@ -243,7 +243,7 @@ TABLES = $(if $(QUICK),target,benches/results)
 
 thesis: packages $(if $(PEERS_PYTHON),,target/peers/ready)
 	@mkdir -p target
-	EINSUM_DIST_CACHE=target/rates EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features $(FEATURES) --bench thesis -- $(if $(QUICK),quick) > target/thesis.part
+	EINSUM_DIST_CACHE=$(CURDIR)/target/rates EINSUM_DIST_MPIRUN=$(MPIRUN) $(BUILD) bench --features $(FEATURES) --bench thesis -- $(if $(QUICK),quick) > target/thesis.part
 	mv target/thesis.part $(TABLES)/thesis.csv
 	$(or $(PEERS_PYTHON),target/peers/bin/python) benches/thesis/draw.py $(TABLES)/thesis.csv
 

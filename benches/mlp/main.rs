@@ -1,6 +1,6 @@
 //! Measures the two matrix products of a transformer's MLP layer for all combinations of distributions.
 //!
-//! Command: `cargo bench --bench mlp -- [quick] [MACHINE.toml]`.
+//! Command: `cargo bench --bench mlp -- [quick] [MACHINE.toml]`, with a path relative to `benches/`.
 //!
 //! Source: Brock and Golin, "Slicing Is All You Need", section 5.2.1. MLP-1 multiplies a batch by a wide matrix of
 //! weights, and MLP-2 projects the result back. Each of the three matrices is cut by rows, by columns or into tiles,
@@ -78,6 +78,10 @@ fn main() {
     }
 }
 
+fn scaled(rates: &[[f64; 2]], share: f64) -> Vec<[f64; 2]> {
+    rates.iter().map(|&[size, rate]| [size, rate * share]).collect()
+}
+
 /// Measures one product with every `size.step`-th triple of distributions for `left`, `right` and `out`.
 fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine>, size: &Size) {
     let world = World::in_process(ranks);
@@ -90,6 +94,8 @@ fn product(mlp: usize, extents: [usize; 3], ranks: usize, rates: Option<&Machine
         flops: rates.flops * share,
         memory_bandwidth: rates.memory_bandwidth * share,
         link_bandwidth: rates.link_bandwidth * share,
+        copy_rates: scaled(&rates.copy_rates, share),
+        block_rates: scaled(&rates.block_rates, share),
         ..rates.clone()
     };
     let machine = rates.map_or_else(|| world.machine(1).expect("a machine"), of_file);

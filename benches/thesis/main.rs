@@ -1,6 +1,6 @@
 //! Repeats the experiment from section 6 of a thesis (J. Dressler, Scaling Out) on the cores of this machine.
 //!
-//! Command: `cargo bench --bench thesis -- [quick] [MACHINE.toml]`.
+//! Command: `cargo bench --bench thesis -- [quick] [MACHINE.toml]`, with a path relative to `benches/`.
 //!
 //! Two ranks, each with half of the cores, run one algorithm after another. One rank with all cores is the reference.
 //! Operands and result have the distributions of the algorithm, without replicas. For `local` and `master-worker`,

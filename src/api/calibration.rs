@@ -37,9 +37,8 @@ const SMALL_SIDES: [usize; 4] = [16, 32, 64, 128];
 const LARGE_SIDES: [usize; 3] = [256, 512, 1024];
 /// Runs in each measurement that moves large blocks.
 const MOVE_RUNS: usize = 10;
-/// Elements that each rank copies in a measurement of bandwidth. The largest exceed the caches, the next are received.
-const COPIED_ELEMENTS: [usize; 4] = [1 << 17, 1 << 20, RECEIVED_ELEMENTS, 1 << 24];
-const RECEIVED_ELEMENTS: usize = 1 << 22;
+/// Elements that each rank copies or receives in a measurement of bandwidth.
+const MOVED_ELEMENTS: usize = 1 << 22;
 const FORMAT: u32 = 9;
 /// Ranks count as equally fast if all speeds are this close to the mean.
 const MAX_SPEED_DEVIATION: f64 = 0.02;
@@ -88,10 +87,15 @@ impl World {
     }
 
     fn has_room_to_measure(&self) -> Result<()> {
-        const BYTES_PER_RANK: usize =
-            3 * COPIED_ELEMENTS[3] * size_of::<f32>() + 3 * LARGE_SIDES[2] * LARGE_SIDES[2] * size_of::<f32>();
+        const BYTES_PER_RANK: usize = 3 * LARGE_SIDES[2] * LARGE_SIDES[2] * size_of::<f32>();
         let ranks = self.local_ranks();
-        probe(ranks.len() * BYTES_PER_RANK).map_err(|cause| allocation_error(ranks.start, cause))
+        probe(ranks.len() * (BYTES_PER_RANK + 3 * self.most_copied() * size_of::<f32>()))
+            .map_err(|cause| allocation_error(ranks.start, cause))
+    }
+
+    /// The most elements that each rank copies. The copies of all ranks together do not fit into common caches.
+    fn most_copied(&self) -> usize {
+        ((4 * MOVED_ELEMENTS) / self.ranks()).max(2 * MOVED_ELEMENTS)
     }
 
     /// Returns rank 0's argument on every rank. Collective.
@@ -121,18 +125,18 @@ impl World {
         let (block_rates, solo_speedup) = self.block_rates(&machine, startup_seconds)?;
         let flops = block_rates.iter().map(|[_, rate]| *rate).fold(0.0, f64::max);
         let stay = self.rows(|rank| rank);
-        let mut copied = [0.0; COPIED_ELEMENTS.len()];
-        for (elements, seconds) in COPIED_ELEMENTS.into_iter().zip(&mut copied) {
-            *seconds = after(startup_seconds, self.quickest(&self.moves(&machine, elements, &stay)?, MOVE_RUNS)?);
+        let (mut copy_rates, mut copied, mut rate) = (Vec::new(), 0.0, 0.0f64);
+        for elements in [self.most_copied(), MOVED_ELEMENTS, 1 << 20, 1 << 17] {
+            let seconds = after(startup_seconds, self.quickest(&self.moves(&machine, elements, &stay)?, MOVE_RUNS)?);
+            let bytes = (2 * elements * size_of::<f32>()) as f64;
+            // Starting a run may take longer than a small copy, so the rate of the next larger copy is the least.
+            rate = rate.max(per_worker(bytes, seconds));
+            copy_rates.insert(0, [bytes, rate]);
+            if elements == MOVED_ELEMENTS {
+                copied = seconds;
+            }
         }
-        let mut copy_rates = COPIED_ELEMENTS.map(|elements| [(2 * elements * size_of::<f32>()) as f64, 0.0]);
-        // Starting a run may take longer than a small copy, so the rate of the next larger copy is the least.
-        let mut least = 0.0f64;
-        for ([bytes, rate], seconds) in copy_rates.iter_mut().zip(copied).rev() {
-            least = least.max(per_worker(*bytes, seconds));
-            *rate = least;
-        }
-        let (copied, memory_bandwidth, copy_rates) = (copied[2], copy_rates[3][1], copy_rates.to_vec());
+        let memory_bandwidth = copy_rates[copy_rates.len() - 1][1];
         let speeds = self.speeds(&machine)?;
         // Cubes of side 4 on all ranks replace `startup_seconds` until `starts` has measured it.
         let measured = Machine {
@@ -224,7 +228,7 @@ impl World {
     }
 
     /// Measures the links from each rank to rank `to(rank)` by moving a matrix with one row on each rank. Each run
-    /// first copies the rows, which takes `copied` seconds if a row has [`RECEIVED_ELEMENTS`] elements.
+    /// first copies the rows, which takes `copied` seconds if a row has [`MOVED_ELEMENTS`] elements.
     fn link(&self, machine: &Machine, copied: f64, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];
@@ -232,11 +236,11 @@ impl World {
         let latency = (self.quartile(&goes)? - self.quartile(&stays)?).max(1e-7);
         let all = after(
             machine.startup_seconds + latency,
-            self.quickest(&self.moves(machine, RECEIVED_ELEMENTS, &rows)?, MOVE_RUNS)?,
+            self.quickest(&self.moves(machine, MOVED_ELEMENTS, &rows)?, MOVE_RUNS)?,
         );
         // A transfer cannot be faster than a copy between the buffers of two ranks.
         let moved = (all - copied).max(copied).max(1e-9);
-        Ok(Link { latency, bandwidth: (RECEIVED_ELEMENTS * size_of::<f32>()) as f64 / moved })
+        Ok(Link { latency, bandwidth: (MOVED_ELEMENTS * size_of::<f32>()) as f64 / moved })
     }
 
     fn starts(&self, machine: &Machine) -> Result<(f64, f64)> {
@@ -292,7 +296,7 @@ impl World {
         let product = self.products(machine, [rows, SIDE, SIDE], AlgorithmName::BatchParallel)?;
         // The ring packs the left operand for each block of the right operand, which is not interference.
         let packed = 2.0 * (ranks - 1.0) * (rows * SIDE * size_of::<f32>()) as f64;
-        let packed = packed / (machine.memory_bandwidth * machine.workers as f64);
+        let packed = packed / (machine.bandwidth(packed) * machine.workers as f64);
         let mut shares = Vec::with_capacity(ROUNDS);
         // Noise is a small fraction of long runs.
         for _ in 0..if receive > SLOW_SECONDS { 1 } else { ROUNDS } {

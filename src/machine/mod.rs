@@ -123,8 +123,8 @@ impl Machine {
         interpolated(&self.block_rates, side, self.flops) * (side.max(1.0) / smallest).min(1.0)
     }
 
-    /// Bytes per second that one worker accesses if all tensors of a rank have `bytes` bytes, interpolated like
-    /// [`Machine::rate`].
+    /// Bytes per second that one worker accesses if all tensors of a rank have `bytes` bytes: [`Machine::copy_rates`], beyond
+    /// them [`Machine::memory_bandwidth`].
     pub fn bandwidth(&self, bytes: f64) -> f64 {
         interpolated(&self.copy_rates, bytes, self.memory_bandwidth)
     }
@@ -194,12 +194,14 @@ impl Machine {
     }
 }
 
-/// The rate for a size: that of the smallest size below it, and `beyond` above the largest.
+/// Interpolates logarithms linearly; the rate is that of the smallest size below it, and `beyond` above the largest.
 fn interpolated(rates: &[[f64; 2]], size: f64, beyond: f64) -> f64 {
     match (rates.iter().rfind(|entry| entry[0] < size), rates.iter().find(|entry| entry[0] >= size)) {
         (_, None) => beyond,
         (None, Some([_, rate])) => *rate,
-        (Some([low, slow]), Some([high, fast])) => slow * (fast / slow).powf((size / low).ln() / (high / low).ln()),
+        (Some([low, slow]), Some([high, fast])) => {
+            slow * (fast / slow).powf((size.ln() - low.ln()) / (high.ln() - low.ln()))
+        }
     }
 }
 

@@ -62,7 +62,7 @@ impl Cost<'_> {
     pub fn unary(&self, input: &[Label], out: &[Label], distribution: &Distribution) -> f64 {
         // Permutations and sums reach half of the rate of copies.
         let passes = if input == out { 1.0 } else { 2.0 };
-        passes * self.stream(self.volume(input) + self.volume(out)) / distribution.parts() as f64
+        passes * self.stream((self.volume(input) + self.volume(out)) / distribution.parts() as f64)
     }
 
     /// Predicted seconds of a redistribution, in which the busiest sampled rank receives what it lacks, in one message
