@@ -68,7 +68,7 @@ help:
 	@echo "make bench-trees   compare trees of contractions with torch, NumPy, cotengra and einsum_ir, first run and warm:"
 	@echo "                   benches/results/trees.md and .csv; KERNEL=avx2, FULL=1, TREES=FILES, EINSUM_IR_BENCH=PATH/bench_tree"
 	@echo "make bench-prices  compare predicted with measured times of the cases of make bench, first run and warm, by class:"
-	@echo "                   benches/results/prices.md and .csv; THREADS=1,2, KERNEL=avx2, QUICK=1"
+	@echo "                   benches/results/prices.md and .csv; THREADS=1,2, QUICK=1"
 	@echo "make volumes       count the words that ranks receive, on 2 to 18,432 ranks: benches/results/volumes*.csv and .svg"
 	@echo "make thesis        compare two ranks with one rank, by algorithm and size: benches/results/thesis.csv and .svg"
 	@echo "make mlp           run slicing from and to all distributions, and compare predicted with measured times:"
@@ -227,8 +227,7 @@ $(TREE_PEERS)/ready: benches/trees/requirements.txt
 	@touch $@
 
 bench-prices: build
-	python3 benches/prices.py --program $(PROGRAM) --results $(TABLES)/prices.csv --workers "$(THREADS)" \
-		$(if $(KERNEL),--kernel $(KERNEL)) $(if $(QUICK),--quick)
+	python3 benches/prices.py --program $(PROGRAM) --results $(TABLES)/prices.csv --workers "$(THREADS)" $(if $(QUICK),--quick)
 
 volumes: $(if $(PEERS_PYTHON),,target/peers/ready)
 	CARGO_TARGET_DIR=target/mpich cargo bench --bench volumes > target/volumes.csv

@@ -26,6 +26,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
 use std::time::Instant;
 
+use einsum_dist::api::host;
 use einsum_dist::dims::Label;
 use einsum_dist::exec::ResolvedKernel;
 use einsum_dist::kernel::{Workspace, target};
@@ -96,6 +97,7 @@ fn main() -> Result<(), Failure> {
     let threads = std::env::args().skip(1).find_map(|argument| argument.parse().ok()).unwrap_or(1);
     // This thread becomes a worker of rayon's global pool, as inside `ThreadPool::install`.
     rayon::ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build_global()?;
+    separate(threads);
     let mut slots = BTreeMap::new();
     for line in std::io::stdin().lock().lines() {
         let answer = answer(&line?, &mut slots).unwrap_or_else(|error| json!({ "error": error.to_string() }));
@@ -103,6 +105,21 @@ fn main() -> Result<(), Failure> {
         std::io::stdout().flush()?;
     }
     Ok(())
+}
+
+/// As in the program, the workers have cores of their own if there is one for each.
+fn separate(threads: usize) {
+    let cpus = host::cpus();
+    #[cfg(target_os = "linux")]
+    if threads > 1 && threads == cpus.len() {
+        rayon::broadcast(|worker| {
+            let mut own = rustix::thread::CpuSet::new();
+            own.set(cpus[worker.index()]);
+            rustix::thread::sched_setaffinity(None, &own).expect("a core of this process");
+        });
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (threads, cpus);
 }
 
 fn answer(line: &str, slots: &mut BTreeMap<usize, Box<dyn Runs>>) -> Result<Value, Failure> {

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """Compares predicted with measured times of contractions, and writes a table by class to benches/results/prices.md.
 
-    prices.py --program PROGRAM --results FILE.csv [--workers 1,2] [--kernel NAME] [--only SUITE,..] [--quick]
+    prices.py --program PROGRAM --results FILE.csv [--workers 1,2] [--only SUITE,..] [--quick]
 
-The cases are those of suites.py, run by the program with random operands. A cold time is the first run of a process, of which
-there are three; a warm time is the median of many runs after the first. A step of a tree is a case of its own. Classes:
+The cases are those of suites.py, run by the program with random operands, after it has measured the rates of this machine. A
+cold time is the first run of a process, of which there are three. A warm time is the median of many later runs, or the last
+of them for a step of a tree, which is a case of its own. Classes:
 
     compute    a contraction with more than 64 operations per element of its tensors
     memory     a contraction with fewer operations per element
-    short      the cases of the suite `short`: extents of 1 to 16 beside long ones
+    short      contractions of the suite `short`: extents of 1 to 16 beside long ones
     batches    many products of small matrices
     unary      permutations and sums
 
-The file keeps the rows of other processors and instruction sets.
+The file keeps the rows of other processors, numbers of workers and suites.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import math
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import suites
@@ -35,11 +37,14 @@ COLUMNS = ("processor", "kernel", "workers", "class", "suite", "case", "dtype", 
 # Operations per element above which a contraction counts as limited by computing.
 INTENSITY = 64
 PROCESSES, WARM_SECONDS, MAX_RUNS = 3, 0.3, 300
+# Rates in the user's cache may have been measured while other programs ran.
+RATES = tempfile.TemporaryDirectory()
 
 
 def report(program, arguments, *flags):
     command = [program, "--json", "--ranks", "1", *arguments, *flags]
-    ran = subprocess.run(command, capture_output=True, text=True, env=machine.environment(1, "auto"))
+    environment = {**machine.environment(1, "auto"), "EINSUM_DIST_CACHE": RATES.name}
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment)
     if ran.returncode != 0:
         raise SystemExit(f"{' '.join(command)}: {ran.stderr.strip()}")
     return json.loads(ran.stdout)
@@ -56,12 +61,11 @@ def class_of(suite, case, node):
     return "compute" if 2 * math.prod(extents.values()) > INTENSITY * elements else "memory"
 
 
-def measure(program, suite, case, workers, kernel, quick):
-    """Yields one row per step, except for steps of one case that only move a view."""
+def measure(program, suite, case, workers, quick):
+    """Yields one row per step."""
     expression = suites.nested(case)[0] if case.path else case.expression
     sizes = ",".join(f"{label}={extent}" for label, extent in case.extents.items())
     arguments = ["--workers", str(workers), "--dtype", DTYPES[case.dtype], "--size", sizes, expression]
-    arguments += ["--kernel", kernel] if kernel else []
     cold = [report(program, arguments, "--warmup", "0") for _ in range(1 if quick else PROCESSES)]
     took = max(cold[0]["seconds"]["median"], 1e-6)
     runs = int(min(MAX_RUNS, max(3, (0.1 if quick else WARM_SECONDS) / took)))
@@ -73,7 +77,7 @@ def measure(program, suite, case, workers, kernel, quick):
             times = [[one["nodes"][at]["seconds"] for one in cold], [node["seconds"]]]
         yield {
             "processor": machine.processor(),
-            "kernel": kernel or machine.widest(),
+            "kernel": machine.widest(),
             "workers": workers,
             "class": class_of(suite, case, node),
             "suite": suite,
@@ -92,7 +96,8 @@ def ratio(row, column):
 
 
 def table(rows):
-    lines = ["| class | cases | run | within 1.3 | within 2 | geometric mean | shortest | longest |", "|---|---:|---|---:|---:|---:|---:|---:|"]
+    lines = ["| class | cases | run | within 1.3 | within 2 | geometric mean | shortest | longest |"]
+    lines.append("|---|---:|---|---:|---:|---:|---:|---:|")
     classes = list(dict.fromkeys(row["class"] for row in rows))
     for name in [*classes, "all"]:
         chosen = [row for row in rows if name in ("all", row["class"])]
@@ -100,7 +105,8 @@ def table(rows):
             quotients = sorted(float(row["predicted"]) / float(row[column]) for row in chosen)
             share = lambda most: f"{sum(1 / most <= q <= most for q in quotients) / len(quotients):.0%}"
             mean = math.exp(statistics.fmean(math.log(q) for q in quotients))
-            lines.append(f"| {name} | {len(chosen)} | {column} | {share(1.3)} | {share(2)} | {mean:.2f} | {quotients[0]:.2f} | {quotients[-1]:.2f} |")
+            extremes = f"{quotients[0]:.2f} | {quotients[-1]:.2f}"
+            lines.append(f"| {name} | {len(chosen)} | {column} | {share(1.3)} | {share(2)} | {mean:.2f} | {extremes} |")
     return lines
 
 
@@ -123,30 +129,36 @@ def summarise(path):
     print("\n".join(lines))
 
 
+def save(path, rows):
+    key = lambda row: (row["processor"], row["kernel"], str(row["workers"]), row["suite"])
+    taken, kept = {key(row) for row in rows}, []
+    if path.exists():
+        with open(path) as file:
+            kept = [row for row in csv.DictReader(file) if key(row) not in taken]
+    with open(path, "w", newline="") as file:
+        written = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        written.writeheader()
+        written.writerows([*kept, *rows])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", required=True)
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--workers", default="1,2")
-    parser.add_argument("--kernel", default="")
     parser.add_argument("--only", default=",".join(SUITES))
     parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()
-    rows = []
     for workers in map(int, arguments.workers.split(",")):
         for suite in arguments.only.split(","):
+            rows = []
             for case in suites.cases(suite):
-                for row in measure(arguments.program, suite, case, workers, arguments.kernel, arguments.quick):
-                    rows.append(row)
-                    print(f"{workers} {row['class']:8} {ratio(row, 'cold'):6.2f} {ratio(row, 'warm'):6.2f}  {row['case']} {row['dtype']}", flush=True)
-    taken = {(row["processor"], row["kernel"], str(row["workers"])) for row in rows}
-    if arguments.results.exists():
-        with open(arguments.results) as file:
-            rows = [row for row in csv.DictReader(file) if (row["processor"], row["kernel"], row["workers"]) not in taken] + rows
-    with open(arguments.results, "w", newline="") as file:
-        written = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        written.writeheader()
-        written.writerows(rows)
+                for row in measure(arguments.program, suite, case, workers, arguments.quick):
+                    if min(row["predicted"], row["cold"], row["warm"]) > 0:
+                        rows.append(row)
+                        quotients = " ".join(f"{ratio(row, column):6.2f}" for column in ("cold", "warm"))
+                        print(f"{workers} {row['class']:8} {quotients}  {row['case']} {row['dtype']}", flush=True)
+            save(arguments.results, rows)
     summarise(arguments.results)
 
 

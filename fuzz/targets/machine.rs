@@ -22,6 +22,7 @@ fuzz_target!(|input: &[u8]| check_beyond(input, MAX_HOST_BYTES, || {
     let written = machine.to_toml();
     assert_eq!(Machine::from_toml(&written).as_ref(), Ok(&machine), "{written}");
     assert!(machine.rate(1.0) > 0.0 && machine.rate(1e6) > 0.0 && machine.balance(4) > 0);
+    assert!(machine.bandwidth(1.0) > 0.0 && machine.bandwidth(1e9) > 0.0);
     assert_eq!(Machine::from_toml_with(&text, Some(3)).map_or(3, |machine| machine.ranks), 3);
     if machine.ranks <= MAX_COMPUTED_SIZE && machine.workers <= MAX_COMPUTED_SIZE {
         let ranks = machine.placement().map_or(0, |(_, placement)| placement.places.len());

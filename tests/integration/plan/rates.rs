@@ -1,6 +1,6 @@
 //! Checks the predicted times that follow from a machine's rates.
 
-use einsum_dist::{Dtype, Machine, PlanOptions, Problem};
+use einsum_dist::{Dtype, FixedDistributions, Machine, PlanOptions, Problem};
 
 fn seconds(expression: &str, shapes: &[Vec<usize>], machine: &Machine, dtype: Dtype) -> f64 {
     let problem = Problem::parse(expression).unwrap().shapes(shapes).unwrap();
@@ -22,6 +22,17 @@ fn tensors_in_caches_have_higher_bandwidth() {
     near(seconds("ij->ij", &[vec![1250, 1000]], &machine, Dtype::Float32), 1e7 / 4e10);
     near(seconds("ij->ij", &[vec![12_500, 10_000]], &machine, Dtype::Float32), 1e9 / 1e10);
     near(machine.bandwidth(1e7), Machine::from_toml(&machine.to_toml()).unwrap().bandwidth(1e7));
+}
+
+#[test]
+fn each_rank_has_only_its_part_in_caches() {
+    let labels: &[&str] = &["i", "j"];
+    let problem = Problem::parse("ij->ij").unwrap().shapes(&[vec![1250, 1000]]).unwrap();
+    for (ranks, spec, seconds) in [(1, "one; one", 1e7 / 4e10), (10, "i:10; i:10", 1e6 / 8e10)] {
+        let machine = Machine { copy_rates: vec![[1e6, 8e10], [1e8, 2e10]], ..Machine::new(ranks, 1) };
+        let fixed = FixedDistributions::parse(spec, &[labels, labels]).unwrap();
+        near(problem.plan(&machine, &PlanOptions::default().fixed(fixed)).unwrap().seconds(), seconds);
+    }
 }
 
 #[test]
