@@ -9,11 +9,14 @@
 //! there; otherwise the sums of blocks are added pairwise, and those of shares in order. The first operand changes along
 //! the lanes.
 
+mod windows;
+
 use std::cmp::Reverse;
 
 use super::loops::{shared, useful_threads};
 use super::{CACHE_LINE, Dim, Target};
 use crate::dtype::Dtype;
+pub use windows::{PATTERNS, Pick, Windows};
 
 /// The index of `out` in arrays of three tensors.
 const OUT: usize = 2;
@@ -22,7 +25,7 @@ const OUT: usize = 2;
 const MIN_LONG: usize = 64;
 const MIN_LONG_SUM: usize = 4096;
 /// Minimum multiply-adds.
-const MIN_MULTIPLY_ADDS: f64 = 65_536.0;
+const MIN_MULTIPLY_ADDS: f64 = 16_384.0;
 /// Maximum additions in a chain, with the shortest vectors.
 const MAX_CHAIN: usize = 192;
 /// Vectors that are computed together, to hide the latency of additions, and to load the second operand less often.
@@ -66,6 +69,8 @@ pub struct StagedPlan {
     pub each: bool,
     /// Whether the long loop is one of the sum.
     pub totals: bool,
+    /// If blocks are computed without columns; `outs` and `terms` are empty then.
+    pub windows: Option<Windows>,
     /// Loops around the blocks, outermost first, with strides in both operands and `out`.
     outer: Vec<Dim<3>>,
     /// The loop that is cut, and its indices in a block.
@@ -200,6 +205,7 @@ impl Blocks<'_> {
     }
 }
 
+#[derive(Clone)]
 struct Short {
     totals: bool,
     long: Dim<3>,
@@ -218,6 +224,20 @@ impl Short {
         if self.long.strides[0] == 0 || self.long.strides.iter().all(|&stride| stride <= 1) {
             return None;
         }
+        let plans = [self.clone().with_windows(dtype, target), self.with_columns(dtype, target)];
+        let plan = plans.into_iter().flatten().min_by_key(|plan| plan.price);
+        plan.map(|plan| StagedPlan { swapped, ..plan })
+    }
+
+    fn with_windows(mut self, dtype: Dtype, target: &Target) -> Option<StagedPlan> {
+        let windows = Windows::new(&mut self, dtype, target)?;
+        let (lanes, copied) = (windows.lanes(), windows.parts().iter().sum());
+        let nanoseconds = START * 2.0 + lanes as f64 * windows.nanoseconds(dtype, target);
+        let plan = StagedPlan { copied, windows: Some(windows), ..self.empty(lanes) };
+        Some(self.shared(plan, nanoseconds, dtype, target))
+    }
+
+    fn with_columns(mut self, dtype: Dtype, target: &Target) -> Option<StagedPlan> {
         if self.steps() as f64 > self.elements() as f64 * MAX_REUSE {
             return None;
         }
@@ -227,28 +247,40 @@ impl Short {
         if terms * vectors > MAX_CHAIN {
             return None;
         }
-        self.outer.sort_by_key(|dim| Reverse(dim.strides[OUT]));
         self.out.sort_by_key(|dim| Reverse(dim.strides[OUT]));
-        let mut plan = StagedPlan {
-            swapped,
+        let mut plan = self.empty(lanes);
+        self.copy(&mut plan);
+        let nanoseconds = self.nanoseconds(&plan, dtype, target);
+        Some(self.shared(plan, nanoseconds, dtype, target))
+    }
+
+    fn empty(&mut self, lanes: usize) -> StagedPlan {
+        self.outer.sort_by_key(|dim| Reverse(dim.strides[OUT]));
+        StagedPlan {
+            swapped: false,
             columns: [None, None, None],
             outs: Vec::new(),
             terms: Vec::new(),
             each: self.long.strides[1] != 0,
             totals: self.totals,
+            windows: None,
             outer: self.outer.clone(),
             long: self.long,
             lanes,
             copied: 0,
             shares: 1,
             price: 0,
-        };
-        self.copy(&mut plan);
-        let time = self.nanoseconds(&plan, dtype, target);
+        }
+    }
+
+    /// Divides the blocks, each of which takes so long without the traffic, among threads.
+    fn shared(&self, mut plan: StagedPlan, block: f64, dtype: Dtype, target: &Target) -> StagedPlan {
+        let lanes = self.outer.iter().map(|dim| dim.extent).product::<usize>() * self.long.extent;
+        let time = lanes as f64 / plan.lanes as f64 * block + self.traffic(dtype, target);
         plan.shares = useful_threads(time, target.threads).min(plan.count());
         let added = if self.totals { plan.shares * plan.outs.len() } else { 0 };
         plan.price = (shared(time, plan.shares, added) * 1000.0) as u64;
-        Some(plan)
+        plan
     }
 
     /// The lanes of a block. Loops of `out` move around the blocks until few elements are left for each lane.
@@ -274,11 +306,12 @@ impl Short {
 
     /// The elements for one lane of the tensors that change along the lanes.
     fn elements(&self) -> usize {
-        let elements = |t: usize| {
-            let moving = self.out.iter().chain(&self.sum).filter(|dim| dim.strides[t] != 0);
-            moving.map(|dim| dim.extent).fold(1, usize::saturating_mul)
-        };
-        (0..3).filter(|&t| self.long.strides[t] != 0).map(elements).fold(0, usize::saturating_add)
+        (0..3).filter(|&t| self.long.strides[t] != 0).map(|t| self.elements_of(t)).fold(0, usize::saturating_add)
+    }
+
+    fn elements_of(&self, t: usize) -> usize {
+        let moving = self.out.iter().chain(&self.sum).filter(|dim| dim.strides[t] != 0);
+        moving.map(|dim| dim.extent).fold(1, usize::saturating_mul)
     }
 
     /// Adds the columns and the offsets of the short loops.
@@ -304,14 +337,13 @@ impl Short {
         plan.terms = offsets(sum).into_iter().map(|[first, second, _]| [first, second]).collect();
     }
 
+    /// The time for a block, without the traffic.
     fn nanoseconds(&self, plan: &StagedPlan, dtype: Dtype, target: &Target) -> f64 {
         let vectors = plan.lanes.div_ceil(target.lanes(dtype)) as f64;
         let step = STEP * if dtype.is_complex() { 2.5 } else { 1.0 };
         let sum = SUM_START * (vectors / 4.0).ceil() + vectors * step * plan.terms.len() as f64;
         let copies = plan.columns.iter().flatten().map(|columns| columns.nanoseconds(plan.lanes, dtype, target));
-        let block = START + copies.sum::<f64>() + plan.outs.len() as f64 * sum;
-        let lanes = self.outer.iter().map(|dim| dim.extent).product::<usize>() * self.long.extent;
-        lanes as f64 / plan.lanes as f64 * block + self.traffic(dtype, target)
+        START + copies.sum::<f64>() + plan.outs.len() as f64 * sum
     }
 
     /// The time to move the tensors between memory and one core, again for outer loops in which they do not change.

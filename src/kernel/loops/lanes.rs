@@ -34,6 +34,9 @@ pub(in super::super) trait Lanes<S>: Element {
     unsafe fn store_first(to: *mut Self, vector: Self::Vector, count: usize);
     /// Bypasses the caches. `to` is aligned to the vector's size.
     unsafe fn stream(to: *mut Self, vector: Self::Vector);
+    /// Picks words as [`Simd::pick_words`] does.
+    unsafe fn pick(a: Self::Vector, b: Self::Vector, words: &[u32; 16]) -> Self::Vector;
+    unsafe fn pick_within(a: Self::Vector, words: &[u32; 16]) -> Self::Vector;
     /// Returns a factor that multiplies all lanes by `value`.
     unsafe fn splat(value: Self) -> Self::Factor;
     /// Returns a factor that multiplies each lane by the corresponding element of `vector`.
@@ -70,6 +73,8 @@ impl<R: Real + Element, S: Simd<R>> Lanes<S> for R {
         store(to: *mut R, vector: S::Vector) = S::store(to, vector);
         store_first(to: *mut R, vector: S::Vector, count: usize) = S::store_first(to, vector, count);
         stream(to: *mut R, vector: S::Vector) = S::stream(to, vector);
+        pick(a: S::Vector, b: S::Vector, words: &[u32; 16]) -> S::Vector = S::pick_words(a, b, words);
+        pick_within(a: S::Vector, words: &[u32; 16]) -> S::Vector = S::pick_within(a, words);
         splat(value: R) -> S::Vector = S::splat(value);
         plus(a: S::Vector, b: S::Vector) -> S::Vector = S::add(a, b);
         none() -> S::Vector = S::zero();
@@ -119,6 +124,8 @@ where
         store(to: *mut Self, vector: S::Vector) = S::store(to.cast(), vector);
         store_first(to: *mut Self, vector: S::Vector, count: usize) = S::store_first(to.cast(), vector, 2 * count);
         stream(to: *mut Self, vector: S::Vector) = S::stream(to.cast(), vector);
+        pick(a: S::Vector, b: S::Vector, words: &[u32; 16]) -> S::Vector = S::pick_words(a, b, words);
+        pick_within(a: S::Vector, words: &[u32; 16]) -> S::Vector = S::pick_within(a, words);
         splat(value: Self) -> Self::Factor = (S::splat(value.re), S::splat(value.im));
         each(vector: S::Vector) -> Self::Factor = (S::dup_even(vector), S::dup_odd(vector));
         across(vector: S::Vector) -> Self::Factor = (vector, S::swap_pairs(vector));

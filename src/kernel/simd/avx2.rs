@@ -169,6 +169,12 @@ macro_rules! avx2 {
             }
 
             #[inline(always)]
+            unsafe fn pick_within(a: $vector, indices: &[u32; 16]) -> $vector {
+                // SAFETY: as above.
+                unsafe { $from_ps(_mm256_permutevar8x32_ps($to_ps(a), _mm256_loadu_si256(indices.as_ptr().cast()))) }
+            }
+
+            #[inline(always)]
             unsafe fn exchange(vectors: [$vector; 4]) -> [$vector; 4] {
                 let [a, b, c, d] = vectors;
                 // SAFETY: as above.

@@ -71,6 +71,8 @@ macro_rules! avx512 {
                 stream(to: *mut $real, vector: $vector) = $stream(to.cast(), vector);
                 pick_words(a: $vector, b: $vector, indices: &[u32; 16]) -> $vector = $from_ps(_mm512_permutex2var_ps(
                     $to_ps(a), _mm512_loadu_si512(indices.as_ptr().cast()), $to_ps(b)));
+                pick_within(a: $vector, indices: &[u32; 16]) -> $vector = $from_ps(_mm512_permutexvar_ps(
+                    _mm512_loadu_si512(indices.as_ptr().cast()), $to_ps(a)));
             }
 
             #[inline(always)]

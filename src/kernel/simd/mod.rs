@@ -185,6 +185,13 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// that number.
     unsafe fn pick_words(a: Self::Vector, b: Self::Vector, indices: &[u32; 16]) -> Self::Vector;
 
+    /// Picks words from `a` only.
+    #[inline(always)]
+    unsafe fn pick_within(a: Self::Vector, indices: &[u32; 16]) -> Self::Vector {
+        // SAFETY: guaranteed by the caller.
+        unsafe { Self::pick_words(a, a, indices) }
+    }
+
     /// Bypasses the caches if the instruction set has such a store. `to` is aligned to the vector's size, and a
     /// [`fence`] precedes reads of other threads.
     unsafe fn stream(to: *mut R, vector: Self::Vector);

@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `columns`, `pick` | copies between tensors and columns; transposition in registers |
 //! | `sums` | the sums of products of one block |
+//! | `windows` | the same without columns |
 //!
 //! Each share uses its own part of the workspace. If `beta` is 0, `out` is never read. Nothing is allocated.
 
 mod columns;
 mod pick;
 mod sums;
+mod windows;
 
 use num_complex::Complex;
 use rayon::prelude::*;
@@ -112,9 +114,20 @@ impl<'a, T: Element> Share<'a, T> {
         let Share { plan, factors, number, operands, out, columns, sums } = self;
         let base = columns.as_mut_ptr();
         let mut totals = Totals::new(sums, plan.outs.len());
+        let mut constants = None;
         for (start, lanes) in plan.blocks(number) {
             let tensors = [operands[0].cast_mut(), operands[1].cast_mut(), out];
             let tensor = |t: usize| tensors[t].wrapping_offset(start[t]);
+            if let Some(windows) = &plan.windows {
+                // SAFETY: guaranteed by the caller; the workspace is the share's own.
+                unsafe {
+                    if !plan.each && constants.replace(start[1]) != Some(start[1]) {
+                        windows::constants(windows, tensor(1), base);
+                    }
+                    windows::block::<S, T>(windows, factors, [0, 1, OUT].map(tensor), lanes, base);
+                }
+                continue;
+            }
             // SAFETY: guaranteed by the caller. Columns are in the share's own workspace, and are written before they
             // are read.
             unsafe {

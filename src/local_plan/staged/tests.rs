@@ -7,13 +7,18 @@ fn dim(extent: usize, strides: [isize; 3]) -> Dim<3> {
     Dim { extent, strides }
 }
 
-fn target(threads: usize) -> Target {
+fn plan_for(isa: Isa, dims: [Vec<Dim<3>>; 4], threads: usize) -> Option<StagedPlan> {
     let caches = Caches { l1: 32 << 10, l2: 512 << 10 };
-    Target { isa: Isa::Avx2, family: KernelFamily::Own, caches, threads }
+    StagedPlan::new(&dims, Dtype::Float32, &Target { isa, family: KernelFamily::Own, caches, threads })
 }
 
+/// A plan with columns, because portable vectors have no windows.
 fn plan(dims: [Vec<Dim<3>>; 4], threads: usize) -> Option<StagedPlan> {
-    StagedPlan::new(&dims, Dtype::Float32, &target(threads))
+    plan_for(Isa::Generic, dims, threads)
+}
+
+fn windows(dims: [Vec<Dim<3>>; 4]) -> Option<Windows> {
+    plan_for(Isa::Avx2, dims, 1)?.windows
 }
 
 /// The dimensions of `mk,kn->mn`.
@@ -95,4 +100,48 @@ fn what_is_not_short_or_already_has_lanes() {
     assert!(plan(backwards, 1).is_none(), "backwards");
     let lanes = [vec![], vec![dim(1000, [1, 0, 1])], vec![dim(3, [0, 1, 1000])], vec![dim(3, [1000, 3, 0])]];
     assert!(plan(lanes, 1).is_none(), "stride 1 everywhere");
+}
+
+#[test]
+fn a_tall_matrix_has_windows_and_a_small_one_is_constant() {
+    // Vectors have 8 elements, so three of them contain 8 rows of 3.
+    let windows = windows(tall(100_000, 3, 3)).unwrap();
+    assert_eq!((windows.rows, windows.vectors, windows.sizes), (8, 3, [3, 0, 3]));
+    assert_eq!(windows.constants[..10], [0, 1, 2, 0, 1, 2, 0, 1, 3, 4]);
+    // The second vector begins with the last element of row 2. Its first windows are at multiples of 8, but the last
+    // term, up to the third element of row 5, needs others.
+    let picks = |term: usize| (windows.picks[3 + term][0].at, &windows.picks[3 + term][0].words[..8]);
+    assert_eq!(picks(0), ([0, 8], &[6, 9, 9, 9, 12, 12, 12, 15][..]));
+    assert_eq!(picks(2), ([8, 16], &[0, 3, 3, 3, 6, 6, 6, 9][..]));
+}
+
+#[test]
+fn windows_end_with_the_block() {
+    // The last vector of a pattern needs elements up to its end, but a window of them may end later.
+    let windows = windows(tall(100_000, 5, 3)).unwrap();
+    for [pick, _] in &windows.picks {
+        let reach = pick.at.iter().max().unwrap() + 8;
+        assert!(reach <= ((windows.rows + windows.edge) * 3) as isize, "{pick:?}");
+    }
+    assert!(windows.rest() >= windows.rows + windows.edge - 1);
+}
+
+#[test]
+fn a_batch_has_windows_of_both_operands() {
+    // `bij,bjk->bik`
+    let (batch, [i, k]) = (dim(50_000, [6, 12, 8]), [dim(2, [3, 0, 4]), dim(4, [0, 1, 1])]);
+    let windows = windows([vec![batch], vec![i], vec![k], vec![dim(3, [1, 4, 0])]]).unwrap();
+    assert_eq!((windows.rows, windows.vectors, windows.sizes), (1, 1, [6, 12, 8]));
+    assert!(windows.constants.is_empty());
+    let picked: Vec<_> = windows.picks.iter().map(|picks| picks.each_ref().map(|pick| pick.words[4])).collect();
+    assert_eq!(picked, [[3, 0], [4, 4], [5, 0]]);
+}
+
+#[test]
+fn gaps_and_distant_elements_have_no_windows() {
+    let mut gaps = tall(100_000, 3, 3);
+    gaps[1][0].strides[0] = 4;
+    assert!(windows(gaps).is_none(), "gaps between rows");
+    assert!(windows(tall(100_000, 2, 9)).is_none(), "a vector needs elements of four rows of 9");
+    assert!(plan(tall(100_000, 3, 3), 1).unwrap().windows.is_none(), "portable vectors");
 }

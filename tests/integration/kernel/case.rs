@@ -23,7 +23,7 @@ pub enum Style {
     Matrix,
     /// Up to 2 dimensions per kind, one of which is as long as the index space allows.
     Long,
-    /// The same, with very small other extents.
+    /// The same, with very small other extents, and the long dimension first in most cases.
     Short,
 }
 
@@ -72,6 +72,13 @@ impl Case {
         rng.shuffle(&mut case.right);
         rng.shuffle(&mut case.out);
         case.draw_extents(rng, style, space, full);
+        if let (Style::Short, false) = (style, rng.one_in(3)) {
+            let longest = (0..case.extents.len()).max_by_key(|&axis| case.extents[axis]);
+            let is_longest = |label: &Label| Some(label.0 as usize) == longest;
+            for labels in [&mut case.left, &mut case.right, &mut case.out] {
+                labels.sort_by_key(|label| !is_longest(label));
+            }
+        }
         case
     }
 

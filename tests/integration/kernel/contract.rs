@@ -133,7 +133,8 @@ fn short<T: Element>(seed: u64) {
     }
     println!("{} short:\n{}", T::DTYPE.name(), bench.coverage);
     if all() {
-        bench.coverage.demand(&["copied blocks", "copied blocks of a sum"], 2);
+        bench.coverage.demand(&["copied blocks", "copied blocks of a sum", "windows of one"], 2);
+        bench.coverage.demand(&["windows of two"], 1);
         for kernel in kernels(T::DTYPE) {
             bench.coverage.demand(&[&format!("{}: loops over copied blocks", name(&kernel))], 1);
         }

@@ -40,6 +40,9 @@ impl Coverage {
             }
             Body::Staged(plan) => {
                 self.count(format!("{kernel}: loops over copied blocks"));
+                if let Some(windows) = &plan.windows {
+                    self.count(if windows.constants.is_empty() { "windows of two" } else { "windows of one" });
+                }
                 self.count(if plan.totals { "copied blocks of a sum" } else { "copied blocks" });
                 if plan.shares() > 1 {
                     self.count("copied blocks on threads");

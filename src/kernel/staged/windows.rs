@@ -1,0 +1,166 @@
+//! Computes the sums of products of one block with factors that are picked from [`Windows`] of the operands.
+
+use super::super::loops::{Factors, Lanes, Vectors, Visit};
+use super::super::simd::prefetch;
+use crate::local_plan::{CACHE_LINE, PATTERNS, Pick, Windows};
+
+/// The bytes between a pattern and elements that are fetched at the same time.
+const AHEAD: usize = 4096;
+const OUT: usize = 2;
+
+/// Copies the elements of a constant second operand, in the order of all vectors.
+///
+/// # Safety
+/// The elements must be readable, and the first part of the workspace writable.
+pub(super) unsafe fn constants<T: Copy>(windows: &Windows, from: *const T, workspace: *mut T) {
+    for (i, &offset) in windows.constants.iter().enumerate() {
+        // SAFETY: guaranteed by the caller.
+        unsafe { *workspace.add(i) = *from.offset(offset) }
+    }
+}
+
+/// Merges the products of `lanes` lanes into `out`, after [`constants`].
+///
+/// # Safety
+/// The processor must support the instruction set `S`, for which the plan was made. The elements of these lanes may be
+/// read or written, and the workspace has all parts.
+#[inline(always)]
+pub(super) unsafe fn block<S, T: Lanes<S>>(
+    windows: &Windows,
+    factors: Factors<T>,
+    tensors: [*mut T; 3],
+    lanes: usize,
+    workspace: *mut T,
+) {
+    let Windows { rows, sizes, edge, .. } = *windows;
+    let whole = lanes.saturating_sub(edge) / rows;
+    let [rest, done] = [lanes - whole * rows, whole * rows];
+    let [constants, first, second, _] = windows.parts();
+    let parts = [constants, constants + first, constants + first + second];
+    let parts = parts.map(|part| workspace.wrapping_add(part));
+    // SAFETY: guaranteed by the caller. The windows of whole patterns end before the block does, and those of the rest
+    // are in the workspace.
+    unsafe {
+        let run = Patterns { windows, vectors: Visit::new(factors, true).vectors::<S>(), constants: workspace };
+        run.all(tensors, whole);
+        for t in 0..3 {
+            tensors[t].wrapping_add(done * sizes[t]).copy_to_nonoverlapping(parts[t], rest * sizes[t]);
+        }
+        run.all(parts, rest.div_ceil(rows));
+        tensors[OUT].wrapping_add(done * sizes[OUT]).copy_from_nonoverlapping(parts[OUT], rest * sizes[OUT]);
+    }
+}
+
+struct Patterns<'a, S, T: Lanes<S>> {
+    windows: &'a Windows,
+    vectors: Vectors<S, T>,
+    constants: *const T,
+}
+
+impl<S, T: Lanes<S>> Patterns<'_, S, T> {
+    /// Computes adjacent patterns.
+    ///
+    /// # Safety
+    /// Same as for [`block`].
+    #[inline(always)]
+    unsafe fn all(&self, tensors: [*mut T; 3], patterns: usize) {
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            if self.windows.constants.is_empty() {
+                self.some::<1, true>(self.some::<PATTERNS, true>(tensors, patterns), patterns % PATTERNS);
+            } else {
+                self.some::<1, false>(self.some::<PATTERNS, false>(tensors, patterns), patterns % PATTERNS);
+            }
+        }
+    }
+
+    /// Computes as many patterns as are a multiple of `N`, and returns where the next one starts.
+    ///
+    /// # Safety
+    /// Same as for [`block`].
+    #[inline(always)]
+    unsafe fn some<const N: usize, const EACH: bool>(&self, mut tensors: [*mut T; 3], patterns: usize) -> [*mut T; 3] {
+        let Windows { rows, vectors, sizes, ref picks, .. } = *self.windows;
+        let (terms, steps) = (picks.len() / vectors, sizes.map(|size| rows * size));
+        // Each vector fetches a part, because too many requests at once would wait.
+        let ahead = steps.map(|step| N * step * size_of::<T>() / vectors);
+        for _ in 0..patterns / N {
+            // SAFETY: guaranteed by the caller.
+            unsafe { self.run::<N, EACH>(tensors, terms, steps, ahead) };
+            (0..3).for_each(|t| tensors[t] = tensors[t].wrapping_add(N * steps[t]));
+        }
+        tensors
+    }
+
+    /// Computes `N` adjacent patterns, with so many terms in each sum, elements between patterns, and bytes that each
+    /// vector fetches.
+    ///
+    /// # Safety
+    /// Same as for [`block`].
+    #[inline(always)]
+    unsafe fn run<const N: usize, const EACH: bool>(
+        &self,
+        [first, second, out]: [*mut T; 3],
+        terms: usize,
+        steps: [usize; 3],
+        ahead: [usize; 3],
+    ) {
+        let mut constant = self.constants;
+        for (vector, picks) in self.windows.picks.chunks_exact(terms).enumerate() {
+            for (from, bytes) in [(first, ahead[0]), (second, ahead[1])] {
+                let next = from.cast::<u8>().wrapping_add(AHEAD + vector * bytes);
+                (0..bytes).step_by(CACHE_LINE).for_each(|at| prefetch(next.wrapping_add(at)));
+            }
+            // SAFETY: guaranteed by the caller.
+            unsafe {
+                let mut sums = [T::none(); N];
+                for [one, other] in picks {
+                    let factors = one.windows::<S, T, N>(first, steps[0]);
+                    if EACH {
+                        let others = other.windows::<S, T, N>(second, steps[1]);
+                        for n in 0..N {
+                            sums[n] = T::plus_times(T::each(others[n]), factors[n], sums[n]);
+                        }
+                    } else {
+                        let same = T::each(T::load(constant));
+                        for n in 0..N {
+                            sums[n] = T::plus_times(same, factors[n], sums[n]);
+                        }
+                        constant = constant.wrapping_add(T::LANES);
+                    }
+                }
+                for (n, &sum) in sums.iter().enumerate() {
+                    self.vectors.full(out.wrapping_add(n * steps[OUT] + vector * T::LANES), sum);
+                }
+            }
+        }
+    }
+}
+
+impl Pick {
+    /// What is picked from the windows of `N` patterns, `step` elements apart.
+    ///
+    /// # Safety
+    /// Same as for [`block`].
+    #[inline(always)]
+    unsafe fn windows<S, T: Lanes<S>, const N: usize>(&self, pattern: *const T, step: usize) -> [T::Vector; N] {
+        let [first, second] = self.at;
+        let (mut from, mut next) = (pattern.wrapping_offset(first), pattern.wrapping_offset(second));
+        // SAFETY: guaranteed by the caller.
+        unsafe {
+            let mut picked = [T::load(from); N];
+            if first == second {
+                for vector in &mut picked {
+                    *vector = T::pick_within(T::load(from), &self.words);
+                    from = from.wrapping_add(step);
+                }
+            } else {
+                for vector in &mut picked {
+                    *vector = T::pick(T::load(from), T::load(next), &self.words);
+                    (from, next) = (from.wrapping_add(step), next.wrapping_add(step));
+                }
+            }
+            picked
+        }
+    }
+}

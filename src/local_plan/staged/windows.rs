@@ -1,0 +1,138 @@
+//! Plans blocks without columns: vectors run along the elements of `out`, and their factors are picked from windows of
+//! the operands in place.
+//!
+//! A window is as many adjacent elements as a vector has. The tensors that change along the long loop have no gaps
+//! between lanes, so that windows contain elements of the operand only. The vectors of `rows` lanes are a pattern that
+//! repeats; each has one or two windows of an operand for each term of the sum.
+
+use super::{OUT, STEP, Short, offsets};
+use crate::dtype::Dtype;
+use crate::local_plan::{Isa, Target};
+
+/// Patterns that are computed together, to hide the latency of additions.
+pub const PATTERNS: usize = 8;
+/// Maximum vectors in a pattern, times terms of their sums.
+const MAX_PICKS: usize = 192;
+/// The elements of all tensors in a block.
+const BLOCK: usize = 1 << 16;
+/// Nanoseconds to load a window and pick elements from it.
+const PICK: f64 = 0.25;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Windows {
+    /// The lanes and the vectors of `out` in a pattern.
+    pub rows: usize,
+    pub vectors: usize,
+    /// The elements of each tensor for one lane; 0 for a second operand that does not change along the lanes.
+    pub sizes: [usize; 3],
+    /// The lanes at the end of a block whose windows would reach beyond it, at most, besides an incomplete pattern.
+    pub edge: usize,
+    /// For each vector, and each term of its sum, what is picked from both operands.
+    pub picks: Vec<[Pick; 2]>,
+    /// For a second operand that does not change along the lanes, its elements in all vectors, instead of picks.
+    pub constants: Vec<isize>,
+}
+
+/// The starts of two windows, relative to the pattern, and the words of 4 bytes that are picked from both together.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Pick {
+    pub at: [isize; 2],
+    pub words: [u32; 16],
+}
+
+impl Windows {
+    /// `None` if tensors have gaps, or if elements are too far apart. Loops of `out` that are not part of a lane become
+    /// outer loops.
+    pub(super) fn new(short: &mut Short, dtype: Dtype, target: &Target) -> Option<Windows> {
+        let (length, long) = (target.lanes(dtype), short.long.strides);
+        let lane = usize::try_from(long[OUT]).ok().filter(|_| target.isa != Isa::Generic && !short.totals)?;
+        short.out.sort_by_key(|dim| std::cmp::Reverse(dim.strides[OUT]));
+        let inner = short.out.iter().position(|dim| dim.strides[OUT] < long[OUT]).unwrap_or(short.out.len());
+        short.outer.extend(short.out.drain(..inner));
+        let is_second_constant = long[1] == 0;
+        let sizes = [0, 1, OUT].map(|t| if long[t] == 0 { 0 } else { short.elements_of(t) });
+        let last = |t: usize| -> isize {
+            short.out.iter().chain(&short.sum).map(|dim| (dim.extent as isize - 1) * dim.strides[t]).sum()
+        };
+        if (0..3).any(|t| sizes[t] > 0 && (long[t] != sizes[t] as isize || last(t) + 1 != long[t])) {
+            return None;
+        }
+        let (outs, terms) = (offsets(&short.out), offsets(&short.sum));
+        let rows = (1..=length).find(|rows| rows * lane % length == 0)?;
+        let vectors = rows * lane / length;
+        if vectors * terms.len() > MAX_PICKS {
+            return None;
+        }
+        let (mut picks, mut constants) = (Vec::new(), Vec::new());
+        for vector in 0..vectors {
+            for term in &terms {
+                let elements = |t: usize| -> Vec<isize> {
+                    let all = vector * length..(vector + 1) * length;
+                    all.map(|at| (at / lane) as isize * long[t] + outs[at % lane][t] + term[t]).collect()
+                };
+                let second = if is_second_constant {
+                    constants.extend(elements(1));
+                    Pick::default()
+                } else {
+                    Pick::new(&elements(1), dtype)?
+                };
+                picks.push([Pick::new(&elements(0), dtype)?, second]);
+            }
+        }
+        let edges = (0..2).filter(|&t| sizes[t] > 0).flat_map(|t| picks.iter().map(move |pick| (t, &pick[t])));
+        let edge =
+            edges.map(|(t, pick)| (pick.at[1] as usize + length).saturating_sub(rows * sizes[t]).div_ceil(sizes[t]));
+        let edge = edge.max().unwrap_or(0);
+        Some(Windows { rows, vectors, sizes, edge, picks, constants })
+    }
+
+    /// The lanes of a block.
+    pub(super) fn lanes(&self) -> usize {
+        (BLOCK / self.sizes.iter().sum::<usize>()).next_multiple_of(self.rows * PATTERNS)
+    }
+
+    /// The lanes that are computed in the workspace at the end of a block, at most.
+    pub fn rest(&self) -> usize {
+        (self.edge + self.rows).next_multiple_of(self.rows)
+    }
+
+    /// The elements of the workspace: for the constants, and for the rest of each tensor with the windows beyond it.
+    pub fn parts(&self) -> [usize; 4] {
+        let rest = |t: usize| (self.rest() + self.edge) * self.sizes[t];
+        [self.constants.len(), rest(0), rest(1), rest(OUT)]
+    }
+
+    /// The nanoseconds for each lane, without the traffic.
+    pub(super) fn nanoseconds(&self, dtype: Dtype, target: &Target) -> f64 {
+        // Only AVX-512 and NEON pick from two vectors at once.
+        let two = PICK * if target.isa == Isa::Avx2 { 3.0 } else { 2.0 };
+        let step = STEP * if dtype.is_complex() { 2.0 } else { 1.0 };
+        let picked = |pick: &Pick| if pick.at[0] == pick.at[1] { PICK } else { two };
+        let second = |pick: &Pick| if self.constants.is_empty() { picked(pick) } else { 0.0 };
+        let picks = self.picks.iter().map(|[a, b]| picked(a) + second(b) + step);
+        (picks.sum::<f64>() + self.vectors as f64 * STEP) / self.rows as f64
+    }
+}
+
+impl Pick {
+    /// Prefers one window, and windows at multiples of their length, which are in one cache line.
+    fn new(elements: &[isize], dtype: Dtype) -> Option<Pick> {
+        let (length, words) = (elements.len() as isize, dtype.size() / 4);
+        let first = *elements.iter().min()?;
+        let aligned = |at: isize| at / length * length;
+        let second = |first: isize| elements.iter().copied().filter(|&at| at >= first + length).min();
+        let end = *elements.iter().max()?;
+        let at = [aligned(first), first].into_iter().find(|&at| end < at + length).map(|at| [at; 2]);
+        let at = at.or_else(|| {
+            let starts = [[aligned(first), aligned(second(aligned(first))?)], [first, second(first)?]];
+            starts.into_iter().find(|[_, second]| end < second + length)
+        })?;
+        let mut picked = [0; 16];
+        for (i, &element) in elements.iter().enumerate() {
+            let inside = element - at[0];
+            let index = if inside < length { inside } else { element - at[1] + length } as usize;
+            (0..words).for_each(|word| picked[i * words + word] = (index * words + word) as u32);
+        }
+        Some(Pick { at, words: picked })
+    }
+}
