@@ -13,7 +13,6 @@ use rayon::prelude::*;
 use super::Element;
 use super::pointer::{Const, Mut};
 use super::simd::{Real, RealBody, Simd};
-use super::staged::half;
 use crate::dtype::Dtype;
 use crate::local_plan::{Dim, Isa, Sum, UNIT};
 
@@ -219,16 +218,11 @@ impl<R: Real> Rows<'_, R> {
     unsafe fn rows<S: Simd<R>, const PARTS: usize>(self) {
         let Rows { share, units } = self;
         let plan = share.plan;
-        let [even, odd] = const {
-            let (words, p) = (S::LANES * size_of::<R>() / 4, PARTS * size_of::<R>() / 4);
-            &[half(words, p, 0), half(words, p, 1)]
-        };
         let Dim { extent, strides } = plan.out_loops.last().copied().unwrap_or(Dim { extent: 1, strides: [0; 2] });
         let [next, next_out] = strides.map(|stride| stride * PARTS as isize);
         let mut unit = units.start;
         while unit < units.end {
-            let mut size = S::LANES / PARTS;
-            let count = size.min(extent - unit % extent).min(units.end - unit);
+            let count = (S::LANES / PARTS).min(extent - unit % extent).min(units.end - unit);
             let [from, to] = [0, 1].map(|tensor| plan.unit(unit).0[tensor] * PARTS as isize);
             let (from, to) = (share.from.at(from), share.to.at(to));
             // SAFETY: guaranteed by the caller.
@@ -237,15 +231,8 @@ impl<R: Real> Rows<'_, R> {
                 for (row, sum) in sums.iter_mut().enumerate().take(count) {
                     *sum = row_sum::<S, R>(from.wrapping_offset(row as isize * next), plan.line.extent * PARTS);
                 }
-                while size > 1 {
-                    size /= 2;
-                    for i in 0..size {
-                        let (a, b) = (sums[2 * i], sums[2 * i + 1]);
-                        sums[i] = S::add(S::pick_words(a, b, even), S::pick_words(a, b, odd));
-                    }
-                }
                 let mut lanes = [R::ZERO; MAX_LANES];
-                S::store(lanes.as_mut_ptr(), sums[0]);
+                S::store(lanes.as_mut_ptr(), S::lane_sums::<PARTS>(sums));
                 for (row, element) in lanes.chunks_exact(PARTS).enumerate().take(count) {
                     let to = to.wrapping_offset(row as isize * next_out);
                     for (part, &real) in element.iter().enumerate() {

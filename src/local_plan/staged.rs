@@ -276,7 +276,9 @@ impl Short {
     /// Divides the blocks, each of which takes so long without the traffic, among threads.
     fn shared(&self, mut plan: StagedPlan, block: f64, dtype: Dtype, target: &Target) -> StagedPlan {
         let lanes = self.outer.iter().map(|dim| dim.extent).product::<usize>() * self.long.extent;
-        let time = lanes as f64 / plan.lanes as f64 * block + self.traffic(dtype, target);
+        // While a block is computed from columns, the memory is idle.
+        let idle = if plan.windows.is_none() { 1.1 } else { 1.0 };
+        let time = lanes as f64 / plan.lanes as f64 * block + idle * self.traffic(dtype, target);
         plan.shares = useful_threads(time, target.threads).min(plan.count());
         let added = if self.totals { plan.shares * plan.outs.len() } else { 0 };
         plan.price = (shared(time, plan.shares, added) * 1000.0) as u64;

@@ -8,9 +8,14 @@ use super::Task;
 use super::lanes::Lanes;
 use super::update::Visit;
 use super::walk::Walk;
+use crate::kernel::simd::prefetch;
 use crate::local_plan::Dots;
 
 const CHAIN: usize = 64;
+/// Maximum vectors of terms in rows whose lanes are added up together, as many as a vector has elements.
+const MAX_SHORT: usize = 8;
+/// The bytes between a short row and elements that are fetched at the same time.
+const AHEAD: usize = 4096;
 
 /// # Safety
 /// Same as for [`super::run`], with the loops of one thread's share.
@@ -20,6 +25,8 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
     let (rows, cols) = (dots.rows.extent, dots.cols.extent);
     let paired = dots.rows.strides[1] != 0;
     let complex = T::DTYPE.is_complex();
+    let short =
+        !T::PORTABLE && cols == 1 && rows > 3 && dots.sum.is_empty() && dots.lanes.extent <= MAX_SHORT * T::LANES;
     let (mut outer, mut sum) = (Walk::new(), Walk::new());
     loop {
         for lane in (0..dots.lanes.extent).step_by(dots.chunk) {
@@ -28,6 +35,7 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
                 // A complex sum needs two registers, so tiles of three columns have two rows instead of four.
                 let height = match (rows - row, cols) {
                     (1, 1) => 1,
+                    (_, 1) if short => T::LANES,
                     (_, 1) => 4,
                     (3.., 3..) if !complex => 4,
                     _ => 2,
@@ -58,6 +66,9 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
                     };
                     // SAFETY: guaranteed by the caller for these rows, columns and lanes.
                     unsafe {
+                        if short && height > 1 {
+                            tile.short::<S>();
+                        } else
                         // This constant selects the real or the complex tiles for compilation.
                         if const { T::DTYPE.is_complex() } {
                             match (height, width) {
@@ -101,6 +112,48 @@ struct Tile<'a, T> {
 }
 
 impl<T> Tile<'_, T> {
+    /// Computes up to as many rows of one column as a vector has elements.
+    ///
+    /// # Safety
+    /// Same as for [`run`].
+    #[inline(always)]
+    unsafe fn short<S>(&self)
+    where
+        T: Lanes<S>,
+    {
+        let [next, next_pair, next_out] = self.task.nest.rows.strides;
+        // SAFETY: guaranteed by the caller; a vector has at most 16 elements.
+        unsafe {
+            let mut sums = [T::none(); 16];
+            for (row, sum) in sums.iter_mut().enumerate().take(self.rows) {
+                let first = self.first.wrapping_offset(row as isize * next);
+                let second = self.second.wrapping_offset(row as isize * next_pair);
+                let whole = self.lanes / T::LANES * T::LANES;
+                prefetch(first.wrapping_byte_add(AHEAD));
+                prefetch(second.wrapping_byte_add(AHEAD));
+                for lane in (0..whole).step_by(T::LANES) {
+                    let factor = T::across(T::load(second.wrapping_add(lane)));
+                    *sum = T::plus_times(factor, T::load(first.wrapping_add(lane)), *sum);
+                }
+                if whole < self.lanes {
+                    let count = self.lanes - whole;
+                    let factor = T::across(T::load_first(second.wrapping_add(whole), count));
+                    *sum = T::plus_times(factor, T::load_first(first.wrapping_add(whole), count), *sum);
+                }
+            }
+            let totals = T::totals(sums, self.task.factors.conjugated);
+            if self.visit.only_writes() && next_out == 1 {
+                T::store_first(self.out, totals, self.rows);
+                return;
+            }
+            let mut lanes = [T::ZERO; 16];
+            T::store(lanes.as_mut_ptr(), totals);
+            for (row, &total) in lanes.iter().enumerate().take(self.rows) {
+                self.visit.one(self.out.wrapping_offset(row as isize * next_out), total);
+            }
+        }
+    }
+
     /// Computes up to `R` rows and `C` columns, with `U` vectors of sums for each element. If `PAIRED`, there is one
     /// column, and each row has its own elements of the second operand.
     ///

@@ -52,6 +52,18 @@ pub(in super::super) trait Lanes<S>: Element {
     unsafe fn finish(sum: Self::Sum, conjugated: [bool; 2]) -> Self::Vector;
     /// Adds up all lanes of a sum with factors from [`Lanes::across`], with the flags of [`Lanes::finish`].
     unsafe fn total(sum: Self::Sum, conjugated: [bool; 2]) -> Self;
+    /// Like [`Lanes::total`], for as many sums as a vector has elements.
+    #[inline(always)]
+    unsafe fn totals(sums: [Self::Sum; 16], conjugated: [bool; 2]) -> Self::Vector {
+        let mut lanes = [Self::ZERO; 16];
+        // SAFETY: guaranteed by the caller; a vector has at most 16 elements.
+        unsafe {
+            for i in 0..Self::LANES {
+                lanes[i] = Self::total(sums[i], conjugated);
+            }
+            Self::load(lanes.as_ptr())
+        }
+    }
     unsafe fn scale(value: Self) -> Self::Scale;
     /// Scales each lane as [`Element::scaled`] does.
     unsafe fn scaled_by(scale: Self::Scale, vector: Self::Vector) -> Self::Vector;
@@ -82,6 +94,7 @@ impl<R: Real + Element, S: Simd<R>> Lanes<S> for R {
         plus_times(factor: S::Vector, vector: S::Vector, sum: S::Vector) -> S::Vector = S::mul_add(factor, vector, sum);
         merge(a: S::Vector, b: S::Vector) -> S::Vector = S::add(a, b);
         total(sum: S::Vector, _conjugated: [bool; 2]) -> R = S::sum(sum);
+        totals(sums: [S::Vector; 16], _conjugated: [bool; 2]) -> S::Vector = S::lane_sums::<1>(sums);
         scale(value: R) -> S::Vector = S::splat(value);
         scaled_by(scale: S::Vector, vector: S::Vector) -> S::Vector = S::mul(scale, vector);
     }

@@ -71,6 +71,11 @@ impl<T: Element> Visit<T> {
         }
     }
 
+    /// Whether the sum is the new value.
+    pub fn only_writes(&self) -> bool {
+        self.old == Old::Dropped && !self.scaled
+    }
+
     /// # Safety
     /// The processor must support the instruction set `S`.
     #[inline(always)]

@@ -183,11 +183,11 @@ pub trait Simd<R: Real>: Copy + 'static {
 
     /// Picks each 4-byte word from `a`, or from `b` if its index is at least the number of words in a vector, up to twice
     /// that number.
-    unsafe fn pick_words(a: Self::Vector, b: Self::Vector, indices: &[u32; 16]) -> Self::Vector;
+    unsafe fn pick_words(a: Self::Vector, b: Self::Vector, indices: &Indices) -> Self::Vector;
 
     /// Picks words from `a` only.
     #[inline(always)]
-    unsafe fn pick_within(a: Self::Vector, indices: &[u32; 16]) -> Self::Vector {
+    unsafe fn pick_within(a: Self::Vector, indices: &Indices) -> Self::Vector {
         // SAFETY: guaranteed by the caller.
         unsafe { Self::pick_words(a, a, indices) }
     }
@@ -195,6 +195,25 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// Bypasses the caches if the instruction set has such a store. `to` is aligned to the vector's size, and a
     /// [`fence`] precedes reads of other threads.
     unsafe fn stream(to: *mut R, vector: Self::Vector);
+
+    /// Returns the sums of as many vectors as a vector has elements, which are `PARTS` lanes each.
+    #[inline(always)]
+    unsafe fn lane_sums<const PARTS: usize>(mut vectors: [Self::Vector; 16]) -> Self::Vector {
+        let [even, odd] = const {
+            let (words, p) = (Self::LANES * size_of::<R>() / 4, PARTS * size_of::<R>() / 4);
+            &[half(words, p, 0), half(words, p, 1)]
+        };
+        let mut size = Self::LANES / PARTS;
+        while size > 1 {
+            size /= 2;
+            for i in 0..size {
+                let (a, b) = (vectors[2 * i], vectors[2 * i + 1]);
+                // SAFETY: guaranteed by the caller.
+                vectors[i] = unsafe { Self::add(Self::pick_words(a, b, even), Self::pick_words(a, b, odd)) };
+            }
+        }
+        vectors[0]
+    }
 
     /// Returns the sum of all lanes, in a fixed order.
     #[inline(always)]
@@ -269,6 +288,18 @@ unsafe fn on_avx2<B: Body>(body: B) -> B::Output {
 unsafe fn on_avx512<B: Body>(body: B) -> B::Output {
     // SAFETY: guaranteed by the caller.
     unsafe { body.run::<Avx512>() }
+}
+
+pub(super) type Indices = [u32; 16];
+
+/// Picks the even, or the odd, elements of two vectors: `p` of their `words` are an element.
+pub(super) const fn half(words: usize, p: usize, odd: usize) -> Indices {
+    let (mut indices, mut word) = ([0; 16], 0);
+    while word < words {
+        indices[word] = ((word / p * 2 + odd) * p + word % p) as u32;
+        word += 1;
+    }
+    indices
 }
 
 /// Prefetches the cache line at any address, even an invalid one.

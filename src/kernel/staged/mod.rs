@@ -22,7 +22,6 @@ use super::pointer::{Const, Mut};
 use super::simd::{Body, Both, dispatch};
 use crate::dtype::Dtype;
 use crate::local_plan::{Isa, StagedPlan};
-pub(super) use pick::half;
 use sums::Totals;
 
 const OUT: usize = 2;

@@ -5,25 +5,13 @@
 //! the columns; an odd number of columns is picked in `ODD - 1` steps. All indices are constants. An element is `P` words
 //! of 4 bytes.
 
-use super::super::simd::{Simd, prefetch};
+use super::super::simd::{Indices, Simd, half, prefetch};
 use crate::local_plan::MAX_PICKED;
 
 /// The words between a row and one that is fetched at the same time, because the processor fetches fewer rows ahead.
 pub(super) const AHEAD: usize = 1024;
 /// Maximum odd factor of a number of columns.
 const MAX_ODD: usize = 9;
-
-type Indices = [u32; 16];
-
-/// The even, or the odd, elements of two vectors.
-pub(in super::super) const fn half(words: usize, p: usize, odd: usize) -> Indices {
-    let (mut indices, mut word) = ([0; 16], 0);
-    while word < words {
-        indices[word] = ((word / p * 2 + odd) * p + word % p) as u32;
-        word += 1;
-    }
-    indices
-}
 
 /// The lower (0), or the upper (1), half of two interleaved vectors.
 const fn interleaved(words: usize, p: usize, upper: usize) -> Indices {

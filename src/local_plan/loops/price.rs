@@ -16,12 +16,16 @@ const VECTOR_BYTES: usize = 32;
 /// Time to start a line or a tile, and to add up a vector's lanes.
 const START: f64 = 4.0;
 const ACROSS: f64 = 4.0;
+/// The same for each of several rows of one column and few terms.
+const ACROSS_SHORT: f64 = 1.2;
+/// Maximum vectors in such a row.
+const MAX_SHORT: f64 = 8.0;
 /// Time for one step of a loop over single elements.
 const STEP: f64 = 0.6;
 const CALL: f64 = 15.0;
 /// Time to move a byte between the core and the second-level cache, and memory.
 const L2_BYTE: f64 = 0.02;
-const MEMORY_BYTE: f64 = 0.09;
+const MEMORY_BYTE: f64 = 0.08;
 const L1_BYTES: f64 = 32.0 * 1024.0;
 const L2_BYTES: f64 = 1024.0 * 1024.0;
 /// Time to wake another thread and wait for it.
@@ -69,12 +73,18 @@ pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> f64 {
             (line.outer, blocks * (START + block))
         }
         Nest::Dots(dots) => {
-            let (rows, cols) = (dots.rows.extent.min(TILE) as f64, dots.cols.extent.min(3) as f64);
+            let is_short = dots.cols.extent == 1
+                && dots.rows.extent > TILE
+                && dots.sum.is_empty()
+                && !dtype.is_complex()
+                && vectors(dots.lanes.extent) <= MAX_SHORT;
+            let (tile, across) = if is_short { (VECTOR_BYTES / element_bytes, ACROSS_SHORT) } else { (TILE, ACROSS) };
+            let (rows, cols) = (dots.rows.extent.min(tile) as f64, dots.cols.extent.min(3) as f64);
             let tiles = (dots.rows.extent as f64 / rows) * (dots.cols.extent as f64 / cols) * product(&dots.outer);
             let chunks = dots.lanes.extent.div_ceil(dots.chunk) as f64;
             let steps = vectors(dots.lanes.extent) * product(&dots.sum);
             let each = rows * cols * step + (rows + cols) * VECTOR_TOUCH;
-            let ends = chunks * (START + rows * cols * ACROSS) + product(&dots.sum) * START;
+            let ends = chunks * (START + rows * cols * across) + product(&dots.sum) * START;
             (dots.outer, tiles * (ends + steps * each))
         }
         Nest::Strided(nest) => {
