@@ -45,7 +45,9 @@ pub const MAX_PICKED: usize = 16;
 /// Maximum elements of `out`, times terms of their sums, for each lane.
 const MAX_SHORT: usize = 1024;
 /// Maximum multiply-adds per element that one lane moves; with more, matrix products reuse elements better.
-const MAX_REUSE: f64 = 2.5;
+const MAX_REUSE: f64 = 4.0;
+/// Minimum adjacent columns of a small matrix of real numbers that are whole vectors, for which matrix products are faster.
+const WHOLE_COLUMNS: usize = 16;
 /// Nanoseconds to start a block, to start the sums of a few vectors, to multiply and add a vector, for each step to copy a
 /// vector, and to move a byte between memory and the core.
 const START: f64 = 20.0;
@@ -224,9 +226,19 @@ impl Short {
         if self.long.strides[0] == 0 || self.long.strides.iter().all(|&stride| stride <= 1) {
             return None;
         }
+        if self.has_whole_columns(dtype) {
+            return None;
+        }
         let plans = [self.clone().with_windows(dtype, target), self.with_columns(dtype, target)];
         let plan = plans.into_iter().flatten().min_by_key(|plan| plan.price);
         plan.map(|plan| StagedPlan { swapped, ..plan })
+    }
+
+    fn has_whole_columns(&self, dtype: Dtype) -> bool {
+        let is_whole = |dim: &Dim<3>| {
+            dim.strides == [0, 1, 1] && dim.extent >= WHOLE_COLUMNS && dim.extent.is_multiple_of(WHOLE_COLUMNS)
+        };
+        self.long.strides[1] == 0 && !dtype.is_complex() && !self.sum.is_empty() && self.out.iter().any(is_whole)
     }
 
     fn with_windows(mut self, dtype: Dtype, target: &Target) -> Option<StagedPlan> {

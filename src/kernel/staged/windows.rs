@@ -1,7 +1,7 @@
 //! Computes the sums of products of one block with factors that are picked from [`Windows`] of the operands.
 
 use super::super::loops::{Factors, Lanes, Vectors, Visit};
-use super::super::simd::prefetch;
+use super::super::simd::{fence, prefetch};
 use crate::local_plan::{CACHE_LINE, PATTERNS, Pick, Windows};
 
 /// The bytes between a pattern and elements that are fetched at the same time.
@@ -41,12 +41,17 @@ pub(super) unsafe fn block<S, T: Lanes<S>>(
     // SAFETY: guaranteed by the caller. The windows of whole patterns end before the block does, and those of the rest
     // are in the workspace.
     unsafe {
+        let streams =
+            windows.streams && factors.beta == T::ZERO && tensors[OUT].addr().is_multiple_of(T::LANES * size_of::<T>());
         let run = Patterns { windows, vectors: Visit::new(factors, true).vectors::<S>(), constants: workspace };
-        run.all(tensors, whole);
+        run.all(tensors, whole, streams);
+        if streams {
+            fence();
+        }
         for t in 0..3 {
             tensors[t].wrapping_add(done * sizes[t]).copy_to_nonoverlapping(parts[t], rest * sizes[t]);
         }
-        run.all(parts, rest.div_ceil(rows));
+        run.all(parts, rest.div_ceil(rows), false);
         tensors[OUT].wrapping_add(done * sizes[OUT]).copy_from_nonoverlapping(parts[OUT], rest * sizes[OUT]);
     }
 }
@@ -63,13 +68,21 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
     /// # Safety
     /// Same as for [`block`].
     #[inline(always)]
-    unsafe fn all(&self, tensors: [*mut T; 3], patterns: usize) {
+    unsafe fn all(&self, tensors: [*mut T; 3], patterns: usize, streams: bool) {
         // SAFETY: guaranteed by the caller.
         unsafe {
             if self.windows.constants.is_empty() {
-                self.some::<1, true>(self.some::<PATTERNS, true>(tensors, patterns), patterns % PATTERNS);
+                self.some::<1, true>(
+                    self.some::<PATTERNS, true>(tensors, patterns, streams),
+                    patterns % PATTERNS,
+                    streams,
+                );
             } else {
-                self.some::<1, false>(self.some::<PATTERNS, false>(tensors, patterns), patterns % PATTERNS);
+                self.some::<1, false>(
+                    self.some::<PATTERNS, false>(tensors, patterns, streams),
+                    patterns % PATTERNS,
+                    streams,
+                );
             }
         }
     }
@@ -79,14 +92,19 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
     /// # Safety
     /// Same as for [`block`].
     #[inline(always)]
-    unsafe fn some<const N: usize, const EACH: bool>(&self, mut tensors: [*mut T; 3], patterns: usize) -> [*mut T; 3] {
+    unsafe fn some<const N: usize, const EACH: bool>(
+        &self,
+        mut tensors: [*mut T; 3],
+        patterns: usize,
+        streams: bool,
+    ) -> [*mut T; 3] {
         let Windows { rows, vectors, sizes, ref picks, .. } = *self.windows;
         let (terms, steps) = (picks.len() / vectors, sizes.map(|size| rows * size));
         // Each vector fetches a part, because too many requests at once would wait.
         let ahead = steps.map(|step| N * step * size_of::<T>() / vectors);
         for _ in 0..patterns / N {
             // SAFETY: guaranteed by the caller.
-            unsafe { self.run::<N, EACH>(tensors, terms, steps, ahead) };
+            unsafe { self.run::<N, EACH>(tensors, terms, steps, ahead, streams) };
             (0..3).for_each(|t| tensors[t] = tensors[t].wrapping_add(N * steps[t]));
         }
         tensors
@@ -104,6 +122,7 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
         terms: usize,
         steps: [usize; 3],
         ahead: [usize; 3],
+        streams: bool,
     ) {
         let mut constant = self.constants;
         for (vector, picks) in self.windows.picks.chunks_exact(terms).enumerate() {
@@ -129,8 +148,15 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
                         constant = constant.wrapping_add(T::LANES);
                     }
                 }
-                for (n, &sum) in sums.iter().enumerate() {
-                    self.vectors.full(out.wrapping_add(n * steps[OUT] + vector * T::LANES), sum);
+                let at = |n: usize| out.wrapping_add(n * steps[OUT] + vector * T::LANES);
+                if streams {
+                    for n in 0..N {
+                        self.vectors.stream(at(n), sums[n]);
+                    }
+                } else {
+                    for n in 0..N {
+                        self.vectors.full(at(n), sums[n]);
+                    }
                 }
             }
         }

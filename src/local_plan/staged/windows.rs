@@ -7,7 +7,7 @@
 
 use super::{OUT, STEP, Short, offsets};
 use crate::dtype::Dtype;
-use crate::local_plan::{Isa, Target};
+use crate::local_plan::{Isa, MIN_STREAMED_OUT_BYTES, Target};
 
 /// Patterns that are computed together, to hide the latency of additions.
 pub const PATTERNS: usize = 8;
@@ -23,6 +23,8 @@ pub struct Windows {
     /// The lanes and the vectors of `out` in a pattern.
     pub rows: usize,
     pub vectors: usize,
+    /// Whether stores bypass the caches, because `out` is too large for them.
+    pub streams: bool,
     /// The elements of each tensor for one lane; 0 for a second operand that does not change along the lanes.
     pub sizes: [usize; 3],
     /// The lanes at the end of a block whose windows would reach beyond it, at most, besides an incomplete pattern.
@@ -83,7 +85,8 @@ impl Windows {
         let edge =
             edges.map(|(t, pick)| (pick.at[1] as usize + length).saturating_sub(rows * sizes[t]).div_ceil(sizes[t]));
         let edge = edge.max().unwrap_or(0);
-        Some(Windows { rows, vectors, sizes, edge, picks, constants })
+        let streams = lane.saturating_mul(short.long.extent).saturating_mul(dtype.size()) >= MIN_STREAMED_OUT_BYTES;
+        Some(Windows { rows, vectors, streams, sizes, edge, picks, constants })
     }
 
     /// The lanes of a block.
