@@ -11,8 +11,8 @@ use super::ResolvedKernel;
 use crate::dtype::Dtype;
 use crate::kernel::{Workspace, target};
 use crate::local_plan::{
-    Body, Caches, Isa, KernelFamily, Layout, LocalContract, MIN_PARALLEL_ELEMENTS, UnaryPlan, key, plan_contract,
-    plan_unary,
+    Body, Caches, Isa, KernelFamily, Layout, LocalContract, MIN_PARALLEL_ELEMENTS, Target, UnaryPlan, key,
+    plan_contract, plan_unary,
 };
 use crate::schedule::{Schedule, TaskId, View, Work};
 
@@ -190,8 +190,8 @@ impl Planned {
         let (dtype, isa) = (self.dtype, self.kernel.isa());
         let mut target = target(isa, KernelFamily::Own, threads);
         if matches!(self.kernel, ResolvedKernel::Reference) {
-            // The reference implementation has no workspace.
-            target.caches = Caches { l1: 0, l2: 0 };
+            // The reference implementation has no workspace, and portable vectors have no windows.
+            target = Target { isa: Isa::Generic, caches: Caches { l1: 0, l2: 0 }, ..target };
         }
         let make = || plan_unary(input, out, dtype, &target);
         (self.unary.of(task, layouts, threads, make), isa, &mut self.workspace)

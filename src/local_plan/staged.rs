@@ -3,7 +3,7 @@
 //!
 //! The long loop is cut into blocks of lanes. Tensors in which it has another stride than 1 are copied, block by block,
 //! to columns in the first-level cache, where it has stride 1, so that vectors run along it, whatever the short extents
-//! are. Each line of memory is read or written once.
+//! are. Tensors without gaps may be used in place instead ([`Windows`]). Each line of memory is read or written once.
 //!
 //! Invariants: a share (one thread's work) is consecutive blocks. If the long loop is one of `out`, blocks are disjoint
 //! there; otherwise the sums of blocks are added pairwise, and those of shares in order. The first operand changes along
@@ -46,17 +46,19 @@ pub const MAX_PICKED: usize = 16;
 const MAX_SHORT: usize = 1024;
 /// Maximum multiply-adds per element that one lane moves; with more, matrix products reuse elements better.
 const MAX_REUSE: f64 = 4.0;
-/// Minimum adjacent columns of a small matrix of real numbers that are whole vectors, for which matrix products are faster.
+/// Adjacent columns of a small matrix of real numbers, or a multiple, for which matrix products are faster.
 const WHOLE_COLUMNS: usize = 16;
 /// Nanoseconds to start a block, to start the sums of a few vectors, to multiply and add a vector, for each step to copy a
 /// vector, and to move a byte between memory and the core.
-const START: f64 = 20.0;
-const SUM_START: f64 = 2.0;
-const STEP: f64 = 0.15;
-const COPY_STEP: f64 = 0.2;
+const START: f64 = 13.0;
+const SUM_START: f64 = 1.3;
+const STEP: f64 = 0.1;
+const COPY_STEP: f64 = 0.13;
 const MEMORY_BYTE: f64 = 0.08;
+/// Traffic of columns that leave little room in the first-level cache for the next block, relative to others.
+const FAR: f64 = 1.25;
 /// The steps to copy a vector in square tiles.
-const TILE_STEPS: usize = 8;
+const TILE_STEPS: usize = 9;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StagedPlan {
@@ -78,7 +80,7 @@ pub struct StagedPlan {
     /// The loop that is cut, and its indices in a block.
     long: Dim<3>,
     lanes: usize,
-    /// The elements of a share's columns.
+    /// The elements of a share's columns, or of all parts of its windows' workspace.
     copied: usize,
     shares: usize,
     /// In picoseconds.
@@ -107,7 +109,8 @@ pub struct Run {
 
 impl StagedPlan {
     /// The cheapest plan for dimensions of kinds c (batch), m (rows), n (columns) and k (sum), which are fused with
-    /// `fold`; `None` if no dimension is long, if the others are not short, or if nothing needs to be copied.
+    /// `fold`; `None` if no dimension is long, if the others are not short, if the long one has no stride above 1, or if
+    /// a matrix product is faster.
     pub fn new(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Option<StagedPlan> {
         if dims.iter().flatten().any(|dim| dim.extent == 0 || dim.strides.iter().any(|&stride| stride < 0)) {
             return None;
@@ -149,7 +152,7 @@ impl StagedPlan {
         self.outer.iter().map(|dim| dim.extent).product::<usize>() * self.long.extent.div_ceil(self.lanes)
     }
 
-    /// The elements of a share's workspace for columns, and for the sums of blocks: for each number of blocks that is a
+    /// The elements of a share's workspace for columns or windows, and for the sums of blocks: for each number of blocks that is a
     /// power of two, and the last block.
     pub fn share_elements(&self) -> [usize; 2] {
         let levels = (self.count() / self.shares + 1).ilog2() as usize + 2;
@@ -288,9 +291,10 @@ impl Short {
     /// Divides the blocks, each of which takes so long without the traffic, among threads.
     fn shared(&self, mut plan: StagedPlan, block: f64, dtype: Dtype, target: &Target) -> StagedPlan {
         let lanes = self.outer.iter().map(|dim| dim.extent).product::<usize>() * self.long.extent;
-        // While a block is computed from columns, the memory is idle.
-        let idle = if plan.windows.is_none() { 1.1 } else { 1.0 };
-        let time = lanes as f64 / plan.lanes as f64 * block + idle * self.traffic(dtype, target);
+        let bytes = self.elements().saturating_mul(plan.lanes).saturating_mul(dtype.size());
+        let is_near = plan.windows.is_some() || plan.totals || bytes <= target.caches.l1 / 3;
+        let traffic = self.traffic(dtype, target) * if is_near { 1.0 } else { FAR };
+        let time = lanes as f64 / plan.lanes as f64 * block + traffic;
         plan.shares = useful_threads(time, target.threads).min(plan.count());
         let added = if self.totals { plan.shares * plan.outs.len() } else { 0 };
         plan.price = (shared(time, plan.shares, added) * 1000.0) as u64;
@@ -321,6 +325,18 @@ impl Short {
     /// The elements for one lane of the tensors that change along the lanes.
     fn elements(&self) -> usize {
         (0..3).filter(|&t| self.long.strides[t] != 0).map(|t| self.elements_of(t)).fold(0, usize::saturating_add)
+    }
+
+    /// Whether the elements of tensor `t` in one lane are not adjacent.
+    fn has_gaps(&self, t: usize) -> bool {
+        let mut loops: Vec<_> = self.out.iter().chain(&self.sum).filter(|dim| dim.strides[t] != 0).collect();
+        loops.sort_by_key(|dim| dim.strides[t]);
+        let mut elements = 1;
+        loops.iter().any(|dim| {
+            let has_gap = dim.strides[t] != elements as isize;
+            elements *= dim.extent;
+            has_gap
+        })
     }
 
     fn elements_of(&self, t: usize) -> usize {

@@ -2,7 +2,7 @@
 //!
 //! A tile keeps its sums in registers, starts new ones after every [`CHAIN`] vectors to keep chains of additions short,
 //! and adds up the lanes at the end. At borders, the last row or column is computed several times, and duplicates are
-//! discarded.
+//! discarded. The lanes of several short rows of one column are added up together.
 
 use super::Task;
 use super::lanes::Lanes;
@@ -25,8 +25,8 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
     let (rows, cols) = (dots.rows.extent, dots.cols.extent);
     let paired = dots.rows.strides[1] != 0;
     let complex = T::DTYPE.is_complex();
-    let short =
-        !T::PORTABLE && cols == 1 && rows > 3 && dots.sum.is_empty() && dots.lanes.extent <= MAX_SHORT * T::LANES;
+    let is_short = dots.sum.is_empty() && dots.lanes.extent <= MAX_SHORT * T::LANES;
+    let short = is_short && cols == 1 && rows > 4 && T::LANES >= 4 && !complex && !T::PORTABLE;
     let (mut outer, mut sum) = (Walk::new(), Walk::new());
     loop {
         for lane in (0..dots.lanes.extent).step_by(dots.chunk) {

@@ -1,4 +1,5 @@
-//! Executes a [`StagedPlan`], which contracts block by block, with columns of a block in the first-level cache.
+//! Executes a [`StagedPlan`], which contracts block by block, with columns of a block in the first-level cache or with
+//! windows of the operands.
 //!
 //! | file | contents |
 //! |---|---|
@@ -118,7 +119,8 @@ impl<'a, T: Element> Share<'a, T> {
             let tensors = [operands[0].cast_mut(), operands[1].cast_mut(), out];
             let tensor = |t: usize| tensors[t].wrapping_offset(start[t]);
             if let Some(windows) = &plan.windows {
-                // SAFETY: guaranteed by the caller; the workspace is the share's own.
+                // SAFETY: guaranteed by the caller; the workspace is the share's own, has all parts, and its first one
+                // has the constants of these outer loops.
                 unsafe {
                     if !plan.each && constants.replace(start[1]) != Some(start[1]) {
                         windows::constants(windows, tensor(1), base);

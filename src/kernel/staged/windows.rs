@@ -22,8 +22,11 @@ pub(super) unsafe fn constants<T: Copy>(windows: &Windows, from: *const T, works
 /// Merges the products of `lanes` lanes into `out`, after [`constants`].
 ///
 /// # Safety
-/// The processor must support the instruction set `S`, for which the plan was made. The elements of these lanes may be
-/// read or written, and the workspace has all parts.
+/// The processor must support the instruction set `S`. For these lanes, the elements of all tensors may be read or
+/// written, and the workspace has all parts.
+///
+/// # Panics
+/// If the plan is for vectors of another length.
 #[inline(always)]
 pub(super) unsafe fn block<S, T: Lanes<S>>(
     windows: &Windows,
@@ -32,27 +35,30 @@ pub(super) unsafe fn block<S, T: Lanes<S>>(
     lanes: usize,
     workspace: *mut T,
 ) {
-    let Windows { rows, sizes, edge, .. } = *windows;
+    let Windows { length, rows, sizes, edge, .. } = *windows;
+    assert_eq!(length, T::LANES, "a plan for vectors of another length");
     let whole = lanes.saturating_sub(edge) / rows;
     let [rest, done] = [lanes - whole * rows, whole * rows];
     let [constants, first, second, _] = windows.parts();
     let parts = [constants, constants + first, constants + first + second];
     let parts = parts.map(|part| workspace.wrapping_add(part));
-    // SAFETY: guaranteed by the caller. The windows of whole patterns end before the block does, and those of the rest
-    // are in the workspace.
+    let fits = tensors[OUT].addr().is_multiple_of(T::LANES * size_of::<T>());
+    let streams = windows.streams && fits && factors.beta == T::ZERO;
+    // SAFETY: guaranteed by the caller. Tensors have no gaps, so what lies between their elements of these lanes are
+    // elements as well. The windows of whole patterns end at most `edge` lanes beyond them, before the block ends. The
+    // rest has at most `windows.rest()` lanes, and its copies, with `edge` lanes more, are in parts of their own.
     unsafe {
-        let streams =
-            windows.streams && factors.beta == T::ZERO && tensors[OUT].addr().is_multiple_of(T::LANES * size_of::<T>());
         let run = Patterns { windows, vectors: Visit::new(factors, true).vectors::<S>(), constants: workspace };
         run.all(tensors, whole, streams);
         if streams {
             fence();
         }
-        for t in 0..3 {
-            tensors[t].wrapping_add(done * sizes[t]).copy_to_nonoverlapping(parts[t], rest * sizes[t]);
+        let tails = [0, 1, OUT].map(|t| tensors[t].wrapping_add(done * sizes[t]));
+        for t in 0..if factors.beta == T::ZERO { OUT } else { 3 } {
+            tails[t].copy_to_nonoverlapping(parts[t], rest * sizes[t]);
         }
         run.all(parts, rest.div_ceil(rows), false);
-        tensors[OUT].wrapping_add(done * sizes[OUT]).copy_from_nonoverlapping(parts[OUT], rest * sizes[OUT]);
+        tails[OUT].copy_from_nonoverlapping(parts[OUT], rest * sizes[OUT]);
     }
 }
 
@@ -66,7 +72,8 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
     /// Computes adjacent patterns.
     ///
     /// # Safety
-    /// Same as for [`block`].
+    /// The processor must support the instruction set `S`. The windows of these patterns are readable, and their
+    /// elements of `out` may be read or written.
     #[inline(always)]
     unsafe fn all(&self, tensors: [*mut T; 3], patterns: usize, streams: bool) {
         // SAFETY: guaranteed by the caller.
@@ -90,7 +97,7 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
     /// Computes as many patterns as are a multiple of `N`, and returns where the next one starts.
     ///
     /// # Safety
-    /// Same as for [`block`].
+    /// Same as for [`Patterns::all`].
     #[inline(always)]
     unsafe fn some<const N: usize, const EACH: bool>(
         &self,
@@ -114,7 +121,7 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
     /// vector fetches.
     ///
     /// # Safety
-    /// Same as for [`block`].
+    /// Same as for [`Patterns::all`].
     #[inline(always)]
     unsafe fn run<const N: usize, const EACH: bool>(
         &self,
@@ -167,7 +174,7 @@ impl Pick {
     /// What is picked from the windows of `N` patterns, `step` elements apart.
     ///
     /// # Safety
-    /// Same as for [`block`].
+    /// Same as for [`Patterns::all`].
     #[inline(always)]
     unsafe fn windows<S, T: Lanes<S>, const N: usize>(&self, pattern: *const T, step: usize) -> [T::Vector; N] {
         let [first, second] = self.at;

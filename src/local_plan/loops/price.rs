@@ -17,7 +17,7 @@ const VECTOR_BYTES: usize = 32;
 const START: f64 = 4.0;
 const ACROSS: f64 = 4.0;
 /// The same for each of several rows of one column and few terms.
-const ACROSS_SHORT: f64 = 1.2;
+const ACROSS_SHORT: f64 = 1.6;
 /// Maximum vectors in such a row.
 const MAX_SHORT: f64 = 8.0;
 /// Time for one step of a loop over single elements.

@@ -1,25 +1,30 @@
 //! Plans blocks without columns: vectors run along the elements of `out`, and their factors are picked from windows of
 //! the operands in place.
 //!
-//! A window is as many adjacent elements as a vector has. The tensors that change along the long loop have no gaps
-//! between lanes, so that windows contain elements of the operand only. The vectors of `rows` lanes are a pattern that
-//! repeats; each has one or two windows of an operand for each term of the sum.
+//! A window is as many adjacent elements as a vector has. The vectors of `rows` lanes are a pattern that repeats; each
+//! has one or two windows of an operand for each term of the sum.
+//!
+//! Invariants: the tensors that change along the long loop have no gaps, so windows contain elements of the operand
+//! only. The windows of a pattern reach at most `edge` lanes beyond it. The plan holds for vectors of one length.
 
-use super::{OUT, STEP, Short, offsets};
+use super::{OUT, Short, offsets};
 use crate::dtype::Dtype;
 use crate::local_plan::{Isa, MIN_STREAMED_OUT_BYTES, Target};
 
 /// Patterns that are computed together, to hide the latency of additions.
 pub const PATTERNS: usize = 8;
-/// Maximum vectors in a pattern, times terms of their sums.
+/// Maximum vectors in a pattern, times terms of their sums, which are added in one chain.
 const MAX_PICKS: usize = 192;
 /// The elements of all tensors in a block.
-const BLOCK: usize = 1 << 16;
-/// Nanoseconds to load a window and pick elements from it.
+const BLOCK: usize = 1 << 15;
+/// Nanoseconds to multiply and add a vector, or to store one, and to load a window and pick elements from it.
+const STEP: f64 = 0.15;
 const PICK: f64 = 0.25;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Windows {
+    /// The elements of a vector.
+    pub length: usize,
     /// The lanes and the vectors of `out` in a pattern.
     pub rows: usize,
     pub vectors: usize,
@@ -53,18 +58,16 @@ impl Windows {
         short.outer.extend(short.out.drain(..inner));
         let is_second_constant = long[1] == 0;
         let sizes = [0, 1, OUT].map(|t| if long[t] == 0 { 0 } else { short.elements_of(t) });
-        let last = |t: usize| -> isize {
-            short.out.iter().chain(&short.sum).map(|dim| (dim.extent as isize - 1) * dim.strides[t]).sum()
-        };
-        if (0..3).any(|t| sizes[t] > 0 && (long[t] != sizes[t] as isize || last(t) + 1 != long[t])) {
+        if (0..3).any(|t| sizes[t] > 0 && (long[t] != sizes[t] as isize || short.has_gaps(t))) {
+            return None;
+        }
+        let rows = (1..=length).find(|rows| rows * lane % length == 0)?;
+        let vectors = rows * lane / length;
+        let terms = short.sum.iter().map(|dim| dim.extent).fold(vectors, usize::saturating_mul);
+        if terms > MAX_PICKS {
             return None;
         }
         let (outs, terms) = (offsets(&short.out), offsets(&short.sum));
-        let rows = (1..=length).find(|rows| rows * lane % length == 0)?;
-        let vectors = rows * lane / length;
-        if vectors * terms.len() > MAX_PICKS {
-            return None;
-        }
         let (mut picks, mut constants) = (Vec::new(), Vec::new());
         for vector in 0..vectors {
             for term in &terms {
@@ -85,8 +88,9 @@ impl Windows {
         let edge =
             edges.map(|(t, pick)| (pick.at[1] as usize + length).saturating_sub(rows * sizes[t]).div_ceil(sizes[t]));
         let edge = edge.max().unwrap_or(0);
-        let streams = lane.saturating_mul(short.long.extent).saturating_mul(dtype.size()) >= MIN_STREAMED_OUT_BYTES;
-        Some(Windows { rows, vectors, streams, sizes, edge, picks, constants })
+        let lanes = short.outer.iter().map(|dim| dim.extent).fold(short.long.extent, usize::saturating_mul);
+        let streams = lanes.saturating_mul(lane * dtype.size()) >= MIN_STREAMED_OUT_BYTES;
+        Some(Windows { length, rows, vectors, streams, sizes, edge, picks, constants })
     }
 
     /// The lanes of a block.
@@ -99,17 +103,23 @@ impl Windows {
         (self.edge + self.rows).next_multiple_of(self.rows)
     }
 
-    /// The elements of the workspace: for the constants, and for the rest of each tensor with the windows beyond it.
+    /// The elements of the workspace: for the constants, and for the rest of each tensor, in
+    /// operands with the windows beyond it.
     pub fn parts(&self) -> [usize; 4] {
-        let rest = |t: usize| (self.rest() + self.edge) * self.sizes[t];
-        [self.constants.len(), rest(0), rest(1), rest(OUT)]
+        let operand = |t: usize| (self.rest() + self.edge) * self.sizes[t];
+        [self.constants.len(), operand(0), operand(1), self.rest() * self.sizes[OUT]]
     }
 
     /// The nanoseconds for each lane, without the traffic.
     pub(super) fn nanoseconds(&self, dtype: Dtype, target: &Target) -> f64 {
         // Only AVX-512 and NEON pick from two vectors at once.
         let two = PICK * if target.isa == Isa::Avx2 { 3.0 } else { 2.0 };
-        let step = STEP * if dtype.is_complex() { 2.0 } else { 1.0 };
+        // A complex factor is shuffled to two, unless it is constant.
+        let step = match (dtype.is_complex(), self.constants.is_empty()) {
+            (false, _) => STEP,
+            (true, false) => 2.0 * STEP,
+            (true, true) => 2.0 * (STEP + PICK),
+        };
         let picked = |pick: &Pick| if pick.at[0] == pick.at[1] { PICK } else { two };
         let second = |pick: &Pick| if self.constants.is_empty() { picked(pick) } else { 0.0 };
         let picks = self.picks.iter().map(|[a, b]| picked(a) + second(b) + step);
