@@ -55,7 +55,9 @@ const SUM_START: f64 = 1.3;
 const STEP: f64 = 0.1;
 const COPY_STEP: f64 = 0.13;
 const MEMORY_BYTE: f64 = 0.08;
-/// Traffic of columns that leave little room in the first-level cache for the next block, relative to others.
+/// Traffic of columns relative to that of windows, because the memory waits while a block is computed, the longer the
+/// less room the columns leave in the first-level cache for the next block.
+const NEAR: f64 = 1.1;
 const FAR: f64 = 1.25;
 /// The steps to copy a vector in square tiles.
 const TILE_STEPS: usize = 9;
@@ -292,8 +294,12 @@ impl Short {
     fn shared(&self, mut plan: StagedPlan, block: f64, dtype: Dtype, target: &Target) -> StagedPlan {
         let lanes = self.outer.iter().map(|dim| dim.extent).product::<usize>() * self.long.extent;
         let bytes = self.elements().saturating_mul(plan.lanes).saturating_mul(dtype.size());
-        let is_near = plan.windows.is_some() || plan.totals || bytes <= target.caches.l1 / 3;
-        let traffic = self.traffic(dtype, target) * if is_near { 1.0 } else { FAR };
+        let waits = match bytes <= target.caches.l1 / 3 {
+            _ if plan.windows.is_some() || plan.totals => 1.0,
+            true => NEAR,
+            false => FAR,
+        };
+        let traffic = self.traffic(dtype, target) * waits;
         let time = lanes as f64 / plan.lanes as f64 * block + traffic;
         plan.shares = useful_threads(time, target.threads).min(plan.count());
         let added = if self.totals { plan.shares * plan.outs.len() } else { 0 };

@@ -25,7 +25,7 @@ const STEP: f64 = 0.6;
 const CALL: f64 = 15.0;
 /// Time to move a byte between the core and the second-level cache, and memory.
 const L2_BYTE: f64 = 0.02;
-const MEMORY_BYTE: f64 = 0.08;
+const MEMORY_BYTE: f64 = 0.09;
 const L1_BYTES: f64 = 32.0 * 1024.0;
 const L2_BYTES: f64 = 1024.0 * 1024.0;
 /// Time to wake another thread and wait for it.

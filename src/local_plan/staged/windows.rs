@@ -18,8 +18,8 @@ const MAX_PICKS: usize = 192;
 /// The elements of all tensors in a block.
 const BLOCK: usize = 1 << 15;
 /// Nanoseconds to multiply and add a vector, or to store one, and to load a window and pick elements from it.
-const STEP: f64 = 0.15;
-const PICK: f64 = 0.25;
+const STEP: f64 = 0.12;
+const PICK: f64 = 0.2;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Windows {
