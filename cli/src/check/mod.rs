@@ -3,14 +3,6 @@
 //! All elements are checked if that is cheap, otherwise a sample. The reference is one sum over all dimensions, which
 //! uses only the plan's labels and extents, so mistakes in the plan do not affect it. If that costs much more than the
 //! contraction tree, intermediates along the tree are used. Every rank checks its own blocks, part by part.
-//!
-//! | file | content |
-//! |---|---|
-//! | `cost`, `strategy`, `budget` | the cost of a check, the cheapest strategy, the memory budget |
-//! | `select`, `fetch` | the selected indices, and the elements of operands at these indices |
-//! | `along_tree`, `nest`, `sum` | elements of the result in double precision |
-//! | `compare` | compares these elements with the elements of the run |
-//! | `limits`, `verdict` | the allowed error, the verdict |
 
 mod along_tree;
 pub mod budget;

@@ -1,14 +1,9 @@
 //! Defines numbers with the sum of their absolute products and samples of a run's error, and sums and tensors of them.
 //!
-//! # Errors of a run
+//! Each number has two error samples, the parts of one complex number. Each step adds an error of random sign (Monte
+//! Carlo arithmetic, to first order; `docs/check.md`), except that the last step's error has no sign.
 //!
-//! Each step adds an error of random sign to its numbers, except that the last step's error has no sign. This error is
-//! at least the worst combined effect of all roundings up to and including this step: gamma for all steps of the tree
-//! (see `limits`) times the sum of the absolute products of the step's two operands. Later steps propagate it like an
-//! actual error, so errors cancel where the numbers cancel. This is Monte Carlo arithmetic (D. S. Parker, 1997), to
-//! first order. Each number has two error samples, the parts of one complex number.
-//!
-//! Whatever the signs, the error of a result element is at least the error of the last step alone.
+//! Invariant: whatever the signs, the error of a result element is at least the error of the last step alone.
 
 use einsum_dist::dims::Label;
 use num_complex::Complex;
