@@ -107,7 +107,7 @@ fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<Str
 fn carry_out(world: &World, arguments: std::result::Result<Args, clap::Error>) -> Result<()> {
     let args = start::agree(world, arguments.map_err(Failure::Arguments))?;
     let config = RunConfig::new(world, args)?;
-    let (text, trace_error) = if config.explain {
+    let (text, trace_error) = if config.args.explains() {
         explain::explain(world, &config)?
     } else {
         let outcome = run::run(world, &config)?;

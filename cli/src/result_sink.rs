@@ -24,7 +24,7 @@ impl<'a> ResultSink<'a> {
     /// # Errors
     /// If the check cannot read a file, or has too little memory.
     pub fn new(world: &'a World, config: &'a RunConfig) -> Result<ResultSink<'a>> {
-        let check = if config.check { Some(Check::new(world, config)?) } else { None };
+        let check = if config.args.check { Some(Check::new(world, config)?) } else { None };
         Ok(ResultSink { world, config, norm: Norm::default(), check, output: None })
     }
 
@@ -46,7 +46,7 @@ impl<'a> ResultSink<'a> {
             Some(check) => check.part(part, corner, exponent)?,
             None => true,
         };
-        let Some(path) = self.config.output.as_ref().filter(|_| ok) else { return Ok(()) };
+        let Some(path) = self.config.args.output.as_ref().filter(|_| ok) else { return Ok(()) };
         let output = match self.output.take() {
             Some(output) => output,
             None => NpyOutput::create(self.world, path, T::DTYPE, &self.config.plan.output_shape())?,

@@ -61,12 +61,18 @@ impl<'a> Comparison<'a> {
     pub fn new(config: &'a RunConfig, limits: Limits) -> Result<Comparison<'a>> {
         let tree = &config.tree;
         let sources = (0..tree.operands).map(|operand| Source::new(config, operand)).collect::<Result<_>>()?;
-        let prior = config.accumulate.as_deref().map(Source::file).transpose()?;
+        let prior = config.args.accumulate.as_deref().map(Source::file).transpose()?;
         let out = &tree.nodes[tree.root()].labels;
         let leaves = tree.nodes.iter().filter(|node| matches!(node.step, Step::Leaf { .. }));
         let labels = distinct(&leaves.flat_map(|node| node.labels.iter().copied()).collect::<Vec<_>>());
-        let choice =
-            Choice::new(&config.plan, tree, &limits, config.check_bytes, rayon::current_num_threads(), config.seed);
+        let choice = Choice::new(
+            &config.plan,
+            tree,
+            &limits,
+            config.check_bytes,
+            rayon::current_num_threads(),
+            config.args.seed,
+        );
         Ok(Comparison {
             tree,
             limits,

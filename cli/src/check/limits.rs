@@ -8,8 +8,9 @@ use einsum_dist::kernel::error_bound;
 use einsum_dist::tree::{Step, Tree, inputs};
 use einsum_dist::{Dtype, Plan};
 
+use super::super::norm::scaled;
 use super::cost::Evaluation;
-use super::sum::{Reference, Rounding, scaled};
+use super::sum::{Reference, Rounding};
 
 /// The largest allowed error, as a multiple of its estimated random error.
 const CONFIDENCE_FACTOR: f64 = 4.0;
@@ -70,7 +71,7 @@ impl Limits {
     /// Returns the rounding errors of a run in each step, with operands divided by 2 to these exponents.
     pub fn roundings(&self, tree: &Tree, evaluation: Evaluation, exponents: &[i32]) -> Vec<Rounding> {
         let rounding = |id: usize, terms: f64, exponent: i32| {
-            let absolute = (terms * scaled(self.smallest, -exponent)).min(MAX_LOSS);
+            let absolute = (terms * scaled(self.smallest, -i64::from(exponent))).min(MAX_LOSS);
             let relative = self.relative.powi(2) * terms.max(1.0);
             Rounding { relative, absolute: absolute.powi(2), is_last: id == tree.root(), step: id as u64 }
         };

@@ -59,7 +59,7 @@ impl<'a> Check<'a> {
     pub fn new(world: &'a World, config: &'a RunConfig) -> Result<Check<'a>> {
         let limits = Limits::new(&config.plan, &config.tree);
         let comparison = agree(world, Comparison::new(config, limits))?;
-        let largest = if config.exponent { agree(world, comparison.largest_operands())? } else { vec![f64::NAN] };
+        let largest = if config.args.exponent { agree(world, comparison.largest_operands())? } else { vec![f64::NAN] };
         let scaled = Some(largest.as_slice()).filter(|largest| largest.iter().all(|largest| largest.is_finite()));
         let first = agree(world, comparison.first_pass(scaled))?;
         let is_scaled = scaled.is_some();
@@ -153,14 +153,16 @@ impl<'a> Check<'a> {
 
 /// What to do about a result outside the range of its type.
 pub fn remedy(config: &RunConfig) -> String {
-    let scaled = if config.exponent { "" } else { "use --exponent, which keeps a scale apart" };
+    let scaled = if config.args.exponent { "" } else { "use --exponent, which keeps a scale apart" };
     let wider = match config.plan.dtype {
         Dtype::Float32 => "float64",
         Dtype::Complex64 => "complex128",
-        Dtype::Float64 | Dtype::Complex128 if config.exponent => return "scale the operands differently".to_owned(),
+        Dtype::Float64 | Dtype::Complex128 if config.args.exponent => {
+            return "scale the operands differently".to_owned();
+        }
         Dtype::Float64 | Dtype::Complex128 => return scaled.to_owned(),
     };
-    let wider = match config.operands.first() {
+    let wider = match config.args.operands.first() {
         None => format!("use --dtype {wider}"),
         Some(path) => {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -170,7 +172,7 @@ pub fn remedy(config: &RunConfig) -> String {
             )
         }
     };
-    if config.exponent { wider } else { format!("{scaled}, or {wider}") }
+    if config.args.exponent { wider } else { format!("{scaled}, or {wider}") }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use num_complex::Complex;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::super::compensated::ComplexSum;
+use super::super::norm::scaled;
 
 /// Added to a step's squared error, for parts that underflow, unless all products are 0.
 const MIN_SQUARE: f64 = 1e-290;
@@ -30,7 +31,7 @@ impl From<Complex<f64>> for Tracked {
 impl Tracked {
     /// Multiplies by 2^`exponent`.
     pub fn scaled(self, exponent: i32) -> Tracked {
-        let by = |number: f64| scaled(number, exponent);
+        let by = |number: f64| scaled(number, exponent.into());
         let both = |number: Complex<f64>| Complex::new(by(number.re), by(number.im));
         Tracked { value: both(self.value), magnitude: by(self.magnitude), error: both(self.error) }
     }
@@ -61,18 +62,6 @@ impl Reference {
             spread: self.spread.hypot(relative * size),
         }
     }
-}
-
-/// Returns `number` times 2^`exponent`, which may itself be out of range.
-pub fn scaled(mut number: f64, exponent: i32) -> f64 {
-    // Doubles differ by a factor of at most 2^2200.
-    let mut left = exponent.clamp(-2200, 2200);
-    while left != 0 {
-        let step = left.clamp(-1000, 1000);
-        number *= 2f64.powi(step);
-        left -= step;
-    }
-    number
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
