@@ -199,9 +199,8 @@ impl<T: Element> Program<T> {
         beta: T,
         out: &mut DistTensor<T>,
     ) -> Result<()> {
-        self.ran_accumulating = self.needs_accumulating(beta);
-        if self.ran_accumulating {
-            return self.accumulating()?.run_with_checkpoint(checkpoint, alpha, operands, beta, out);
+        if let Some(accumulating) = self.accumulating(beta)? {
+            return accumulating.run_with_checkpoint(checkpoint, alpha, operands, beta, out);
         }
         let fits = self.check_dist(&operands, out, ResultResidency::Whole);
         self.world.agree(fits)?;

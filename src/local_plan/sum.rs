@@ -101,7 +101,7 @@ impl Sum {
 }
 
 /// Returns the offsets of iteration `number` in every tensor, the last loop innermost.
-fn offset<const N: usize>(loops: &[Dim<N>], mut number: usize) -> [isize; N] {
+pub(super) fn offset<const N: usize>(loops: &[Dim<N>], mut number: usize) -> [isize; N] {
     let mut offset = [0; N];
     for dim in loops.iter().rev() {
         let index = (number % dim.extent) as isize;

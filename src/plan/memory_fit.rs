@@ -526,14 +526,12 @@ impl MemoryFit<'_> {
         let largest = steps.max_by_key(|value| value.shape.iter().product::<usize>());
         let step = largest.map_or(String::new(), |value| format!(" of `{}`", plan.step_text(value)));
         let names: Vec<String> = found.slices.iter().map(|slice| format!("`{}`", plan.name(slice.label))).collect();
-        let place = match (names.is_empty(), why.is_empty()) {
-            (true, true) => format!("and nothing{step} can be sliced"),
-            (true, false) => format!("and {why}"),
-            (false, true) => {
-                format!("sliced along {} as it is, and nothing else{step} can be sliced", names.join(", "))
-            }
-            (false, false) => format!("sliced along {} as it is, and {why}", names.join(", ")),
+        let (sliced, other) = match names.is_empty() {
+            true => (String::new(), ""),
+            false => (format!("sliced along {} as it is, ", names.join(", ")), " else"),
         };
+        let why = if why.is_empty() { format!("nothing{other}{step} can be sliced") } else { why.to_owned() };
+        let place = format!("{sliced}and {why}");
         PlanError::Memory { rank: *rank, needed: *peak, limit: self.limit, place }
     }
 }
