@@ -2,13 +2,10 @@
 //!
 //! A model of the tree ([`slice_model`](super::slice_model)) proposes the dimensions to slice, with ever smaller memory
 //! targets until a complete plan stays within the limit on the busiest rank. For small trees, dimensions are also
-//! sliced one after another with complete plans, and the cheaper plan is used.
+//! sliced one after another with complete plans, and the cheaper plan is used. Slices that the path search chose with
+//! the order are tried first. `docs/trees.md` says when results and operands are in parts.
 //!
-//! A rank stores its whole block of the result if a plan then fits that costs little more than the unsliced plan.
-//! Otherwise the result is delivered in parts if the caller accepts parts and that plan is cheaper or the only one that
-//! fits. Likewise, if no plan with whole operands fits, a rank stores only parts of operands, which are read for every
-//! slice if the caller accepts that. The contraction order never changes here. Slices that the path search chose with
-//! the order are tried first.
+//! Invariant: the contraction order never changes here.
 
 use super::candidates::SearchArguments;
 use super::context::PlanningContext;
