@@ -16,9 +16,6 @@ const LONG_SEARCH: f64 = 0.75;
 const TIMED_SECONDS: f64 = 0.03;
 
 /// Returns the nominal seconds of search per second on rank 0; 1 without `--path-time`. Collective.
-///
-/// # Errors
-/// If the ranks cannot communicate.
 pub fn shared(world: &World, args: &Args, workers: usize) -> Result<f64> {
     if args.path_time.is_none() {
         return Ok(1.0);

@@ -20,9 +20,6 @@ pub struct OutOfRange {
 }
 
 /// Examines a result with this norm; `finite`: the array of `--accumulate`, if any, is finite. Collective.
-///
-/// # Errors
-/// If MPI fails, or a part of an operand cannot be read again.
 pub fn examine<T: Element>(
     world: &World,
     config: &RunConfig,

@@ -21,9 +21,6 @@ use super::start::gather;
 use super::{Result, progress, range, signals, trace_files, units};
 
 /// Collective.
-///
-/// # Errors
-/// If an input file is found to be invalid while it is read, or if the run fails.
 pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
     world.check_memory(&config.plan, 0)?;
     if config.args.verbose && config.args.check && world.is_root() {

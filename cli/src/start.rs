@@ -101,9 +101,6 @@ fn in_process(args: &Args) -> Result<World> {
 }
 
 /// Refuses too many workers, and contradictions among flags or with mpirun.
-///
-/// # Errors
-/// If a flag is refused, the first of which is named.
 pub fn check_flags(args: &Args) -> Result<()> {
     if let Some(workers) = args.workers {
         let (most, what) = if args.explains() {

@@ -17,9 +17,6 @@ pub fn wanted(config: &RunConfig) -> bool {
 
 /// Writes the requested files of any timeline; returns an error as a value, because the result must be printed first.
 /// Collective.
-///
-/// # Errors
-/// If MPI fails.
 pub fn write(world: &World, config: &RunConfig, timeline: Option<&Timeline>) -> Result<Option<Error>> {
     // Very many ranks are not simulated, so there is no timeline.
     if !wanted(config) || world.all_gather(&[u8::from(timeline.is_some())])?.first() != Some(&vec![1]) {

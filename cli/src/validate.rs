@@ -33,9 +33,6 @@ const MAX_MACHINE_FILE_MIB: u64 = 1;
 
 impl RunConfig {
     /// Checks the flags. Collective.
-    ///
-    /// # Errors
-    /// If any rank finds an error; then all return one.
     pub fn new(world: &World, mut args: Args) -> Result<RunConfig> {
         agree(world, check_flags(&args).and_then(|()| paths::check(world, &args)))?;
         paths::tidy(world, &args);
@@ -73,9 +70,6 @@ impl RunConfig {
     }
 
     /// Checks what one rank can check of a plan, on which work `started` then.
-    ///
-    /// # Errors
-    /// If a check fails. Returns the first error found.
     pub fn local(
         world: &World,
         args: Args,
@@ -128,9 +122,6 @@ pub struct Planned {
 
 impl Request {
     /// Checks the flags and files of the request; rank 0 has determined `target` and `speed` (of path searches).
-    ///
-    /// # Errors
-    /// If a check fails. Returns the first error found.
     pub fn new(
         world: &World,
         args: &Args,
@@ -173,9 +164,6 @@ impl Request {
 
     /// Plans the tree of an interrupted run, or else one from the cache or a search, with a memory limit if there is too
     /// little memory for a plan without. Collective.
-    ///
-    /// # Errors
-    /// If the search or the plan fails on any rank.
     pub fn planned(&mut self, world: &World, args: &Args, checkpoint: Option<&mut Checkpoint>) -> Result<Planned> {
         let Request { shaped, machine, options, .. } = &*self;
         if let Some((searched, machine, options)) = checkpoint.as_ref().and_then(|it| it.tree(shaped, machine, options))

@@ -56,9 +56,6 @@ const ENOUGH_LESS: f64 = 0.97;
 const MAX_COST_INCREASE: f64 = 1.1;
 
 /// Makes a plan without the memory limit, and returns it if it fits. On one rank, the limit affects only the slices.
-///
-/// # Errors
-/// Same as for [`distributed`].
 pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanError> {
     let Some(limit) = context.options.memory_limit.filter(|_| context.machine.ranks > 1) else { return Ok(None) };
     let arguments = SearchArguments { memory: None, ..SearchArguments::new(context.options) };

@@ -56,8 +56,6 @@ struct Job {
 }
 
 impl<'a> Comparison<'a> {
-    /// # Errors
-    /// If a file cannot be read.
     pub fn new(config: &'a RunConfig, limits: Limits) -> Result<Comparison<'a>> {
         let tree = &config.tree;
         let sources = (0..tree.operands).map(|operand| Source::new(config, operand)).collect::<Result<_>>()?;
@@ -137,9 +135,6 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares this rank's blocks of the part at `corner` with reference values.
-    ///
-    /// # Errors
-    /// If reading a file fails, or memory runs out.
     pub fn part<T: Element>(&self, pass: &Pass<'_>, part: &DistTensor<T>, corner: &[usize]) -> Result<Tally> {
         let mut tally = Tally::default();
         for (region, block) in part.first_replicas().filter(|(region, _)| !region.is_empty()) {
@@ -165,9 +160,6 @@ impl<'a> Comparison<'a> {
     }
 
     /// Returns the largest absolute value of each operand.
-    ///
-    /// # Errors
-    /// If memory runs out, or reading a file fails.
     pub fn largest_operands(&self) -> Result<Vec<f64>> {
         self.sources.iter().map(Source::largest).collect()
     }

@@ -43,9 +43,6 @@ impl<'a> Source<'a> {
     }
 
     /// Returns the operand elements at the selected indices, with labels in the order of `layout`, the last fastest.
-    ///
-    /// # Errors
-    /// If there is too little memory for the elements, or a file cannot be read.
     pub fn fetch(&self, labels: &[Label], selection: &Selection, layout: &[Label]) -> Result<Term> {
         let indices: Vec<&Indices> = labels.iter().map(|&label| selection.of(label)).collect();
         let mut dims: Vec<usize> = (0..labels.len()).collect();
@@ -94,9 +91,6 @@ impl<'a> Source<'a> {
     }
 
     /// Returns the largest absolute value, or NaN if any element is NaN.
-    ///
-    /// # Errors
-    /// If there is too little memory for [`CHUNK_ELEMENTS`] elements, or if reading a file fails.
     pub fn largest(&self) -> Result<f64> {
         let Source::File { header, .. } = self else {
             // The real and imaginary parts of random elements are between -1 and 1.

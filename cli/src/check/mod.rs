@@ -53,9 +53,6 @@ pub struct Check<'a> {
 
 impl<'a> Check<'a> {
     /// Reads the headers of files. Collective.
-    ///
-    /// # Errors
-    /// If a file cannot be read, or there is too little memory.
     pub fn new(world: &'a World, config: &'a RunConfig) -> Result<Check<'a>> {
         let limits = Limits::new(&config.plan, &config.tree);
         let comparison = agree(world, Comparison::new(config, limits))?;
@@ -69,9 +66,6 @@ impl<'a> Check<'a> {
 
     /// Compares the part of the result at `corner`, divided by 2^`exponent`. Returns whether all parts so far are
     /// correct. Collective.
-    ///
-    /// # Errors
-    /// If reading a file fails, or memory runs out.
     pub fn part<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize], exponent: i64) -> Result<bool> {
         self.comparison.exponent = exponent;
         let mut found = self.run_pass(&self.first, part, corner)?;
