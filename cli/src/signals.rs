@@ -6,8 +6,8 @@
 //! checkpoint, the first signal only asks it to stop.
 //!
 //! MPICH's launcher kills rank 0 by SIGKILL, without warning. So rank 0 starts this program again in a separate process
-//! group, as a guard, which waits for the end of its standard input, a pipe from rank 0, and removes the temporary files
-//! that no process has locked.
+//! group, as a guard, which waits for the end of its standard input, a pipe from rank 0, and removes the temporary
+//! files that no process has locked.
 //!
 //! SIGPIPE and SIGSEGV are not handled.
 

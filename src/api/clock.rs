@@ -1,5 +1,5 @@
-//! Converts the times of all ranks to a common clock: the system time of a host, and its estimated distance from that of
-//! other hosts (`docs/timelines.md`).
+//! Converts the times of all ranks to a common clock: the system time of a host, and its estimated distance from that
+//! of other hosts (`docs/timelines.md`).
 //!
 //! Without host names, each process is a separate host. Clock drift is ignored: it is a fraction of a microsecond over
 //! all rounds.

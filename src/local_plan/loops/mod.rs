@@ -1,7 +1,7 @@
 //! Plans contractions other than matrix products, such as dot, matrix-vector, outer and element-wise products.
 //!
-//! [`plan_loops`] chooses the innermost loop and divides the work into shares, one per thread. `docs/kernels.md` describes
-//! the forms of a [`Nest`].
+//! [`plan_loops`] chooses the innermost loop and divides the work into shares, one per thread. `docs/kernels.md`
+//! describes the forms of a [`Nest`].
 //!
 //! Invariants: shares visit each index once; partial results of a split sum are added in a fixed order, and blocks of a
 //! long sum ([`SumBlocks`]) pairwise, so results of the same plan are bitwise identical. Strides inside a nest are in
