@@ -282,6 +282,11 @@ impl Args {
     pub fn parse_process() -> Result<Args, clap::Error> {
         Args::try_parse_from(readable(std::env::args_os())).map(as_typed)
     }
+
+    /// Whether only a plan is made.
+    pub fn explains(&self) -> bool {
+        self.explain || self.simulate
+    }
 }
 
 /// Returns whether the arguments contain `--json`, even if other arguments are invalid.

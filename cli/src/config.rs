@@ -2,14 +2,13 @@
 //!
 //! Invariant: every rank of the world has the same [`RunConfig`], or no rank has one.
 
-use std::path::PathBuf;
-
 use einsum_dist::exec::{ResolvedKernel, kernel_name};
 use einsum_dist::report::PathSearchReport;
 use einsum_dist::timeline::Timeline;
 use einsum_dist::tree::Tree;
 use einsum_dist::{Checkpoint, PathMethod, Plan};
 
+use super::args::Args;
 use super::units::bytes;
 
 #[derive(Debug)]
@@ -23,30 +22,12 @@ pub struct RunConfig {
     pub path_search: PathSearchReport,
     pub plan_seconds: f64,
     pub resolved_kernel: ResolvedKernel,
-    pub operands: Vec<PathBuf>,
-    pub output: Option<PathBuf>,
-    pub accumulate: Option<PathBuf>,
     pub checkpoint: Option<Checkpoint>,
-    pub seed: u64,
-    pub repeat: usize,
-    pub warmup: usize,
     /// Whether neither `--size` nor a file gives some extent.
     pub default_sizes: bool,
-    /// Whether a power of two is kept apart from the result.
-    pub exponent: bool,
-    pub check: bool,
     /// In bytes per process.
     pub check_bytes: u64,
-    pub explain: bool,
-    pub simulate: bool,
-    /// Whether transfers overlap with computation, as predicted times always assume.
-    pub overlap: bool,
-    pub trace: Option<PathBuf>,
-    pub timeline: Option<PathBuf>,
-    pub path_out: Option<PathBuf>,
-    pub json: bool,
-    pub verbose: bool,
-    pub quiet: bool,
+    pub args: Args,
 }
 
 impl RunConfig {
@@ -67,6 +48,6 @@ impl RunConfig {
 
     /// Simulates the plan, with overlap as in the run; `None` for too many ranks.
     pub fn simulated_timeline(&self) -> Option<Timeline> {
-        if self.overlap { self.plan.simulate() } else { self.plan.simulate_in_turns() }
+        if self.args.no_overlap { self.plan.simulate_in_turns() } else { self.plan.simulate() }
     }
 }

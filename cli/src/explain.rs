@@ -35,18 +35,18 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
             counted(steps, "step"),
         )
     };
-    let wanted = trace_files::wanted(config) || !config.json;
-    let timeline = (config.simulate && wanted && world.is_root()).then(|| config.simulated_timeline()).flatten();
+    let wanted = trace_files::wanted(config) || !config.args.json;
+    let timeline = (config.args.simulate && wanted && world.is_root()).then(|| config.simulated_timeline()).flatten();
     let trace_error = trace_files::write(world, config, timeline.as_ref())?;
     if !world.is_root() {
         return Ok((None, trace_error));
     }
-    if config.json {
+    if config.args.json {
         return Ok((Some(json(world, config, None)), trace_error));
     }
     let default = if config.default_sizes { "\nextents are the default; --size sets them" } else { "" };
     let kernel = config.kernel();
-    let simulated = if config.simulate { simulated(plan, timeline.as_ref()) } else { String::new() };
+    let simulated = if config.args.simulate { simulated(plan, timeline.as_ref()) } else { String::new() };
     let explained = plan.explain();
     let placed = plan.machine.placement().map_or(String::new(), |(topology, Placement { places, warnings })| {
         let warnings = warnings.iter().take(MAX_WARNINGS).map(|warning| format!("warning   {warning}\n"));

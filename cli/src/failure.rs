@@ -51,9 +51,6 @@ impl<E: Into<Error>> From<E> for Failure {
 }
 
 /// Adds the number and the host of this rank to an allocation error.
-///
-/// # Errors
-/// If `had` is an error.
 pub fn memory<V>(had: std::result::Result<V, OutOfMemory>) -> Result<V> {
     let rank = || Rank { number: launcher().map_or(0, |launcher| launcher.rank), host: host::name() };
     Ok(had.map_err(|cause| Error::Memory { rank: rank(), cause })?)

@@ -16,17 +16,11 @@ const MAX_EXPRESSION_MIB: u64 = 64;
 
 /// Returns the text of the expression, from the command line, a file (`@FILE`) or standard input (`-`). Collective,
 /// because only rank 0 has standard input.
-///
-/// # Errors
-/// If the file or standard input cannot be read.
 pub fn expression(world: &World, typed: &str) -> Result<String> {
     if typed == "-" { shared(world, typed, "the expression") } else { text(world, typed, "the expression") }
 }
 
 /// Returns a text of the command line, which `@FILE` reads from a file; errors call it `what`. Collective.
-///
-/// # Errors
-/// If the file cannot be read.
 pub fn text(world: &World, typed: &str, what: &str) -> Result<String> {
     if typed.starts_with('@') { shared(world, typed, what) } else { Ok(typed.to_owned()) }
 }
@@ -78,8 +72,6 @@ pub struct Headers {
     pub accumulate: Option<NpyHeader>,
 }
 
-/// # Errors
-/// If a file is missing or damaged, the first of which is named.
 pub fn headers(args: &Args) -> Result<Headers> {
     let read = |path: &PathBuf| -> Result<NpyHeader> { Ok(read_header(path)?) };
     let operands = args.operands.iter().map(read).collect::<Result<_>>()?;

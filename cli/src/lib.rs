@@ -5,22 +5,6 @@
 //!                            failure: one message from rank 0, the same exit code on every rank
 //! ```
 //!
-//! | file | content |
-//! |---|---|
-//! | `args`, `values`, `sizes`, `units` | the flags as typed, and the parsers for their values, extents and units |
-//! | `start` | creates the world (a single rank, ranks in this process, or the processes of mpirun), and lets its ranks agree |
-//! | `config`, `validate`, `inputs` | a validated run, the checks of flags against each other, and file headers |
-//! | `paths` | checks that outputs can be written and overwrite no file that is read |
-//! | `run` | the run |
-//! | `result_sink`, `check` | consume the result, and compare it with a reference in double precision |
-//! | `norm`, `compensated` | the norm of a result, and sums in twice the precision |
-//! | `range` | finds results outside the range of the element type |
-//! | `explain`, `print` | standard output |
-//! | `progress` | the progress of a path search, and of a run of several slices |
-//! | `trace_files` | the files of `--trace` and `--timeline` |
-//! | `failure`, `panics` | messages on standard error |
-//! | `signals` | clean-up of temporary files when a signal ends the program |
-//!
 //! This crate uses only the public API of the library. All ranks agree on the outcome of every step that can fail on
 //! one rank, so they exit with the same code, and none waits for a failed one. Only results are written to standard
 //! output.
@@ -123,7 +107,7 @@ fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<Str
 fn carry_out(world: &World, arguments: std::result::Result<Args, clap::Error>) -> Result<()> {
     let args = start::agree(world, arguments.map_err(Failure::Arguments))?;
     let config = RunConfig::new(world, args)?;
-    let (text, trace_error) = if config.explain {
+    let (text, trace_error) = if config.args.explains() {
         explain::explain(world, &config)?
     } else {
         let outcome = run::run(world, &config)?;

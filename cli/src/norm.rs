@@ -22,10 +22,16 @@ const fn power(exponent: i64) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// Returns a norm times 2^`exponent`, or infinity or 0 beyond the range of double precision.
-pub fn scaled(norm: f64, exponent: i64) -> f64 {
-    let clamped = exponent.clamp(-4000, 4000);
-    (0..4).fold(norm, |norm, at| norm * 2f64.powi((clamped + at).div_euclid(4) as i32))
+/// Returns `number` times 2^`exponent`, which may itself be out of range.
+pub fn scaled(mut number: f64, exponent: i64) -> f64 {
+    // Doubles differ by a factor of at most 2^2200.
+    let mut left = exponent.clamp(-2200, 2200) as i32;
+    while left != 0 {
+        let step = left.clamp(-1000, 1000);
+        number *= 2f64.powi(step);
+        left -= step;
+    }
+    number
 }
 
 /// Returns the decimal logarithm of a norm times 2^`exponent`, if it is positive and finite.
@@ -53,8 +59,8 @@ pub struct Norm {
     /// The same over the current block only.
     block: [f64; 3],
     added: usize,
-    nan: bool,
-    infinite: bool,
+    /// The sum of infinite and NaN sizes.
+    special: f64,
 }
 
 impl Norm {
@@ -69,8 +75,7 @@ impl Norm {
             let scaled = size * SCALE;
             self.block[0] += scaled * scaled;
         } else {
-            self.nan |= size.is_nan();
-            self.infinite |= size.is_infinite();
+            self.special += size;
         }
         self.added += 1;
         if self.added == BLOCK {
@@ -83,30 +88,27 @@ impl Norm {
         (self.block, self.added) = ([0.0; 3], 0);
     }
 
-    /// Returns the sums and flags for other processes.
-    pub fn numbers(mut self) -> [f64; 5] {
+    /// Returns the sums for other processes.
+    pub fn numbers(mut self) -> [f64; 4] {
         self.end_block();
-        let [large, others, small] = self.sums.map(|sum| sum.total());
-        [large, others, small, f64::from(u8::from(self.nan)), f64::from(u8::from(self.infinite))]
+        let [large, ordinary, small] = self.sums.map(|sum| sum.total());
+        [large, ordinary, small, self.special]
     }
 
     /// Returns the norm of the numbers of several processes, added in order, reproducibly.
     pub fn of<'a>(processes: impl Iterator<Item = &'a [f64]>) -> f64 {
-        let (mut sums, mut nan, mut infinite) = ([Compensated::default(); 3], false, false);
+        let (mut sums, mut special) = ([Compensated::default(); 3], 0.0);
         for numbers in processes {
             sums.iter_mut().zip(numbers).for_each(|(sum, &number)| sum.add(number));
-            let flag = |at: usize| numbers.get(at).is_some_and(|&flag| flag > 0.0);
-            (nan, infinite) = (nan || flag(3), infinite || flag(4));
+            special += numbers.last().unwrap_or(&0.0);
         }
-        let [large, others, small] = sums.map(|sum| sum.total());
-        if nan {
-            f64::NAN
-        } else if infinite {
-            f64::INFINITY
+        let [large, ordinary, small] = sums.map(|sum| sum.total());
+        if special != 0.0 {
+            special
         } else if large > 0.0 {
-            (large + others * SCALE * SCALE).sqrt() / SCALE
-        } else if others > 0.0 {
-            (others + small * SCALE * SCALE).sqrt()
+            (large + ordinary * SCALE * SCALE).sqrt() / SCALE
+        } else if ordinary > 0.0 {
+            (ordinary + small * SCALE * SCALE).sqrt()
         } else {
             small.sqrt() * SCALE
         }

@@ -9,6 +9,7 @@ use einsum_path::{Network, Prepared, Price, Request, Settings, search};
 
 use super::Result;
 use super::args::Args;
+use super::start::gather;
 
 /// Long searches run at about this fraction of the speed of the short one that is timed.
 const LONG_SEARCH: f64 = 0.75;
@@ -16,17 +17,12 @@ const LONG_SEARCH: f64 = 0.75;
 const TIMED_SECONDS: f64 = 0.03;
 
 /// Returns the nominal seconds of search per second on rank 0; 1 without `--path-time`. Collective.
-///
-/// # Errors
-/// If the ranks cannot communicate.
 pub fn shared(world: &World, args: &Args, workers: usize) -> Result<f64> {
     if args.path_time.is_none() {
         return Ok(1.0);
     }
     let speed = if world.is_root() { measured(workers) } else { 1.0 };
-    let all = world.all_gather(&speed.to_le_bytes())?;
-    let first = all.first().and_then(|bytes| bytes.as_slice().try_into().ok());
-    Ok(first.map_or(1.0, f64::from_le_bytes))
+    Ok(gather(world, &[speed])?[0][0])
 }
 
 /// Times a short search for a ring of tensors with chords.

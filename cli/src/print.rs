@@ -51,7 +51,7 @@ pub struct Outcome {
 /// # Errors
 /// If the result is outside the error bound or the range of the type, after the text has been printed.
 pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Option<String>> {
-    let text = match (world.is_root(), config.json, config.quiet) {
+    let text = match (world.is_root(), config.args.json, config.args.quiet) {
         (true, true, _) => Some(json(world, config, Some(outcome))),
         (true, false, false) => Some(summary(world, config, outcome)),
         _ => None,
@@ -61,14 +61,15 @@ pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Op
         if let (Some(overflow), true) = (overflow, world.is_root()) {
             say!("warning: {}", overflow.message);
         }
-        if let (Some(found), true, false, None) = (&outcome.out_of_range, world.is_root(), config.quiet, overflow) {
+        if let (Some(found), true, false, None) = (&outcome.out_of_range, world.is_root(), config.args.quiet, overflow)
+        {
             say!("warning: {}", found.message);
         }
         return Ok(text);
     }
     write_out(&text.unwrap_or_default()).map_err(Failure::Print)?;
     if world.is_root() {
-        let kept = config.output.as_ref().map_or("", |_| "; no output file was written");
+        let kept = config.args.output.as_ref().map_or("", |_| "; no output file was written");
         match overflow {
             Some(overflow) => say!("error: {}{kept}", overflow.message),
             None => say!("error: the result is outside the error bound{kept}"),
@@ -156,10 +157,12 @@ fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
         lines.push(("exponent", format!("{exponent}: the result is 2^{exponent} times the elements of the output")));
     }
     lines.extend(outcome.check.as_ref().map(|check| ("check", verdict(outcome, check))));
-    if let (Some(path), true) = (&config.output, outcome.check.is_none_or(|check| check.ok)) {
+    if let (Some(path), true) = (&config.args.output, outcome.check.is_none_or(|check| check.ok)) {
         lines.push(("written", display_path(path).to_string()));
     }
-    for (name, path) in [("trace", &config.trace), ("timeline", &config.timeline), ("path", &config.path_out)] {
+    for (name, path) in
+        [("trace", &config.args.trace), ("timeline", &config.args.timeline), ("path", &config.args.path_out)]
+    {
         lines.extend(path.iter().map(|path| (name, display_path(path).to_string())));
     }
     let mut text = String::new();
@@ -267,7 +270,7 @@ fn time(config: &RunConfig, outcome: &Outcome) -> String {
 }
 
 fn predicted(config: &RunConfig, predicted: f64) -> String {
-    if config.overlap { format!(", {} predicted", seconds(predicted)) } else { String::new() }
+    if config.args.no_overlap { String::new() } else { format!(", {} predicted", seconds(predicted)) }
 }
 
 fn idle(plan: &Plan, outcome: &Outcome, timeline: Option<&Timeline>) -> String {

@@ -16,7 +16,7 @@ use super::config::RunConfig;
 /// Does nothing if there is a single slice.
 pub fn show<T: Element>(world: &World, config: &RunConfig, program: &mut Program<T>) {
     let slices = config.plan.slice_count() as u64;
-    if slices < 2 || !world.is_root() || config.quiet || !std::io::stderr().is_terminal() {
+    if slices < 2 || !world.is_root() || config.args.quiet || !std::io::stderr().is_terminal() {
         return;
     }
     let bar = ProgressBar::with_draw_target(Some(slices), ProgressDrawTarget::stderr());

@@ -20,9 +20,6 @@ pub struct OutOfRange {
 }
 
 /// Examines a result with this norm; `finite`: the array of `--accumulate`, if any, is finite. Collective.
-///
-/// # Errors
-/// If MPI fails, or a part of an operand cannot be read again.
 pub fn examine<T: Element>(
     world: &World,
     config: &RunConfig,
@@ -36,7 +33,8 @@ pub fn examine<T: Element>(
         Dtype::Float64 | Dtype::Complex128 => f64::MIN_POSITIVE,
     };
     let elements: f64 = config.plan.output_shape().iter().map(|&extent| extent as f64).product();
-    let (overflows, underflows) = (!norm.is_finite(), norm < least * elements.sqrt() && config.accumulate.is_none());
+    let (overflows, underflows) =
+        (!norm.is_finite(), norm < least * elements.sqrt() && config.args.accumulate.is_none());
     if !overflows && !underflows {
         return Ok(None);
     }

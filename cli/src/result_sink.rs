@@ -20,18 +20,12 @@ pub struct ResultSink<'a> {
 
 impl<'a> ResultSink<'a> {
     /// Prepares the check, if one is requested. Collective.
-    ///
-    /// # Errors
-    /// If the check cannot read a file, or has too little memory.
     pub fn new(world: &'a World, config: &'a RunConfig) -> Result<ResultSink<'a>> {
-        let check = if config.check { Some(Check::new(world, config)?) } else { None };
+        let check = if config.args.check { Some(Check::new(world, config)?) } else { None };
         Ok(ResultSink { world, config, norm: Norm::default(), check, output: None })
     }
 
     /// Consumes the part at `corner`, divided by 2^`exponent`. Collective.
-    ///
-    /// # Errors
-    /// If writing the output fails, or if the check cannot read an operand or runs out of memory.
     pub fn consume<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize], exponent: i64) -> Result<()> {
         for (_, block) in part.first_replicas() {
             for element in &block {
@@ -46,7 +40,7 @@ impl<'a> ResultSink<'a> {
             Some(check) => check.part(part, corner, exponent)?,
             None => true,
         };
-        let Some(path) = self.config.output.as_ref().filter(|_| ok) else { return Ok(()) };
+        let Some(path) = self.config.args.output.as_ref().filter(|_| ok) else { return Ok(()) };
         let output = match self.output.take() {
             Some(output) => output,
             None => NpyOutput::create(self.world, path, T::DTYPE, &self.config.plan.output_shape())?,
@@ -56,9 +50,6 @@ impl<'a> ResultSink<'a> {
 
     /// Returns the Frobenius norm (in double precision), the report of the check, and any overflow; without errors,
     /// renames the output file to its final name. Collective.
-    ///
-    /// # Errors
-    /// If the output cannot be written.
     pub fn end(self) -> Result<(f64, Option<CheckReport>, Option<Overflow>)> {
         let all = gather(self.world, &self.norm.numbers())?;
         let norm = Norm::of(all.iter().map(Vec::as_slice));

@@ -21,15 +21,12 @@ use super::start::gather;
 use super::{Result, progress, range, signals, trace_files, units};
 
 /// Collective.
-///
-/// # Errors
-/// If an input file is found to be invalid while it is read, or if the run fails.
 pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
     world.check_memory(&config.plan, 0)?;
-    if config.verbose && config.check && world.is_root() {
+    if config.args.verbose && config.args.check && world.is_root() {
         say!("check     in {} beside the run", units::bytes(config.check_bytes as f64));
     }
-    if config.verbose {
+    if config.args.verbose {
         let placement = where_ranks_are(host::topology()?, &world.places()?);
         if world.is_root() {
             say!("{}\n{placement}kernel    {}\n", config.plan.explain(), config.kernel());
@@ -53,7 +50,7 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
         read
     })?;
     let mut apart = 0;
-    for operand in operands.tensors().iter_mut().filter(|_| config.exponent) {
+    for operand in operands.tensors().iter_mut().filter(|_| config.args.exponent) {
         apart += i64::from(operand.split_exponent(world)?);
     }
     let mut part = DistTensor::<T>::try_zeros(world, &plan.part_shape(), &plan.output().distribution)?;
@@ -62,15 +59,16 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     let mut program = world.compile::<T>(plan)?;
     let compile_seconds = started.elapsed().as_secs_f64();
     progress::show(world, config, &mut program);
-    let beta = if config.accumulate.is_some() { T::ONE } else { T::ZERO };
-    let runs = config.warmup + config.repeat;
+    let beta = if config.args.accumulate.is_some() { T::ONE } else { T::ZERO };
+    let (warmup, repeat) = (config.args.warmup as usize, config.args.repeat.get() as usize);
+    let runs = warmup + repeat;
     let (mut seconds, mut exponent, mut finite) = (Vec::new(), None, true);
     for run in 0..runs {
         let mut took = 0.0;
         reading.set(0.0);
         for number in 0..plan.part_count() {
             let corner: Vec<usize> = plan.part_bounds(number).iter().map(|range| range.start).collect();
-            if let Some(prior) = &config.accumulate {
+            if let Some(prior) = &config.args.accumulate {
                 part.read_npy(world, prior, &corner)?;
                 finite &= part.largest(world)?.is_finite();
             }
@@ -82,7 +80,7 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
                 sink.consume(&part, &corner, exponent.unwrap_or(0))?;
             }
         }
-        if run >= config.warmup {
+        if run >= warmup {
             seconds.push(took);
         }
     }
@@ -129,7 +127,7 @@ fn compute<T: Element>(
         let stopping = signals::Stopping::new();
         let checkpoint = checkpoint.clone().stop_when(stopping.flag());
         program.run_reading_with_checkpoint(&checkpoint, T::ONE, operands, beta, part)?;
-    } else if config.exponent {
+    } else if config.args.exponent {
         let whole: Vec<&DistTensor<T>> = operands.tensors().iter().collect();
         return program.run_dist_with_exponent(&whole, part).map(Some);
     } else {
@@ -145,9 +143,9 @@ fn read<T: Element>(
     corner: &[usize],
     part: &mut DistTensor<T>,
 ) -> einsum_dist::Result<()> {
-    match config.operands.get(index) {
+    match config.args.operands.get(index) {
         Some(path) => part.read_npy(world, path, corner),
-        None => part.fill_random(&config.plan.operand_shape(index), corner, config.seed, index as u32),
+        None => part.fill_random(&config.plan.operand_shape(index), corner, config.args.seed, index as u32),
     }
 }
 

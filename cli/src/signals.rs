@@ -1,18 +1,13 @@
 //! On signals that end the program, removes temporary files, then ends by the same signal for the parent's sake.
+//! `docs/files.md` describes signals and launchers.
 //!
-//! A thread waits for these signals, from before the first file is created.
+//! A thread waits for these signals, from before the first file is created. Signals that the parent made this program
+//! ignore, as `nohup` does, stay ignored. After another, no other thread creates or renames a file. While a run has a
+//! checkpoint, the first signal only asks it to stop.
 //!
-//! Signals that the parent made this program ignore, as `nohup` does, stay ignored. After another, no other thread
-//! creates or renames a file. Beyond the size limit of files, the write fails, and SIGXFSZ does not end the program.
-//!
-//! While a run has a checkpoint, the first signal only asks it to stop: it saves its state after the current slice, all
-//! ranks end, and this process ends by the signal. A second signal ends the program at once.
-//!
-//! If the launcher kills rank 0 with SIGKILL, a guard process removes its temporary files. MPICH's launcher does so,
-//! without warning, when a rank dies or SIGHUP at the end of a login session kills the launcher. So rank 0 starts this
-//! program again in a separate process group, as a guard, which waits for the end of its standard input, a pipe from
-//! rank 0, and removes the temporary files that no process has locked. Other launchers first send a signal. If a
-//! scheduler kills all processes of a job, the next run that writes the same file removes the leftovers.
+//! MPICH's launcher kills rank 0 by SIGKILL, without warning. So rank 0 starts this program again in a separate process
+//! group, as a guard, which waits for the end of its standard input, a pipe from rank 0, and removes the temporary
+//! files that no process has locked.
 //!
 //! SIGPIPE and SIGSEGV are not handled.
 

@@ -19,8 +19,6 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// # Errors
-    /// If a text is not a list of extents, or does not fit the expression.
     pub fn parse(texts: &[String], expression: &Expression) -> Result<Sizes> {
         let mut sizes = Sizes::default();
         let mut bare = Vec::new();
@@ -77,9 +75,6 @@ impl Sizes {
     }
 
     /// Returns the shapes for random operands, and whether any label has the default extent.
-    ///
-    /// # Errors
-    /// If the shapes do not fit the expression.
     pub fn shapes(&self, problem: &Problem) -> Result<(Vec<Vec<usize>>, bool)> {
         let expression = problem.expression();
         let shapes = |default: usize| -> Vec<Vec<usize>> {
@@ -105,9 +100,6 @@ impl Sizes {
     }
 
     /// Checks the given extents against the shapes of files.
-    ///
-    /// # Errors
-    /// If the extent of a label in a file differs from the given extent.
     pub fn agree(&self, expression: &Expression, shapes: &[Vec<usize>]) -> Result<()> {
         for (operand, (term, shape)) in expression.operands().zip(shapes).enumerate() {
             for (name, extent) in placed(expression, term, shape) {

@@ -92,7 +92,7 @@ fn in_process(args: &Args) -> Result<World> {
             "--ranks {ranks} are more than the {MAX_PLANNED_RANKS} that plans are made for, and the {MAX_RANKS} that run in one process"
         )));
     }
-    if ranks > MAX_RANKS && !args.explain && !args.simulate {
+    if ranks > MAX_RANKS && !args.explains() {
         return Err(usage(format!(
             "--ranks {ranks} are more than the {MAX_RANKS} that run in one process; --explain plans for up to {MAX_PLANNED_RANKS}"
         )));
@@ -101,12 +101,9 @@ fn in_process(args: &Args) -> Result<World> {
 }
 
 /// Refuses too many workers, and contradictions among flags or with mpirun.
-///
-/// # Errors
-/// If a flag is refused, the first of which is named.
 pub fn check_flags(args: &Args) -> Result<()> {
     if let Some(workers) = args.workers {
-        let (most, what) = if args.explain || args.simulate {
+        let (most, what) = if args.explains() {
             (machine::MAX_WORKERS, "workers that plans are made for")
         } else {
             (MAX_WORKERS, "threads that a rank may have")
@@ -119,7 +116,7 @@ pub fn check_flags(args: &Args) -> Result<()> {
         let most = MAX_PLANNED_RANKS;
         return Err(usage(format!("--slice-groups {groups} are more than the {most} ranks that plans are made for")));
     }
-    if args.machine.is_some() && !args.explain && !args.simulate {
+    if args.machine.is_some() && !args.explains() {
         return Err(usage("--machine describes another machine than this one: it needs --explain or --simulate"));
     }
     if (args.trace.is_some() || args.timeline.is_some()) && args.explain && !args.simulate {

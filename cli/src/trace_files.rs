@@ -12,22 +12,19 @@ use super::units::{counted, seconds};
 const TITLE: usize = 40;
 
 pub fn wanted(config: &RunConfig) -> bool {
-    config.trace.is_some() || config.timeline.is_some()
+    config.args.trace.is_some() || config.args.timeline.is_some()
 }
 
 /// Writes the requested files of any timeline; returns an error as a value, because the result must be printed first.
 /// Collective.
-///
-/// # Errors
-/// If MPI fails.
 pub fn write(world: &World, config: &RunConfig, timeline: Option<&Timeline>) -> Result<Option<Error>> {
     // Very many ranks are not simulated, so there is no timeline.
     if !wanted(config) || world.all_gather(&[u8::from(timeline.is_some())])?.first() != Some(&vec![1]) {
         return Ok(None);
     }
     let root = timeline.filter(|_| world.is_root());
-    let trace = config.trace.as_ref().map(|path| (path, root.map(Timeline::trace)));
-    let drawn = config.timeline.as_ref().map(|path| (path, root.map(|timeline| picture(config, timeline))));
+    let trace = config.args.trace.as_ref().map(|path| (path, root.map(Timeline::trace)));
+    let drawn = config.args.timeline.as_ref().map(|path| (path, root.map(|timeline| picture(config, timeline))));
     for (path, text) in trace.into_iter().chain(drawn) {
         match world.write_text(path, text.as_deref().unwrap_or_default()) {
             Ok(()) => {}
@@ -52,7 +49,7 @@ fn picture(config: &RunConfig, timeline: &Timeline) -> String {
     };
     let how = match timeline.hosts.is_empty() {
         true => " simulated".to_owned(),
-        false if config.overlap && timeline.slices == plan.slice_rounds() => {
+        false if !config.args.no_overlap && timeline.slices == plan.slice_rounds() => {
             format!(", {} predicted", seconds(plan.seconds()))
         }
         false => String::new(),

@@ -33,9 +33,6 @@ const MAX_MACHINE_FILE_MIB: u64 = 1;
 
 impl RunConfig {
     /// Checks the flags. Collective.
-    ///
-    /// # Errors
-    /// If any rank finds an error; then all return one.
     pub fn new(world: &World, mut args: Args) -> Result<RunConfig> {
         agree(world, check_flags(&args).and_then(|()| paths::check(world, &args)))?;
         paths::tidy(world, &args);
@@ -63,19 +60,16 @@ impl RunConfig {
         let started = Instant::now();
         let planned = request.planned(world, &args, checkpoint.as_mut())?;
         let mut config = agree(world, RunConfig::local(world, args, request, (planned, started), checkpoint))?;
-        if config.check && !config.explain {
+        if config.args.check && !config.args.explains() {
             config.check_bytes = budget::here(world, &config.plan, &config.tree, config.check_bytes)?;
         }
-        if let Some(path) = &config.path_out {
+        if let Some(path) = &config.args.path_out {
             world.write_text(path, &(config.plan.path_json() + "\n"))?;
         }
         Ok(config)
     }
 
     /// Checks what one rank can check of a plan, on which work `started` then.
-    ///
-    /// # Errors
-    /// If a check fails. Returns the first error found.
     pub fn local(
         world: &World,
         args: Args,
@@ -90,8 +84,7 @@ impl RunConfig {
         let path_search = PathSearchReport::of(&plan, &searched, path_seconds);
         let (tree, plan_seconds) = (searched.tree, started.elapsed().as_secs_f64());
         check_idle(world, &args, &tree, &plan, largest)?;
-        let one_rank_plan =
-            if args.explain || args.simulate { one_rank_plan(&shaped, &tree, &machine, &options) } else { None };
+        let one_rank_plan = if args.explains() { one_rank_plan(&shaped, &tree, &machine, &options) } else { None };
         warn_of_no_effect(world, &args, dtype, &plan);
         Ok(RunConfig {
             tree,
@@ -101,26 +94,10 @@ impl RunConfig {
             path_search,
             plan_seconds,
             resolved_kernel,
-            operands: args.operands,
-            output: args.output,
-            accumulate: args.accumulate,
             checkpoint: checkpoint.map(|checkpoint| checkpoint.every(Duration::from_secs_f64(args.checkpoint_every))),
-            seed: args.seed,
-            repeat: args.repeat.get() as usize,
-            warmup: args.warmup as usize,
             default_sizes,
-            exponent: args.exponent,
-            check: args.check,
             check_bytes,
-            explain: args.explain || args.simulate,
-            simulate: args.simulate,
-            overlap: !args.no_overlap,
-            trace: args.trace,
-            timeline: args.timeline,
-            path_out: args.path_out,
-            json: args.json,
-            verbose: args.verbose,
-            quiet: args.quiet,
+            args,
         })
     }
 }
@@ -145,9 +122,6 @@ pub struct Planned {
 
 impl Request {
     /// Checks the flags and files of the request; rank 0 has determined `target` and `speed` (of path searches).
-    ///
-    /// # Errors
-    /// If a check fails. Returns the first error found.
     pub fn new(
         world: &World,
         args: &Args,
@@ -190,9 +164,6 @@ impl Request {
 
     /// Plans the tree of an interrupted run, or else one from the cache or a search, with a memory limit if there is too
     /// little memory for a plan without. Collective.
-    ///
-    /// # Errors
-    /// If the search or the plan fails on any rank.
     pub fn planned(&mut self, world: &World, args: &Args, checkpoint: Option<&mut Checkpoint>) -> Result<Planned> {
         let Request { shaped, machine, options, .. } = &*self;
         if let Some((searched, machine, options)) = checkpoint.as_ref().and_then(|it| it.tree(shaped, machine, options))
@@ -293,7 +264,7 @@ fn warn_of_no_effect(world: &World, args: &Args, dtype: Dtype, plan: &Plan) {
     if asked > 1 && groups != asked {
         say!("warning: the plan has {} of ranks, not {asked} as in --slice-groups", counted(groups, "group"));
     }
-    if args.no_overlap && (args.explain || args.simulate || args.verbose) {
+    if args.no_overlap && (args.explains() || args.verbose) {
         say!("warning: what is predicted overlaps; --no-overlap is for runs and for what --simulate plays");
     }
 }
@@ -404,7 +375,7 @@ fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usi
     let asked = args.ranks.is_some() || args.machine.is_some() || launcher().is_some();
     // The text of `--explain` and `--simulate` reports idle ranks.
     let too_many = ranks > largest || ranks as f64 > most_work(tree);
-    let warns = too_many && world.is_root() && !args.quiet && !args.explain && !args.simulate;
+    let warns = too_many && world.is_root() && !args.quiet && !args.explains();
     if ranks == 1 || !asked || !(warns || args.strict_ranks) {
         return Ok(());
     }
@@ -443,7 +414,7 @@ fn most_work(tree: &Tree) -> f64 {
 }
 
 fn check_explained(args: &Args, ranks: usize) -> Result<()> {
-    if args.distribution.is_some() && (args.explain || args.simulate) && ranks > MAX_DISTRIBUTED_RANKS {
+    if args.distribution.is_some() && args.explains() && ranks > MAX_DISTRIBUTED_RANKS {
         return Err(usage(format!(
             "--distribution is explained for at most {MAX_DISTRIBUTED_RANKS} ranks, as each may exchange with all others; there are {ranks}"
         )));
@@ -459,7 +430,7 @@ fn check_explained(args: &Args, ranks: usize) -> Result<()> {
 
 /// Warns on rank 0 if a launcher has bound a rank to fewer cores than workers. Collective.
 fn warn_if_starved(world: &World, args: &Args) -> Result<()> {
-    if launcher().is_none() || args.explain || args.simulate {
+    if launcher().is_none() || args.explains() {
         return Ok(());
     }
     if let Some(starved) = world.starved(args.workers.map(usize::from))?

@@ -3,19 +3,6 @@
 //! A contraction order is a list of pairs of tensors. The n tensors of a network have the numbers 0 to n - 1, and the
 //! result of the i-th contraction has the number n + i.
 //!
-//! | file | contents |
-//! |---|---|
-//! | `network` | a network, and its form for the searches |
-//! | `search` | rounds of independent chains on several threads, within a budget |
-//! | `chain` | one start, annealed, reconfigured and sliced |
-//! | `greedy`, `partition` | first orders: cheapest pairs first; recursive bisection |
-//! | `optimal` | the order with the fewest multiply-adds, by dynamic programming over sets of tensors |
-//! | `tree` | a contraction tree that local changes update in constant time |
-//! | `anneal`, `reconfigure`, `slicing` | changes of a tree: rotations, optimal small subtrees, sliced labels |
-//! | `window` | annealing of large networks, one part at a time |
-//! | `effort` | nominal seconds, in which budgets are counted |
-//! | `bits`, `fast_math`, `random` | sets of labels, powers of two, random numbers |
-//!
 //! Guarantees: the same network, settings and request give the same order, whichever thread runs which chain. No clock is
 //! read, and no recursion is deeper than the logarithm of the number of tensors.
 //!

@@ -1,19 +1,5 @@
 //! Implements the distributed algorithms. Each is a generator, which appends the tasks for a contraction to one rank's
-//! schedule.
-//!
-//! | algorithm | `left` | `right` | `out` | moves |
-//! |---|---|---|---|---|
-//! | `local` | rank 0 | rank 0 | rank 0 | nothing |
-//! | `c` | c/p | c/p | c/p | nothing |
-//! | `ring-mn` | m/p | n/p | m/p (mirrored: n/p) | the operand that is not cut like `out` |
-//! | `ring-k` | k/p | k/p | m/p (or n/p) | partial sums of `out` |
-//! | `slicing` | any | any | any | the pieces of two tensors that match the blocks of the third |
-//! | `summa` | m/r k/c | k/r n/c | m/r n/c | panels of both operands, broadcast |
-//! | `cannon` | m/s k/s | k/s n/s | m/s n/s | both operands, block by block |
-//! | `master-worker` | rank 0 | rank 0 | rank 0 | parts of the operands and of `out`, from and to rank 0 |
-//! | `grid` | tiles of a grid | tiles | tiles | parts of tiles; partial sums of `out` if k is cut |
-//!
-//! In the table, m/p is dimension m cut among p ranks; a grid has r rows and c columns, or s of each.
+//! schedule. README.md lists the algorithms, with the tensors that they move.
 //!
 //! A generator receives a [`Contraction`] with one rank's buffers, and never calls a kernel or a transport. The planner
 //! and the generators share [`Algorithm::distributions`], so they cannot disagree.

@@ -1,22 +1,5 @@
-//! Measures the rates of the machine on which a world runs, from timed runs of small plans. Rates are cached per host.
-//!
-//! | rate | measurement |
-//! |---|---|
-//! | `startup_seconds` | median time of a run in which rank 0 has almost no work |
-//! | `sync_overhead` | median time of a small product on all ranks, minus that on rank 0, plus the saved time |
-//! | `flops`, `block_rates` | large cubes on all ranks; small cubes on one rank (rate divided by `solo_speedup`) |
-//! | `solo_speedup` | rate of a rank while the others wait, divided by its rate while all compute |
-//! | `speeds` | time that each rank needs for a cube; not stored if all ranks are within 2 % of the mean |
-//! | `memory_bandwidth`, `copy_rates` | copies of the largest blocks, and of all sizes, on all ranks at once |
-//! | `link_latency`, `link_bandwidth` | transfers from each rank to the next (of the next node, if there are several) |
-//! | `node_latency`, `node_bandwidth` | transfers from each rank to the next of its node |
-//! | `interference` | extra time of a ring algorithm over a product without transfers; median of rounds |
-//!
-//! A cube is a matrix product with m = n = k. Latencies are lower quartiles of many runs. Rates of products are medians
-//! over rounds, each of which measures all sizes. A large cube has at least the rate of the next smaller one. Where the
-//! table names no median, the value is from the fastest of a few runs, because other load can only slow runs down. The
-//! module `cache` stores rates for each host, number of ranks, workers and ranks per node, transport and placement. If
-//! `EINSUM_DIST_RATES` is `default`, nothing is measured or read.
+//! Measures the rates of the machine on which a world runs, from timed runs of small plans. The module `cache` stores
+//! rates per host. `docs/placement.md` lists the measurements.
 //!
 //! All processes use the rates that rank 0 measured. Limits: if nodes have different numbers of ranks, all links have
 //! the slowest rates; only f32 is measured; other load is not modelled.

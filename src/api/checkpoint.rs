@@ -142,7 +142,7 @@ impl Checkpoint {
     /// # Errors
     /// If a file cannot be removed.
     pub fn remove(&self, world: &World) -> Result<()> {
-        let failed = |cause| output_error(world, cause);
+        let failed = |cause| Error::output(world.local_ranks().start, NpyError::File(cause));
         // The manifest first: sums without a manifest are not read.
         world.agree(if world.is_root() { remove_all(&self.path).map_err(failed) } else { Ok(()) })?;
         let mut sums = world.local_ranks().flat_map(|rank| [0, 1].map(|at| sum_path(&self.path, rank, at)));
@@ -199,9 +199,8 @@ impl<T: Element> Program<T> {
         beta: T,
         out: &mut DistTensor<T>,
     ) -> Result<()> {
-        self.ran_accumulating = self.needs_accumulating(beta);
-        if self.ran_accumulating {
-            return self.accumulating()?.run_with_checkpoint(checkpoint, alpha, operands, beta, out);
+        if let Some(accumulating) = self.accumulating(beta)? {
+            return accumulating.run_with_checkpoint(checkpoint, alpha, operands, beta, out);
         }
         let fits = self.check_dist(&operands, out, ResultResidency::Whole);
         self.world.agree(fits)?;
@@ -284,7 +283,7 @@ impl<'a> Saves<'a> {
             origin: checkpoint
                 .origin
                 .as_ref()
-                .map_or_else(String::new, |origin| serde_json::to_string(origin).unwrap_or_default()),
+                .map_or_else(String::new, |it| serde_json::to_string(it).unwrap_or_default()),
             operands,
             generation: 0,
             finished: 0,
@@ -441,8 +440,4 @@ fn digest_of_blocks<T: Element>(world: &World, tensor: &DistTensor<T>) -> Result
 fn remove_all(path: &Path) -> std::result::Result<(), FileError> {
     remove_leftovers(path);
     remove(path)
-}
-
-fn output_error(world: &World, cause: FileError) -> Error {
-    Error::output(world.local_ranks().start, NpyError::File(cause))
 }

@@ -1,11 +1,8 @@
-//! Converts the times of all ranks to a common clock.
+//! Converts the times of all ranks to a common clock: the system time of a host, and its estimated distance from that
+//! of other hosts (`docs/timelines.md`).
 //!
-//! An `Instant` is converted to system time, which all processes of a host read from the same clock, with an error below a
-//! microsecond. Hosts are compared in rounds of a collective call, which no process leaves before all have entered it. With
-//! the times of each host's own clock, another host is ahead by at least (entered there - left here), and by at most (left
-//! there - entered here). The estimate is the midpoint between the largest lower bound and the smallest upper bound, with
-//! an error of at most half their distance, about the latency of the fastest round. Without host names, each process is a
-//! separate host. Clock drift is ignored: it is a fraction of a microsecond over all rounds.
+//! Without host names, each process is a separate host. Clock drift is ignored: it is a fraction of a microsecond over
+//! all rounds.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -48,9 +45,6 @@ impl Clock {
 
     /// Returns the nanoseconds by which each process's clock is ahead of the first's, and a bound on their error.
     /// `hosts` has each process's host. Collective.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub(super) fn ahead(&self, world: &World, hosts: &[String]) -> Result<(Vec<i64>, i64)> {
         let named = |one: usize, other: usize| !hosts[one].is_empty() && hosts[one] == hosts[other];
         let leader = |process: usize| (0..process).find(|&other| named(other, process)).unwrap_or(process);

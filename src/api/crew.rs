@@ -23,9 +23,6 @@ pub(super) struct Crew {
 
 impl Crew {
     /// Starts and pins the workers of a rank.
-    ///
-    /// # Errors
-    /// If the threads cannot be started.
     pub(super) fn new(rank: usize, workers: usize, place: RankPlacement) -> Result<Crew> {
         let theirs = place.clone();
         let builder = ThreadPoolBuilder::new().num_threads(workers).start_handler(move |worker| {

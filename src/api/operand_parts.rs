@@ -184,9 +184,8 @@ impl<T: Element> Program<T> {
         beta: T,
         out: &mut DistTensor<T>,
     ) -> Result<()> {
-        self.ran_accumulating = self.needs_accumulating(beta);
-        if self.ran_accumulating {
-            return self.accumulating()?.run_part_of(part, alpha, operands, beta, out);
+        if let Some(accumulating) = self.accumulating(beta)? {
+            return accumulating.run_part_of(part, alpha, operands, beta, out);
         }
         let parts = self.plan.part_count();
         if part >= parts {
@@ -249,11 +248,8 @@ impl<T: Element> Program<T> {
     }
 
     pub(super) fn check_dist(&self, operands: &Operands<T>, out: &DistTensor<T>, held: ResultResidency) -> Result<()> {
-        self.check_caller()?;
         let tensors = operands.tensors();
-        if tensors.len() != self.plan.operands {
-            return Err(Error::Usage(format!("{} operands for a plan of {}", tensors.len(), self.plan.operands)));
-        }
+        self.check_call(tensors.len())?;
         for (index, tensor) in tensors.into_iter().enumerate() {
             let (name, value) = (Tensor::Operand(index), self.plan.operand(index));
             match operands.is_in_parts(&self.plan, index) {

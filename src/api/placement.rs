@@ -1,12 +1,9 @@
-//! Pins the ranks on a host to the cores that [`crate::machine::Placement`] assigns to them.
-//!
-//! Ranks on a host with the same affinity mask divide its cores. Ranks that a launcher has pinned to different cores
-//! use those. The threads of a rank with more cores than threads may use all of them; otherwise each worker is pinned
-//! to one core, and the communication thread to the remaining core, if any. Pages are placed by first touch, so a
-//! rank's workers write the zeros to its blocks of tensors, and touch arenas and packing workspace first.
+//! Pins the ranks on a host to the cores that [`crate::machine::Placement`] assigns to them, by the rules in
+//! `docs/placement.md`.
 //!
 //! Invariant: the threads of a rank with fewer cores than workers may use all cores of its NUMA domains. Memory is
-//! never bound or migrated.
+//! never bound or migrated: pages are placed by first touch, so a rank's workers write the zeros to its blocks of
+//! tensors, and touch arenas and packing workspace first.
 
 use super::crew::AgreedPlacement;
 use super::{Result, World, cores, host};

@@ -69,7 +69,7 @@ pub struct Program<T: Element> {
     /// The variant that adds to `out`; compiled when first needed.
     accumulating: Option<Box<Program<T>>>,
     /// Whether the last run used `accumulating`, which then has its measurements.
-    pub(super) ran_accumulating: bool,
+    ran_accumulating: bool,
     /// Whether the last run succeeded, so that the next may reuse values of constant operands.
     pub(super) holds: bool,
     /// The factors of the last run with an exponent, for each value.
@@ -215,9 +215,8 @@ impl<T: Element> Program<T> {
     /// # Errors
     /// The same as for [`Program::run`], and if `out` has the wrong shape.
     pub fn run_into(&mut self, alpha: T, operands: &[&dyn Operand<T>], beta: T, out: &mut dyn Output<T>) -> Result<()> {
-        self.ran_accumulating = self.needs_accumulating(beta);
-        if self.ran_accumulating {
-            return self.accumulating()?.run_into(alpha, operands, beta, out);
+        if let Some(accumulating) = self.accumulating(beta)? {
+            return accumulating.run_into(alpha, operands, beta, out);
         }
         let views: Vec<ArrayViewD<T>> = operands.iter().map(|operand| operand.view_dyn()).collect();
         let mut out = out.view_dyn_mut();
@@ -264,9 +263,8 @@ impl<T: Element> Program<T> {
     /// a rayon worker ([`Error::Usage`]). If the run fails ([`Error::Run`]); under MPI, a failed run aborts all
     /// processes instead of returning.
     pub fn run_dist(&mut self, alpha: T, operands: &[&DistTensor<T>], beta: T, out: &mut DistTensor<T>) -> Result<()> {
-        self.ran_accumulating = self.needs_accumulating(beta);
-        if self.ran_accumulating {
-            return self.accumulating()?.run_dist(alpha, operands, beta, out);
+        if let Some(accumulating) = self.accumulating(beta)? {
+            return accumulating.run_dist(alpha, operands, beta, out);
         }
         self.run_blocks(self.all_slices(), alpha, operands, beta, out)
     }
@@ -284,32 +282,33 @@ impl<T: Element> Program<T> {
         self.accumulating.as_deref().filter(|_| self.ran_accumulating).unwrap_or(self)
     }
 
-    /// Whether this `beta` needs a variant of this program; the step that adds results of groups has its own.
-    pub(super) fn needs_accumulating(&self, beta: T) -> bool {
-        beta != T::ZERO && !self.plan.accumulate && self.groups.is_none()
-    }
-
-    pub(super) fn accumulating(&mut self) -> Result<&mut Program<T>> {
+    /// The variant that adds to `out`, if this `beta` needs it; the step that adds results of groups has its own.
+    pub(super) fn accumulating(&mut self, beta: T) -> Result<Option<&mut Program<T>>> {
+        self.ran_accumulating = beta != T::ZERO && !self.plan.accumulate && self.groups.is_none();
+        if !self.ran_accumulating {
+            return Ok(None);
+        }
         let mut accumulating = match self.accumulating.take() {
             Some(accumulating) => accumulating,
             None => Box::new(Program::compile(&self.world, &Plan { accumulate: true, ..self.plan.clone() })?),
         };
         accumulating.on_slice.clone_from(&self.on_slice);
-        Ok(self.accumulating.insert(accumulating))
+        Ok(Some(self.accumulating.insert(accumulating)))
     }
 
-    pub(super) fn check_caller(&self) -> Result<()> {
+    /// Checks the calling thread and the number of operands.
+    pub(super) fn check_call(&self, operands: usize) -> Result<()> {
         if self.plan.ranks() > 1 && rayon::current_thread_index().is_some() {
             return Err(Error::Usage("a run on several ranks must not start inside a rayon worker".to_owned()));
+        }
+        if operands != self.plan.operands {
+            return Err(Error::Usage(format!("{operands} operands for a plan of {}", self.plan.operands)));
         }
         Ok(())
     }
 
     pub(super) fn check_whole(&self, operands: &[ArrayViewD<T>], out: &ArrayViewMutD<T>) -> Result<()> {
-        self.check_caller()?;
-        if operands.len() != self.plan.operands {
-            return Err(Error::Usage(format!("{} operands for a plan of {}", operands.len(), self.plan.operands)));
-        }
+        self.check_call(operands.len())?;
         for (index, view) in operands.iter().enumerate() {
             expect_shape(Tensor::Operand(index), view.shape(), self.plan.whole_dims(self.plan.operand(index)))?;
         }

@@ -84,9 +84,6 @@ macro_rules! each {
 
 impl Endpoint {
     /// Frees the memory that the ranks share, unlike dropping an endpoint. Collective if ranks are processes.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub fn close(self) -> Result<(), CommError> {
         match self {
             Endpoint::InProcess(_) => Ok(()),

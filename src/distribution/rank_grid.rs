@@ -271,14 +271,18 @@ impl Distribution {
         if same {
             return Some(target);
         }
-        let mut number = target;
+        Some(self.with_replica(&mut coordinates, target))
+    }
+
+    /// The rank at these coordinates, except for the number of its replica.
+    fn with_replica(&self, coordinates: &mut [usize], mut number: usize) -> usize {
         for (coordinate, axis) in coordinates.iter_mut().zip(&self.axes).rev() {
             if axis.role == Role::Replicate {
                 *coordinate = number % axis.ranks;
                 number /= axis.ranks;
             }
         }
-        Some(self.rank_at(&coordinates))
+        self.rank_at(coordinates)
     }
 
     /// The number of ranks that store the same block.
@@ -299,16 +303,7 @@ impl Distribution {
     /// The ranks with the same block as `rank`, including it, in order of replicas.
     pub fn same_as(&self, rank: usize) -> Vec<usize> {
         let Some(mut coordinates) = self.coordinates(rank) else { return Vec::new() };
-        let replica = |mut number: usize| {
-            for (coordinate, axis) in coordinates.iter_mut().zip(&self.axes).rev() {
-                if axis.role == Role::Replicate {
-                    *coordinate = number % axis.ranks;
-                    number /= axis.ranks;
-                }
-            }
-            self.rank_at(&coordinates)
-        };
-        (0..self.replicas()).map(replica).collect()
+        (0..self.replicas()).map(|number| self.with_replica(&mut coordinates, number)).collect()
     }
 
     fn number_on(&self, rank: usize, role: &Role) -> Option<usize> {

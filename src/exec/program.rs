@@ -38,9 +38,6 @@ pub struct RankProgram {
 
 impl RankProgram {
     /// Allocates the buffers that the user does not provide, and plans the tasks for `threads` threads.
-    ///
-    /// # Errors
-    /// If the system refuses an allocation.
     pub fn compile(
         verified: Verified,
         spec: &Spec,

@@ -172,9 +172,6 @@ impl Manifest {
     }
 
     /// Replaces the manifest.
-    ///
-    /// # Errors
-    /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), FileError> {
         // Numbers and strings in memory can always be serialised.
         let text = format!("{NAME}{VERSION}\n{}\n", serde_json::to_string(self).unwrap_or_default());
@@ -185,9 +182,6 @@ impl Manifest {
 }
 
 /// Writes the sum of a rank.
-///
-/// # Errors
-/// If the file cannot be written.
 pub fn write_sum(path: &Path, values: &[u8]) -> Result<(), FileError> {
     write_whole(path, &new_tag(), &[SUM_NAME, values])?;
     sync_directory(path);
@@ -219,9 +213,6 @@ pub fn check_sum_path(path: &Path) -> Result<(), CheckpointError> {
 }
 
 /// Removes a file of a checkpoint. A file with other content stays.
-///
-/// # Errors
-/// If the file cannot be removed.
 pub fn remove(path: &Path) -> Result<(), FileError> {
     let ours = begins_with(path, NAME.as_bytes()).unwrap_or(false) || begins_with(path, SUM_NAME).unwrap_or(false);
     match if ours { fs::remove_file(path) } else { Ok(()) } {

@@ -1,13 +1,9 @@
 //! Computes a bound on the rounding error of a floating-point contraction.
 //!
-//! The bound follows N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002. By its section
-//! 3.1, the error of a sum of n products is at most gamma_n times the sum of their absolute values. Here, gamma_n = n u
-//! / (1 - n u) with the unit roundoff u. It holds for any order of additions, with or without fused multiply-adds. Each
-//! factor beyond two adds one rounding. Both parts of a sum of n complex products are sums of 2 n real products
-//! (compare section 3.6), which doubles the roundings, and combining them adds a factor of sqrt(2).
-//!
-//! The bound also holds if n is the maximum number of additions that a term passes through, which
-//! [`crate::local_plan::longest_chain`] returns for the blocked sums of this crate.
+//! The bound is that of N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002, sections 3.1
+//! and 3.6 (`docs/check.md`). It holds for any order of additions, with or without fused multiply-adds. Each factor
+//! beyond two adds one rounding. Both parts of a sum of n complex products are sums of 2 n real products, which doubles
+//! the roundings, and combining them adds a factor of sqrt(2).
 
 use crate::dtype::Dtype;
 

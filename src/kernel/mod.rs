@@ -1,23 +1,5 @@
 //! Contains the kernels, which compute on strided tensors and run on the current rayon pool.
 //!
-//! | file | contents |
-//! |---|---|
-//! | `element` | the four element types |
-//! | `compiled`, `instances` | non-generic entry points, so that other crates need not compile the kernels again |
-//! | `contract` | `out = alpha left right + beta out`, as planned by [`crate::local_plan`] |
-//! | `loops`, `gemm`, `products`, `staged` | the kernels of `contract`: loops, matrix products, batches of small products, and loops over copied blocks |
-//! | `unary` | permutations, diagonals and sums of one tensor |
-//! | `permute`, `sum` | the kernels of `unary`; `gemm` and `elementwise` also use `permute` |
-//! | `simd` | SIMD vectors for every instruction set |
-//! | `micro` | micro-kernels, which multiply a few rows by a few columns and accumulate the products in registers |
-//! | `xsmm` | small products computed by LIBXSMM, if the feature `libxsmm` is enabled, on x86-64 and AArch64 |
-//! | `elementwise` | fill, scale, conjugate, add |
-//! | `host` | instruction set and caches of this machine |
-//! | `tensor` | a strided tensor, which consists of a pointer, extents and strides |
-//! | `workspace`, `zeroed` | memory for packing |
-//! | `reporting_allocator` | an allocator that ends a program with a message when memory runs out |
-//! | `reference`, `error_bound` | a slow and obviously correct einsum, and the error bound of the fast kernels |
-//!
 //! Labels, extents and strides are checked before any pointer arithmetic. If `beta` is 0, old values of `out` are never
 //! read, so a NaN in new memory cannot propagate. The same call on the same number of threads is bitwise reproducible.
 //! Kernels do not communicate; [`crate::local_plan`] chooses them.

@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::Dim;
+use super::sum::offset;
 use super::target::MIN_PARALLEL_MULTIPLY_ADDS;
 
 /// The largest extent of m, n and k for which LIBXSMM is designed.
@@ -92,11 +93,7 @@ impl SmallBatchPlan {
     /// Returns a product's offsets in `left`, `right` and `out`, the number of evenly spaced products from it on, and
     /// their strides.
     pub fn run(&self, product: usize) -> ([isize; 3], usize, [isize; 3]) {
-        let (mut start, mut rest) = ([0; 3], product);
-        for dim in self.batch.iter().rev() {
-            (0..3).for_each(|t| start[t] += (rest % dim.extent) as isize * dim.strides[t]);
-            rest /= dim.extent;
-        }
+        let start = offset(&self.batch, product);
         match self.batch.last() {
             Some(dim) => (start, dim.extent - product % dim.extent, dim.strides),
             None => (start, 1, [0; 3]),

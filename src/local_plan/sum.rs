@@ -41,12 +41,9 @@ impl Sum {
         fuse(&mut sums);
         let elements = out_loops.iter().map(|d| d.extent).chain(sums.iter().map(|d| d.extent));
         let elements = elements.fold(1usize, usize::saturating_mul);
-        let nearest =
-            |extent_and_stride: Option<(usize, isize)>| extent_and_stride.map(|(_, stride)| stride.unsigned_abs());
-        let (last_sum, last_out) =
-            (sums.last().map(|d| (d.extent, d.strides[0])), out_loops.last().map(|d| (d.extent, d.strides[0])));
-        let long = last_sum.is_some_and(|(extent, _)| extent >= MIN_LINE_ELEMENTS);
-        let line_is_summed = out_loops.is_empty() || (long && nearest(last_sum) < nearest(last_out));
+        let nearest_out = out_loops.last().map(|d| d.strides[0].unsigned_abs());
+        let suits = |d: &Dim<1>| d.extent >= MIN_LINE_ELEMENTS && Some(d.strides[0].unsigned_abs()) < nearest_out;
+        let line_is_summed = out_loops.is_empty() || sums.last().is_some_and(suits);
         let none = Dim { extent: 1, strides: [0; 2] };
         let line = if !line_is_summed {
             out_loops.remove(out_loops.len() - 1)
@@ -101,7 +98,7 @@ impl Sum {
 }
 
 /// Returns the offsets of iteration `number` in every tensor, the last loop innermost.
-fn offset<const N: usize>(loops: &[Dim<N>], mut number: usize) -> [isize; N] {
+pub(super) fn offset<const N: usize>(loops: &[Dim<N>], mut number: usize) -> [isize; N] {
     let mut offset = [0; N];
     for dim in loops.iter().rev() {
         let index = (number % dim.extent) as isize;

@@ -46,9 +46,6 @@ impl Aligned {
     }
 
     /// Like [`Aligned::zeroed`], but other processes cannot read the memory.
-    ///
-    /// # Errors
-    /// The same as for [`Aligned::zeroed`].
     pub fn private(bytes: usize, footprint: &Arc<Footprint>) -> Result<Aligned, OutOfMemory> {
         let memory = Zeroed::new(bytes, ALIGNMENT).ok_or(OutOfMemory { bytes })?;
         Ok(Self::of(Memory::Own(memory), footprint))

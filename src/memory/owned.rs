@@ -28,9 +28,6 @@ pub fn zeros<T: Element>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
 }
 
 /// Allocates a row-major array of zeros.
-///
-/// # Errors
-/// The same as for [`zeros`].
 pub fn zero_array<T: Element>(extents: &[usize]) -> Result<ArrayD<T>, OutOfMemory> {
     let elements = extents.iter().try_fold(1usize, |elements, &extent| elements.checked_mul(extent));
     let values = zeros(elements.ok_or(OutOfMemory { bytes: usize::MAX })?)?;
@@ -39,9 +36,6 @@ pub fn zero_array<T: Element>(extents: &[usize]) -> Result<ArrayD<T>, OutOfMemor
 }
 
 /// Allocates a row-major copy of `view`.
-///
-/// # Errors
-/// The same as for [`zeros`].
 pub fn copy_of<T: Element>(view: &ArrayViewD<'_, T>) -> Result<ArrayD<T>, OutOfMemory> {
     let mut copy = zero_array(view.shape())?;
     copy.assign(view);
@@ -49,9 +43,6 @@ pub fn copy_of<T: Element>(view: &ArrayViewD<'_, T>) -> Result<ArrayD<T>, OutOfM
 }
 
 /// Allocates an empty vector with room for `elements` elements.
-///
-/// # Errors
-/// The same as for [`zeros`].
 pub fn room_for<T>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
     let mut memory = Vec::new();
     let had = fallible(|| memory.try_reserve_exact(elements));

@@ -66,9 +66,6 @@ pub struct Tables {
 
 impl Tables {
     /// Builds the table of every node, inputs before consumers.
-    ///
-    /// # Errors
-    /// Same as for [`SearchSpace::candidates`].
     pub fn new(space: &SearchSpace) -> Result<Tables, PlanError> {
         let SearchSpace { tree, cost, .. } = space;
         let keep = match tree.nodes.len() {
@@ -131,9 +128,6 @@ impl Tables {
 }
 
 /// Selects the algorithm for each contraction and lists the considered candidates.
-///
-/// # Errors
-/// Same as for [`SearchSpace::candidates`].
 pub fn algorithms(space: &SearchSpace) -> Result<Vec<Choice>, PlanError> {
     let SearchSpace { tree, cost, options, .. } = space;
     let tables = Tables::new(space)?;

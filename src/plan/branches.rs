@@ -38,9 +38,6 @@ const MAX_MEMORY_FACTOR: u64 = 2;
 
 /// Returns a plan that runs small subtrees concurrently on one rank if that is faster and memory suffices, otherwise
 /// `plan`, which was made from `tree`.
-///
-/// # Errors
-/// Same as for [`distribute::whole_tree`].
 pub fn side_by_side(context: &PlanningContext, tree: &Tree, plan: Plan) -> Result<Plan, PlanError> {
     let PlanningContext { machine, options, .. } = *context;
     let split = if machine.ranks == 1 { split(tree, machine.workers) } else { None };

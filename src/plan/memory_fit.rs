@@ -2,13 +2,10 @@
 //!
 //! A model of the tree ([`slice_model`](super::slice_model)) proposes the dimensions to slice, with ever smaller memory
 //! targets until a complete plan stays within the limit on the busiest rank. For small trees, dimensions are also
-//! sliced one after another with complete plans, and the cheaper plan is used.
+//! sliced one after another with complete plans, and the cheaper plan is used. Slices that the path search chose with
+//! the order are tried first. `docs/trees.md` says when results and operands are in parts.
 //!
-//! A rank stores its whole block of the result if a plan then fits that costs little more than the unsliced plan.
-//! Otherwise the result is delivered in parts if the caller accepts parts and that plan is cheaper or the only one that
-//! fits. Likewise, if no plan with whole operands fits, a rank stores only parts of operands, which are read for every
-//! slice if the caller accepts that. The contraction order never changes here. Slices that the path search chose with
-//! the order are tried first.
+//! Invariant: the contraction order never changes here.
 
 use super::candidates::SearchArguments;
 use super::context::PlanningContext;
@@ -59,9 +56,6 @@ const ENOUGH_LESS: f64 = 0.97;
 const MAX_COST_INCREASE: f64 = 1.1;
 
 /// Makes a plan without the memory limit, and returns it if it fits. On one rank, the limit affects only the slices.
-///
-/// # Errors
-/// Same as for [`distributed`].
 pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanError> {
     let Some(limit) = context.options.memory_limit.filter(|_| context.machine.ranks > 1) else { return Ok(None) };
     let arguments = SearchArguments { memory: None, ..SearchArguments::new(context.options) };
@@ -526,14 +520,12 @@ impl MemoryFit<'_> {
         let largest = steps.max_by_key(|value| value.shape.iter().product::<usize>());
         let step = largest.map_or(String::new(), |value| format!(" of `{}`", plan.step_text(value)));
         let names: Vec<String> = found.slices.iter().map(|slice| format!("`{}`", plan.name(slice.label))).collect();
-        let place = match (names.is_empty(), why.is_empty()) {
-            (true, true) => format!("and nothing{step} can be sliced"),
-            (true, false) => format!("and {why}"),
-            (false, true) => {
-                format!("sliced along {} as it is, and nothing else{step} can be sliced", names.join(", "))
-            }
-            (false, false) => format!("sliced along {} as it is, and {why}", names.join(", ")),
+        let (sliced, other) = match names.is_empty() {
+            true => (String::new(), ""),
+            false => (format!("sliced along {} as it is, ", names.join(", ")), " else"),
         };
+        let why = if why.is_empty() { format!("nothing{other}{step} can be sliced") } else { why.to_owned() };
+        let place = format!("{sliced}and {why}");
         PlanError::Memory { rank: *rank, needed: *peak, limit: self.limit, place }
     }
 }

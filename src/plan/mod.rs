@@ -2,38 +2,7 @@
 //!
 //! A [`Plan`] is a plain value without tensor elements. It can be printed ([`Plan::explain`]), compared
 //! ([`Plan::fingerprint`]), turned into schedules ([`Plan::schedule`]), verified ([`Plan::verify`]), and run
-//! ([`crate::api::World`]).
-//!
-//! The functions at the end of this file run these passes in order:
-//!
-//! | pass | file |
-//! |---|---|
-//! | contraction order | `path`, `found` |
-//! | a plan without the memory limit, kept if it fits | `memory_fit` |
-//! | memory layout of intermediates | `context`, `layout` |
-//! | distributions and algorithms of the whole tree | `distribute`, `algorithm_selection` |
-//! | batches that flow through groups of ranks | `pipeline` |
-//! | the cheapest algorithm of each step alone | `distribute` |
-//! | subtrees on disjoint groups of ranks | `groups` |
-//! | results that later slices and runs reuse | `reuse` |
-//! | subtrees that run concurrently on one rank | `branches` |
-//! | grids that need less memory, slices, tensors in parts | `memory_fit`, `slice_model`, `slice_search`, `slice` |
-//! | groups of ranks that take disjoint sets of slices | `slice_group_search` |
-//!
-//! | shared by the passes | file |
-//! |---|---|
-//! | the request | `context`, `options`, `fixed` |
-//! | arguments and candidates of a search, distributions, prices | `algorithm_search_space`, `candidates`, `cost` |
-//! | a plan; its queries; what it was made from | `structure`, `queries`, `origin` |
-//! | groups of ranks that take disjoint sets of slices | `slice_groups` |
-//!
-//! | queries of a plan | file |
-//! |---|---|
-//! | tasks of one rank, packing workspace | `lower`, `packing` |
-//! | specification for the verification, proofs for thousands of ranks | `spec`, `proof` |
-//! | simulated run time, without data | `simulate` |
-//! | communication lower bound, error growth | `bound`, `rounding` |
-//! | text | `explain`, `path_report` |
+//! ([`crate::api::World`]). The functions at the end of this file run the passes.
 //!
 //! Invariants: values come after their inputs; every input of a contraction has the distribution that its algorithm
 //! requires. A tensor has no more replicas than the user requests or a diagonal needs, because grid algorithms gather

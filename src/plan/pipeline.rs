@@ -42,9 +42,6 @@ const MAX_GROUPS: usize = 256;
 const MAX_TIME_SHARE: f64 = 0.8;
 
 /// Returns a plan with a pipeline if it is clearly faster or the user requests it, otherwise `plan`.
-///
-/// # Errors
-/// Same as for [`distribute::emit`].
 pub fn pipelined(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Result<Plan, PlanError> {
     let SearchSpace { tree, machine, options, arguments, .. } = *space;
     if !arguments.uncut.is_empty() {

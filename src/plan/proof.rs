@@ -55,9 +55,6 @@ pub struct Step(Plan);
 
 impl Step {
     /// Proves the step for one rank of each class.
-    ///
-    /// # Errors
-    /// Same as for [`Plan::verify`].
     pub fn verify_by_classes(&self) -> Result<Classes, VerifyError> {
         let Step(plan) = self;
         let chosen = one_of_each_class(plan);
@@ -67,9 +64,6 @@ impl Step {
 }
 
 /// Proves the schedules of all ranks together ([`Plan::verify`]).
-///
-/// # Errors
-/// Same as for [`Plan::verify`].
 pub fn whole(plan: &Plan) -> Result<(), VerifyError> {
     if slice_groups::has_groups(plan) {
         slices_are_complete(plan)?;

@@ -221,32 +221,26 @@ impl Plan {
     /// # Ok::<(), einsum_dist::Error>(())
     /// ```
     pub fn idle_ranks(&self) -> usize {
-        let holds = |value: &Value, rank: usize| {
-            let block = value.distribution.block(&self.whole_shape(value), rank);
-            block.is_some_and(|block| block.volume() > 0)
-        };
         if slice_groups::has_groups(self) {
             return idle_beside_groups(self);
         }
-        let idle = |rank: &usize| {
-            !self.values.iter().any(|value| holds(value, *rank)) && self.schedule(*rank).tasks.is_empty()
-        };
-        (0..self.ranks()).filter(idle).count()
+        (0..self.ranks()).filter(|&rank| is_idle(self, rank)).count()
     }
+}
+
+fn holds(value: &Value, rank: usize) -> bool {
+    value.distribution.block(&value.shape, rank).is_some_and(|block| block.volume() > 0)
+}
+
+fn is_idle(plan: &Plan, rank: usize) -> bool {
+    !plan.values.iter().any(|value| holds(value, rank)) && plan.schedule(rank).tasks.is_empty()
 }
 
 /// Counts the ranks that are idle in their group or in no group, and have no block of the user. A rank that copies
 /// operands or adds results has such a block, or is not idle in its group.
 fn idle_beside_groups(plan: &Plan) -> usize {
-    let of_group = slice_groups::of_group(plan);
-    let group = plan.ranks_per_group();
-    let holds = |value: &Value, rank: usize| {
-        value.distribution.block(&value.shape, rank).is_some_and(|block| block.volume() > 0)
-    };
-    let is_idle = |rank: usize| {
-        !of_group.values.iter().any(|value| holds(value, rank)) && of_group.schedule(rank).tasks.is_empty()
-    };
-    let idle: Vec<bool> = (0..group).map(is_idle).collect();
+    let (of_group, group) = (slice_groups::of_group(plan), plan.ranks_per_group());
+    let idle: Vec<bool> = (0..group).map(|rank| is_idle(&of_group, rank)).collect();
     let users = || plan.leaves.iter().map(|&leaf| &plan.values[leaf]).chain([plan.output()]);
     let is_idle = |rank: usize| plan.slice_group_of(rank).is_none_or(|number| idle[rank - number * group]);
     (0..plan.ranks()).filter(|&rank| is_idle(rank) && !users().any(|value| holds(value, rank))).count()

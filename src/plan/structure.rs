@@ -185,6 +185,10 @@ impl Slice {
     }
 }
 
+fn pieces<'a>(slices: impl IntoIterator<Item = &'a Slice>) -> usize {
+    slices.into_iter().map(Slice::pieces).fold(1, usize::saturating_mul)
+}
+
 /// Whether a rank keeps its whole block of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -396,7 +400,7 @@ impl Plan {
 
     /// The number of slices.
     pub fn slice_count(&self) -> usize {
-        self.slices.iter().map(Slice::pieces).fold(1, usize::saturating_mul)
+        pieces(&self.slices)
     }
 
     /// The extent of a dimension over all slices.
@@ -447,7 +451,7 @@ impl Plan {
     pub(crate) fn operand_corners(&self, index: usize) -> impl Iterator<Item = Vec<usize>> {
         let labels = &self.operand(index).labels;
         let own: Vec<Slice> = self.slices.iter().filter(|slice| labels.contains(&slice.label)).copied().collect();
-        let parts = own.iter().map(Slice::pieces).fold(1, usize::saturating_mul);
+        let parts = pieces(&own);
         (0..parts).map(move |part| starts(&own, part, labels))
     }
 
@@ -460,7 +464,7 @@ impl Plan {
         let has = |slice: &Slice| labels.contains(&slice.label) && self.operands_in_parts.contains(&index);
         let innermost = self.slices.iter().rposition(has).unwrap_or(0);
         let others = self.slices[..innermost].iter().filter(|slice| !has(slice));
-        others.map(Slice::pieces).fold(1, usize::saturating_mul)
+        pieces(others)
     }
 
     /// The shape of the result.
@@ -509,7 +513,7 @@ impl Plan {
     fn slices_of_one_element(&self) -> usize {
         let output = &self.output().labels;
         let summed = self.slices.iter().filter(|slice| !output.contains(&slice.label));
-        summed.map(Slice::pieces).fold(1, usize::saturating_mul)
+        pieces(summed)
     }
 
     /// The rank whose blocks of user tensors need the most bytes, and the bytes, without tensors in parts.

@@ -1,9 +1,7 @@
 //! Provides locks, atomics and threads for code in which threads or ranks wait for each other.
 //!
-//! In tests with `--cfg shuttle`, Shuttle implements them (`shuttle_runtime`), otherwise std and rayon. Shuttle runs
-//! one thread at a time, and chooses the next at every use of a primitive, so tests explore thousands of
-//! interleavings. Under Shuttle, no sleep ends by timeout, a pool has one worker, and memory is sequentially
-//! consistent, so a missing fence is not detected.
+//! In tests with `--cfg shuttle`, Shuttle implements them (`shuttle_runtime`), otherwise std and rayon.
+//! `docs/testing.md` describes these tests. Under Shuttle, no sleep ends by timeout, and a pool has one worker.
 //!
 //! Invariant: `memory`, `comm`, `exec` and the code that starts ranks import every primitive that threads share or
 //! wait for from this module. Three exceptions are imported from std: locks without contention, counters, and the lock

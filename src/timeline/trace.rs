@@ -11,13 +11,12 @@
 //!   receive             |from 0   v|                   an arrow from each send to the receive of the same bytes
 //! ```
 //!
-//! In Perfetto, an arrow between two slices (spans on tracks) starts at the slice that begins first, which can be the
-//! receive. Therefore the last nanosecond of each receive is also a separate slice, "arrived", at which the arrow ends.
+//! The last nanosecond of each receive is also a separate span, "arrived", at which the arrow ends, because Perfetto
+//! starts an arrow at the span that begins first (`docs/timelines.md`).
 //!
 //! Invariants: each rank is a process in the trace. Track numbers are unique across all ranks, and differ from all
 //! process numbers. Spans on one track do not overlap, except for "arrived" at the end of a receive. The n-th send from
-//! rank a to rank b matches the n-th receive on b from a. Times are in microseconds on the clock of rank 0. The time of
-//! each worker within a task is not measured.
+//! rank a to rank b matches the n-th receive on b from a. Times are in microseconds on the clock of rank 0.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -66,9 +66,6 @@ impl<'a> Evaluator<'a> {
 
     /// Returns the selected elements of the result, in row-major order, divided by 2^`apart` if scaled;
     /// `single_threaded` if other threads compute others. `sources` has one entry per operand.
-    ///
-    /// # Errors
-    /// If there is too little memory, or a file cannot be read.
     pub fn elements(
         &self,
         sources: &[Source<'_>],

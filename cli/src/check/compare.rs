@@ -56,17 +56,21 @@ struct Job {
 }
 
 impl<'a> Comparison<'a> {
-    /// # Errors
-    /// If a file cannot be read.
     pub fn new(config: &'a RunConfig, limits: Limits) -> Result<Comparison<'a>> {
         let tree = &config.tree;
         let sources = (0..tree.operands).map(|operand| Source::new(config, operand)).collect::<Result<_>>()?;
-        let prior = config.accumulate.as_deref().map(Source::file).transpose()?;
+        let prior = config.args.accumulate.as_deref().map(Source::file).transpose()?;
         let out = &tree.nodes[tree.root()].labels;
         let leaves = tree.nodes.iter().filter(|node| matches!(node.step, Step::Leaf { .. }));
         let labels = distinct(&leaves.flat_map(|node| node.labels.iter().copied()).collect::<Vec<_>>());
-        let choice =
-            Choice::new(&config.plan, tree, &limits, config.check_bytes, rayon::current_num_threads(), config.seed);
+        let choice = Choice::new(
+            &config.plan,
+            tree,
+            &limits,
+            config.check_bytes,
+            rayon::current_num_threads(),
+            config.args.seed,
+        );
         Ok(Comparison {
             tree,
             limits,
@@ -131,9 +135,6 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares this rank's blocks of the part at `corner` with reference values.
-    ///
-    /// # Errors
-    /// If reading a file fails, or memory runs out.
     pub fn part<T: Element>(&self, pass: &Pass<'_>, part: &DistTensor<T>, corner: &[usize]) -> Result<Tally> {
         let mut tally = Tally::default();
         for (region, block) in part.first_replicas().filter(|(region, _)| !region.is_empty()) {
@@ -159,9 +160,6 @@ impl<'a> Comparison<'a> {
     }
 
     /// Returns the largest absolute value of each operand.
-    ///
-    /// # Errors
-    /// If memory runs out, or reading a file fails.
     pub fn largest_operands(&self) -> Result<Vec<f64>> {
         self.sources.iter().map(Source::largest).collect()
     }

@@ -27,11 +27,11 @@ pub enum Source<'a> {
 
 impl<'a> Source<'a> {
     pub fn new(config: &'a RunConfig, operand: usize) -> Result<Source<'a>> {
-        match config.operands.get(operand) {
+        match config.args.operands.get(operand) {
             Some(path) => Source::file(path),
             None => Ok(Source::Random {
                 dtype: config.plan.dtype,
-                seed: config.seed,
+                seed: config.args.seed,
                 operand: operand as u32,
                 shape: config.plan.operand_shape(operand),
             }),
@@ -43,9 +43,6 @@ impl<'a> Source<'a> {
     }
 
     /// Returns the operand elements at the selected indices, with labels in the order of `layout`, the last fastest.
-    ///
-    /// # Errors
-    /// If there is too little memory for the elements, or a file cannot be read.
     pub fn fetch(&self, labels: &[Label], selection: &Selection, layout: &[Label]) -> Result<Term> {
         let indices: Vec<&Indices> = labels.iter().map(|&label| selection.of(label)).collect();
         let mut dims: Vec<usize> = (0..labels.len()).collect();
@@ -94,9 +91,6 @@ impl<'a> Source<'a> {
     }
 
     /// Returns the largest absolute value, or NaN if any element is NaN.
-    ///
-    /// # Errors
-    /// If there is too little memory for [`CHUNK_ELEMENTS`] elements, or if reading a file fails.
     pub fn largest(&self) -> Result<f64> {
         let Source::File { header, .. } = self else {
             // The real and imaginary parts of random elements are between -1 and 1.
@@ -150,29 +144,23 @@ fn grow<V: Clone + Default>(vector: &mut Vec<V>, length: usize) -> std::result::
     Ok(())
 }
 
+/// Writes elements, in row-major order of `bounds`, to their places in `into`.
 fn scatter(dtype: Dtype, bytes: &[u8], bounds: &Bounds, steps: &[usize], into: &mut [Tracked]) {
-    let single = |bytes: &[u8; 4]| f64::from(f32::from_le_bytes(*bytes));
-    let double = |bytes: &[u8; 8]| f64::from_le_bytes(*bytes);
-    let (singles, doubles) = (bytes.as_chunks::<4>().0, bytes.as_chunks::<8>().0);
-    let real = |value: f64| Complex::new(value, 0.0);
+    let singles = bytes.as_chunks().0.iter().map(|real| f64::from(f32::from_le_bytes(*real)));
+    let doubles = bytes.as_chunks().0.iter().map(|real| f64::from_le_bytes(*real));
     match dtype {
-        Dtype::Float32 => put(singles.iter().map(|re| real(single(re))), bounds, steps, into),
-        Dtype::Float64 => put(doubles.iter().map(|re| real(double(re))), bounds, steps, into),
-        Dtype::Complex64 => {
-            let pairs = singles.as_chunks::<2>().0.iter();
-            put(pairs.map(|[re, im]| Complex::new(single(re), single(im))), bounds, steps, into);
-        }
-        Dtype::Complex128 => {
-            let pairs = doubles.as_chunks::<2>().0.iter();
-            put(pairs.map(|[re, im]| Complex::new(double(re), double(im))), bounds, steps, into);
-        }
+        Dtype::Float32 => put(singles, false, bounds, steps, into),
+        Dtype::Float64 => put(doubles, false, bounds, steps, into),
+        Dtype::Complex64 => put(singles, true, bounds, steps, into),
+        Dtype::Complex128 => put(doubles, true, bounds, steps, into),
     }
 }
 
-fn put(values: impl Iterator<Item = Complex<f64>>, bounds: &Bounds, steps: &[usize], into: &mut [Tracked]) {
+fn put(mut reals: impl Iterator<Item = f64>, complex: bool, bounds: &Bounds, steps: &[usize], into: &mut [Tracked]) {
     let (mut at, mut place) = (vec![0; bounds.len()], 0);
-    for value in values {
-        into[place] = Tracked::from(value);
+    while let Some(re) = reals.next() {
+        let im = if complex { reals.next().unwrap_or_default() } else { 0.0 };
+        into[place] = Tracked::from(Complex::new(re, im));
         for (dim, range) in bounds.iter().enumerate().rev() {
             at[dim] += 1;
             place += steps[dim];

@@ -1,39 +1,5 @@
-//! Computes how far a correct element may differ from its reference in double precision.
-//!
-//! # Rounding
-//!
-//! Let u be the unit roundoff (2^-24 in single, 2^-53 in double precision) and gamma_n = n u / (1 - n u). A sum of
-//! products of p factors in which no term passes through more than c additions has an error of at most gamma_(c+p)
-//! times the sum of the absolute products (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition,
-//! 2002, section 3.1 and lemma 3.1). This program sums k terms in blocks of at most b terms, then adds the blocks
-//! pairwise, so c is b + log2(k / b) instead of k (section 4.2). [`einsum_dist::local_plan::longest_chain`] bounds c
-//! for every kind of sum, and [`einsum_dist::Plan::roundings`] adds the additions over threads, ranks and slices. Its
-//! sums over the tree account for the relative errors of consecutive steps. The parts of a complex sum are sums of real
-//! products, with one more addition per step. As |a b| + |c d| <= |a + c i| |b + d i|, the bound applies to each part,
-//! and sqrt(2) times the bound to the number.
-//!
-//! In single precision, the bounds, relative to the sum of the absolute products, are below 7e-5 for every k up to 10^9.
-//! A zero instead of a sum of k products with random signs is wrong by about 1.3 / sqrt(k), and is detected.
-//!
-//! # Trees
-//!
-//! Along a tree of many steps, absolute products grow faster than the elements, and the bound for rounding would accept
-//! zeros. So the allowed error is the smaller of that bound and an estimate: [`CONFIDENCE_FACTOR`] times the combined
-//! effect of errors that have random signs and are as large as possible in each step (see [`super::sum`]). The error of
-//! a step is at most gamma of the whole tree times the absolute products of the step's two operands, which is at most
-//! gamma sqrt(n) times the square root of the sum of the squares of the step's n products (Cauchy-Schwarz).
-//!
-//! # Underflow
-//!
-//! Let s be the smallest subnormal number. A real product that is too small to be a normal number has an error of at
-//! most s / 2 (section 2.1, equation 2.8), and a complex product of at most 2 s. Sums of such numbers are exact. The
-//! bound allows 2 s and 8 s, because the reference may lose as much. A step loses at most this amount, times the number
-//! of products in an element, times the largest absolute values of all other operands; the losses of all steps add up.
-//!
-//! # Overflow
-//!
-//! Beyond the range of the type, an element must be infinite, with the sign of the reference. An element that is
-//! infinite though its reference is not has overflowed if absolute products may exceed the range; otherwise it is wrong.
+//! Computes how far a correct element may differ from its reference in double precision. `docs/check.md` derives the
+//! limits.
 //!
 //! Invariant: limits depend only on the plan, the operands and the element, and are the same on every rank.
 
@@ -42,8 +8,9 @@ use einsum_dist::kernel::error_bound;
 use einsum_dist::tree::{Step, Tree, inputs};
 use einsum_dist::{Dtype, Plan};
 
+use super::super::norm::scaled;
 use super::cost::Evaluation;
-use super::sum::{Reference, Rounding, scaled};
+use super::sum::{Reference, Rounding};
 
 /// The largest allowed error, as a multiple of its estimated random error.
 const CONFIDENCE_FACTOR: f64 = 4.0;
@@ -104,7 +71,7 @@ impl Limits {
     /// Returns the rounding errors of a run in each step, with operands divided by 2 to these exponents.
     pub fn roundings(&self, tree: &Tree, evaluation: Evaluation, exponents: &[i32]) -> Vec<Rounding> {
         let rounding = |id: usize, terms: f64, exponent: i32| {
-            let absolute = (terms * scaled(self.smallest, -exponent)).min(MAX_LOSS);
+            let absolute = (terms * scaled(self.smallest, -i64::from(exponent))).min(MAX_LOSS);
             let relative = self.relative.powi(2) * terms.max(1.0);
             Rounding { relative, absolute: absolute.powi(2), is_last: id == tree.root(), step: id as u64 }
         };

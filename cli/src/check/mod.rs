@@ -3,14 +3,6 @@
 //! All elements are checked if that is cheap, otherwise a sample. The reference is one sum over all dimensions, which
 //! uses only the plan's labels and extents, so mistakes in the plan do not affect it. If that costs much more than the
 //! contraction tree, intermediates along the tree are used. Every rank checks its own blocks, part by part.
-//!
-//! | file | content |
-//! |---|---|
-//! | `cost`, `strategy`, `budget` | the cost of a check, the cheapest strategy, the memory budget |
-//! | `select`, `fetch` | the selected indices, and the elements of operands at these indices |
-//! | `along_tree`, `nest`, `sum` | elements of the result in double precision |
-//! | `compare` | compares these elements with the elements of the run |
-//! | `limits`, `verdict` | the allowed error, the verdict |
 
 mod along_tree;
 pub mod budget;
@@ -61,13 +53,10 @@ pub struct Check<'a> {
 
 impl<'a> Check<'a> {
     /// Reads the headers of files. Collective.
-    ///
-    /// # Errors
-    /// If a file cannot be read, or there is too little memory.
     pub fn new(world: &'a World, config: &'a RunConfig) -> Result<Check<'a>> {
         let limits = Limits::new(&config.plan, &config.tree);
         let comparison = agree(world, Comparison::new(config, limits))?;
-        let largest = if config.exponent { agree(world, comparison.largest_operands())? } else { vec![f64::NAN] };
+        let largest = if config.args.exponent { agree(world, comparison.largest_operands())? } else { vec![f64::NAN] };
         let scaled = Some(largest.as_slice()).filter(|largest| largest.iter().all(|largest| largest.is_finite()));
         let first = agree(world, comparison.first_pass(scaled))?;
         let is_scaled = scaled.is_some();
@@ -77,9 +66,6 @@ impl<'a> Check<'a> {
 
     /// Compares the part of the result at `corner`, divided by 2^`exponent`. Returns whether all parts so far are
     /// correct. Collective.
-    ///
-    /// # Errors
-    /// If reading a file fails, or memory runs out.
     pub fn part<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize], exponent: i64) -> Result<bool> {
         self.comparison.exponent = exponent;
         let mut found = self.run_pass(&self.first, part, corner)?;
@@ -161,14 +147,16 @@ impl<'a> Check<'a> {
 
 /// What to do about a result outside the range of its type.
 pub fn remedy(config: &RunConfig) -> String {
-    let scaled = if config.exponent { "" } else { "use --exponent, which keeps a scale apart" };
+    let scaled = if config.args.exponent { "" } else { "use --exponent, which keeps a scale apart" };
     let wider = match config.plan.dtype {
         Dtype::Float32 => "float64",
         Dtype::Complex64 => "complex128",
-        Dtype::Float64 | Dtype::Complex128 if config.exponent => return "scale the operands differently".to_owned(),
+        Dtype::Float64 | Dtype::Complex128 if config.args.exponent => {
+            return "scale the operands differently".to_owned();
+        }
         Dtype::Float64 | Dtype::Complex128 => return scaled.to_owned(),
     };
-    let wider = match config.operands.first() {
+    let wider = match config.args.operands.first() {
         None => format!("use --dtype {wider}"),
         Some(path) => {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -178,7 +166,7 @@ pub fn remedy(config: &RunConfig) -> String {
             )
         }
     };
-    if config.exponent { wider } else { format!("{scaled}, or {wider}") }
+    if config.args.exponent { wider } else { format!("{scaled}, or {wider}") }
 }
 
 #[cfg(test)]

@@ -83,9 +83,6 @@ impl<'a> Nest<'a> {
     }
 
     /// Returns all elements in row-major order; `single_threaded` if other threads compute others at the same time.
-    ///
-    /// # Errors
-    /// If there is too little memory for the elements.
     pub fn all(&self, single_threaded: bool) -> Result<Vec<Tracked>, OutOfMemory> {
         if self.complex { self.all_of::<true>(single_threaded) } else { self.all_of::<false>(single_threaded) }
     }

@@ -1,20 +1,16 @@
 //! Defines numbers with the sum of their absolute products and samples of a run's error, and sums and tensors of them.
 //!
-//! # Errors of a run
+//! Each number has two error samples, the parts of one complex number. Each step adds an error of random sign (Monte
+//! Carlo arithmetic, to first order; `docs/check.md`), except that the last step's error has no sign.
 //!
-//! Each step adds an error of random sign to its numbers, except that the last step's error has no sign. This error is
-//! at least the worst combined effect of all roundings up to and including this step: gamma for all steps of the tree
-//! (see `limits`) times the sum of the absolute products of the step's two operands. Later steps propagate it like an
-//! actual error, so errors cancel where the numbers cancel. This is Monte Carlo arithmetic (D. S. Parker, 1997), to
-//! first order. Each number has two error samples, the parts of one complex number.
-//!
-//! Whatever the signs, the error of a result element is at least the error of the last step alone.
+//! Invariant: whatever the signs, the error of a result element is at least the error of the last step alone.
 
 use einsum_dist::dims::Label;
 use num_complex::Complex;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::super::compensated::ComplexSum;
+use super::super::norm::scaled;
 
 /// Added to a step's squared error, for parts that underflow, unless all products are 0.
 const MIN_SQUARE: f64 = 1e-290;
@@ -35,7 +31,7 @@ impl From<Complex<f64>> for Tracked {
 impl Tracked {
     /// Multiplies by 2^`exponent`.
     pub fn scaled(self, exponent: i32) -> Tracked {
-        let by = |number: f64| scaled(number, exponent);
+        let by = |number: f64| scaled(number, exponent.into());
         let both = |number: Complex<f64>| Complex::new(by(number.re), by(number.im));
         Tracked { value: both(self.value), magnitude: by(self.magnitude), error: both(self.error) }
     }
@@ -66,18 +62,6 @@ impl Reference {
             spread: self.spread.hypot(relative * size),
         }
     }
-}
-
-/// Returns `number` times 2^`exponent`, which may itself be out of range.
-pub fn scaled(mut number: f64, exponent: i32) -> f64 {
-    // Doubles differ by a factor of at most 2^2200.
-    let mut left = exponent.clamp(-2200, 2200);
-    while left != 0 {
-        let step = left.clamp(-1000, 1000);
-        number *= 2f64.powi(step);
-        left -= step;
-    }
-    number
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -35,7 +35,7 @@ fn changed_by(
             &world,
             &config.plan.operand_shape(index),
             &value.distribution,
-            config.seed,
+            config.args.seed,
             index as u32,
         )
     };
@@ -44,7 +44,7 @@ fn changed_by(
     let mut out = DistTensor::zeros(&world, &config.plan.output_shape(), &output.distribution);
     let mut program = world.compile::<f32>(&config.plan).unwrap();
     let operands: Vec<_> = operands.iter().collect();
-    if config.exponent {
+    if config.args.exponent {
         exponent += program.run_dist_with_exponent(&operands, &mut out).unwrap();
     } else {
         program.run_dist(1.0, &operands, 0.0, &mut out).unwrap();

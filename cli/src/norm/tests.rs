@@ -9,8 +9,8 @@ fn norm(numbers: &[f64], processes: usize) -> f64 {
         part.iter().for_each(|&number| norm.add(number));
         norm.numbers()
     });
-    let parts: Vec<[f64; 5]> = parts.collect();
-    Norm::of(parts.iter().map(<[f64; 5]>::as_slice))
+    let parts: Vec<[f64; 4]> = parts.collect();
+    Norm::of(parts.iter().map(<[f64; 4]>::as_slice))
 }
 
 #[test]

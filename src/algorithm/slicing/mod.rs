@@ -13,13 +13,6 @@
 //!   chunk k 1..4     stores left [0..2, 1..4], receives right [1..4, 0..4] from rank 1         out += left right
 //! ```
 //!
-//! | topic | file |
-//! |---|---|
-//! | the products of each rank, their chunks, and the ranks that store the operands | `geometry` |
-//! | receiving pieces of operands | [`super::pieces`] |
-//! | sending summands (partial sums) of `out`, if an operand is stationary | `products` |
-//! | the order in which a rank's chunks are contracted | [`super::reorder`] |
-//!
 //! A rank receives each element that it does not store once. If `out` has r replicas, it also receives 2 (r - 1) / r
 //! times its block of `out` ([`super::replicas`]). Transfers are ordered by chunk, then by the distance of the ranks.
 //! Pieces for the next two chunks arrive while one is contracted (prefetching, section 4.2). Operands with partial sums

@@ -55,9 +55,6 @@ mod sealed {
 
 impl Communicator {
     /// Waits until every rank has called this function.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub fn barrier(&self) -> Result<(), CommError> {
         // SAFETY: the communicator is live, and `complete` waits for the request.
         self.complete("MPI_Ibarrier", |request| unsafe { ffi::MPI_Ibarrier(self.raw(), request) })
@@ -65,9 +62,6 @@ impl Communicator {
 
     /// Waits until every rank has called this function and is awake, for measurements. A rank may leave a barrier
     /// hundreds of microseconds late, because it sleeps between polls (`pause`), but not a third barrier.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub fn line_up(&self) -> Result<(), CommError> {
         (0..3).try_for_each(|_| self.barrier())
     }
@@ -92,9 +86,6 @@ impl Communicator {
     }
 
     /// Returns the root's bytes on every rank; those of others are ignored.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub fn broadcast_bytes(&self, root: usize, bytes: Option<&[u8]>) -> Result<Vec<u8>, CommError> {
         let mine = bytes.filter(|_| self.rank() == root).unwrap_or_default();
         let mut length = (mine.len() as u64).to_ne_bytes();
@@ -114,9 +105,6 @@ impl Communicator {
     }
 
     /// Returns the bytes of all ranks, of any number each, on every rank, in rank order.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub fn all_gather_bytes(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, CommError> {
         let mut lengths = vec![0u64; self.size()];
         lengths[self.rank()] = mine.len() as u64;
@@ -150,9 +138,6 @@ impl Communicator {
     }
 
     /// Returns each rank's own value if all ranks succeeded, otherwise all failures, in rank order.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub fn agree<T, E: Display>(&self, mine: Result<T, E>) -> Result<Result<T, Vec<Failure>>, CommError> {
         let failed = self.all_reduce(Reduce::Max, &[u64::from(mine.is_err())])?;
         match mine {

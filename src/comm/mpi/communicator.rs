@@ -57,9 +57,6 @@ impl std::fmt::Debug for BeforeAbort {
 
 impl Communicator {
     /// Returns the communicator of all ranks. Collective.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub fn world(mpi: &Mpi) -> Result<Communicator, CommError> {
         // SAFETY: the world is an intracommunicator for as long as MPI is initialised, which `mpi` proves.
         unsafe { Self::from_raw(mpi, ffi::RSMPI_COMM_WORLD) }
@@ -103,9 +100,6 @@ impl Communicator {
     }
 
     /// Returns the communicator of the ranks that can share memory with this rank. Collective.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub(super) fn split_by_node(&self) -> Result<Communicator, CommError> {
         self.derive("MPI_Comm_split_type", |key, raw| {
             // SAFETY: our own duplicate is live until dropped; `raw` outlives the call; all other handles are
@@ -115,9 +109,6 @@ impl Communicator {
     }
 
     /// Returns the communicator of the ranks with the same color. Collective.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub(super) fn split(&self, color: usize) -> Result<Communicator, CommError> {
         self.derive("MPI_Comm_split", |key, raw| {
             // SAFETY: our own duplicate is live until dropped; `raw` outlives the call.

@@ -85,9 +85,6 @@ impl Endpoint {
     }
 
     /// Like [`Endpoint::new`], with options, which are equal on all ranks except for the color.
-    ///
-    /// # Errors
-    /// The same as for [`Endpoint::new`].
     pub fn with(
         communicator: &Communicator,
         routes: Routes,
@@ -126,9 +123,6 @@ impl Endpoint {
     }
 
     /// Frees the memory that the ranks share. Collective. If any rank has transfers in flight, nothing is freed.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub fn close(mut self) -> Result<(), CommError> {
         let idle = self.messages.is_empty()
             && self.shared.as_ref().is_none_or(Shared::is_idle)

@@ -73,9 +73,6 @@ enum Memory {
 impl Messages {
     /// A message has at most `chunk` bytes, up to 1 GiB and the same on every rank. Collective over the communicator.
     /// Buffers count towards `footprint`.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub(super) fn new(
         communicator: &Communicator,
         footprint: Arc<Footprint>,

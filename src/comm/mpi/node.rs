@@ -24,9 +24,6 @@ pub(super) struct Node {
 
 impl Node {
     /// Determines the nodes of all ranks. Collective. If `color` is set, different colors count as different nodes.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub(super) fn of(world: &Communicator, color: Option<usize>) -> Result<Node, CommError> {
         let node = world.split_by_node()?;
         let here = node.size();

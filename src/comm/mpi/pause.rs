@@ -11,12 +11,8 @@
 //!         || |  ||    |     ||        |         ||  ...       beside workers and a slow link: up to 1 ms asleep
 //! ```
 //!
-//! While workers compute, yielding on an idle core would take memory bandwidth and lower the clock frequency. On a
-//! worker's core, a thread that yields loses the core for milliseconds, whereas one that has slept is scheduled
-//! sooner.
-//!
-//! Each sleep interrupts a worker twice. Sleeps get longer if the next poll, which moves the bytes delivered
-//! meanwhile, is much shorter than the sleep, and shorter if it takes at least as long.
+//! Sleeps get longer if the next poll, which moves the bytes delivered meanwhile, is much shorter than the sleep, and
+//! shorter if it takes at least as long. `docs/decisions.md` explains the choice between yielding and sleeping.
 
 use std::time::Duration;
 

@@ -26,9 +26,6 @@ const MAX_TIME_RATIO: f64 = 0.8;
 
 impl Routes {
     /// Finds the fastest routes within a node and between nodes. Collective.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub fn probe(communicator: &Communicator) -> Result<Routes, CommError> {
         let mut usable = CANDIDATES.to_vec();
         let first = Self::measured(communicator, &mut usable)?;

@@ -135,9 +135,6 @@ impl Rma {
     }
 
     /// Frees the window. Collective. No rank may have transfers in flight.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub(super) fn close(mut self) -> Result<(), CommError> {
         self.drain();
         self.window.take().map_or(Ok(()), Window::close)

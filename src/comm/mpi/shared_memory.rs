@@ -132,9 +132,6 @@ impl Shared {
     }
 
     /// Frees the shared memory. Collective over the node. No rank may have transfers in flight.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub(super) fn close(self) -> Result<(), CommError> {
         let Shared { peers, window, .. } = self;
         drop(peers);

@@ -61,9 +61,6 @@ impl Window {
     }
 
     /// Allocates segments that all ranks can read by one-sided calls. Collective.
-    ///
-    /// # Errors
-    /// The same as for [`Window::shared`].
     pub(super) fn remote(communicator: &Communicator, bytes: usize) -> Result<Window, CommError> {
         Self::allocate(communicator, bytes, "MPI_Win_allocate", |start, raw| {
             // SAFETY: the communicator is live; `start` and `raw` outlive the call.
@@ -105,9 +102,6 @@ impl Window {
     }
 
     /// Returns the address of the segment of a rank of the node, in a shared window.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub(super) fn segment(&self, rank: usize) -> Result<NonNull<u8>, CommError> {
         let (mut bytes, mut unit, mut start): (ffi::MPI_Aint, c_int, *mut c_void) = (0, 0, std::ptr::null_mut());
         self.communicator.session().call("MPI_Win_shared_query", || {
@@ -125,9 +119,6 @@ impl Window {
     }
 
     /// Makes stores visible between this rank's segment and one-sided calls, in both directions.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub(super) fn sync(&self) -> Result<(), CommError> {
         // SAFETY: the window is live.
         self.communicator.session().call("MPI_Win_sync", || unsafe { ffi::MPI_Win_sync(self.raw) })
@@ -138,9 +129,6 @@ impl Window {
     }
 
     /// Frees the window, which no rank may use any more. Collective.
-    ///
-    /// # Errors
-    /// If MPI fails.
     pub(super) fn close(mut self) -> Result<(), CommError> {
         let session = self.communicator.session();
         // SAFETY: the epoch that `allocate` opened is still open.

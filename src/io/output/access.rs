@@ -32,9 +32,6 @@ impl Access {
     }
 
     /// Applies these rights to the new file.
-    ///
-    /// # Errors
-    /// If the mode cannot be set.
     pub fn give(&self, file: &File) -> Result<()> {
         let (user, group) = (self.found.uid(), self.found.gid());
         // `fchown` clears the set-user-ID and set-group-ID bits of the mode. `examine` reports in advance whether it

@@ -55,9 +55,6 @@ pub fn remove_leftovers(target: &Path) -> Vec<Leftover> {
 }
 
 /// Removes a leftover, unless another process has locked it; returns whether its name is free.
-///
-/// # Errors
-/// If the file cannot be removed.
 pub(super) fn remove_one(path: &Path) -> Result<bool, FileError> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_file() && remove(path) == Some(true) => Ok(false),

@@ -1,14 +1,5 @@
 //! Writes output files that appear either complete or not at all, even if the process is killed.
 //!
-//! ```text
-//! target       examines the file to be replaced
-//! names        symbolic links of an output path, names of temporary files
-//! temporary    the hidden, locked file in the target's directory, until it is renamed
-//! access       mode, owner and access control list of the file that is replaced
-//! registry     the temporary files of this process, which are removed if it ends early
-//! leftovers    temporary files that killed processes have left behind
-//! ```
-//!
 //! Invariant: At any time, the target is either the old file or the complete new file, with the old file's access
 //! rights (`access`). This needs write permission only for the target and its directory. A program that must not leave
 //! temporary files after a signal installs a handler that calls [`remove_temporaries`].

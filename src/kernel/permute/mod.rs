@@ -1,12 +1,5 @@
 //! Executes a [`Permute`] plan, which computes `to = alpha from + beta to` for two strided tensors of equal shape.
 //!
-//! | file | contents |
-//! |---|---|
-//! | `walk` | iteration over the blocks of one thread's share |
-//! | `lines` | blocks whose lines are contiguous in both tensors, or filled with one value |
-//! | `tiles` | blocks that are transposed |
-//! | `elements` | blocks without contiguous lines |
-//!
 //! If `beta` is 0, the destination is never read. Nothing is allocated.
 
 mod elements;

@@ -9,6 +9,7 @@ use super::choice::{Choice, Loop};
 use super::{ALIGN, Nest, OUT, Partials, dense};
 use crate::dtype::Dtype;
 use crate::local_plan::Dim;
+use crate::local_plan::sum::offset;
 
 /// Maximum terms in a block of a [`super::Line`] nest, which adds up to 8 at a time.
 const MAX_LINE_TERMS: usize = 512;
@@ -85,12 +86,9 @@ impl SumBlocks {
     /// Returns the offsets of a block in both operands, and whether it ends the cut loop. Blocks with the same range of
     /// it are consecutive, to reuse cache lines.
     pub fn start(&self, block: usize) -> ([isize; 2], bool) {
-        let (piece, mut rest) = (block / (self.count() / self.pieces()), block % (self.count() / self.pieces()));
-        let mut start = [0, 1].map(|t| self.cut.strides[t] * (piece * self.tile) as isize);
-        for dim in self.outer.iter().rev() {
-            (0..2).for_each(|t| start[t] += dim.strides[t] * (rest % dim.extent) as isize);
-            rest /= dim.extent;
-        }
+        let (piece, rest) = (block / (self.count() / self.pieces()), block % (self.count() / self.pieces()));
+        let outer = offset(&self.outer, rest);
+        let start = [0, 1].map(|t| outer[t] + self.cut.strides[t] * (piece * self.tile) as isize);
         (start, piece + 1 == self.pieces())
     }
 

@@ -1,13 +1,7 @@
 //! Plans contractions other than matrix products, such as dot, matrix-vector, outer and element-wise products.
 //!
-//! [`plan_loops`] chooses the innermost loop and divides the work into shares, one per thread. A [`Nest`] has one of
-//! three forms:
-//!
-//! | nest | innermost loop | examples |
-//! |---|---|---|
-//! | [`Line`] | a loop of `out` with stride 1 in `out` and one operand, 0 or 1 in the other | `i,j->ij`, `km,k->m` |
-//! | [`Dots`] | a loop of the sum with stride 1 in both operands | `i,i->`, `mk,k->m`, `mk,nk->mn`, `ij,ij->i` |
-//! | [`StridedNest`] | any loop, blocked so that cache lines are reused before they are evicted | `cij,cji->ijc` |
+//! [`plan_loops`] chooses the innermost loop and divides the work into shares, one per thread. `docs/kernels.md`
+//! describes the forms of a [`Nest`].
 //!
 //! Invariants: shares visit each index once; partial results of a split sum are added in a fixed order, and blocks of a
 //! long sum ([`SumBlocks`]) pairwise, so results of the same plan are bitwise identical. Strides inside a nest are in

@@ -1,14 +1,5 @@
 //! Finds the order in which the tensors of an einsum are contracted.
 //!
-//! | file | contents |
-//! |---|---|
-//! | `choice` | the user's choice |
-//! | `form` | given orders and slices, in the forms of other libraries |
-//! | `search` | the searches of the crate `einsum_path` |
-//! | `record` | what a search did, and the limit that ended it early |
-//! | `cost` | the number of operations in an order |
-//! | `positions` | the conversion between tensor numbers and opt_einsum's positions |
-//!
 //! Guarantees: an order depends only on the einsum, the choice, the budget, the machine and the element type, so all
 //! ranks find the same; without a memory limit, `auto` has no more operations than left to right. Einsums in nested
 //! brackets are not merged, because brackets express the wanted order. Each einsum has the whole budget.
