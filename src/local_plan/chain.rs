@@ -2,17 +2,8 @@
 //!
 //! n terms are added in blocks of at most b terms, and the blocks pairwise in a binary tree. Each term passes through
 //! at most b + log2(n / b) additions with one rounding each (N. J. Higham, Accuracy and Stability of Numerical
-//! Algorithms, 2nd edition, 2002, sections 4.2 and 4.3). Every kernel of this crate sums in this way. In the table, a
-//! box is a cache block of a matrix product, and a step is one index of the summed dimensions.
-//!
-//! | sum | block | maximum number of additions in a chain |
-//! |---|---|---|
-//! | over one tensor ([`super::Sum`]) | 128 lines along `out`, or up to 256 KB along the sum in 128 chains of 64 vectors | 64 + 128 + lanes |
-//! | one number from two tensors ([`super::SumBlocks`]) | up to 128 KB in 128 chains of 64 vectors, or up to 16 x 16 x 16 strided terms | 64 + 128 + lanes |
-//! | one long dimension ([`super::StagedPlan`]) | up to 192 terms | 192 + lanes |
-//! | other loops | 512 terms of a line, or 256 single terms | 350 |
-//! | matrix products over one dimension | up to 128 boxes of up to 512 steps | 512 + 128 |
-//! | matrix products over several dimensions | up to 128 boxes of up to 896 steps | 896 + 128 |
+//! Algorithms, 2nd edition, 2002, sections 4.2 and 4.3). Every kernel of this crate sums in this way; docs/kernels.md
+//! lists their blocks.
 //!
 //! Invariant: the lengths hold for every instruction set; callers add the combination of parts from threads or ranks.
 
