@@ -157,12 +157,12 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
                 }
                 let at = |n: usize| out.wrapping_add(n * steps[OUT] + vector * T::LANES);
                 if streams {
-                    for n in 0..N {
-                        self.vectors.stream(at(n), sums[n]);
+                    for (n, &sum) in sums.iter().enumerate() {
+                        self.vectors.stream(at(n), sum);
                     }
                 } else {
-                    for n in 0..N {
-                        self.vectors.full(at(n), sums[n]);
+                    for (n, &sum) in sums.iter().enumerate() {
+                        self.vectors.full(at(n), sum);
                     }
                 }
             }
