@@ -45,7 +45,7 @@ SEED     ?=
 COMMAND  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-long test-python test-torch test-aarch64 test-asan test-large test-numa bench bench-python bench-networks bench-trees bench-prices bench-network bench-ranks bench-steps volumes thesis mlp packages build install wheel book
+.PHONY: help demo test fuzz test-long test-python test-torch test-aarch64 test-asan test-large test-numa bench bench-python bench-networks bench-trees bench-prices bench-first bench-network bench-ranks bench-steps volumes thesis mlp packages build install wheel book
 
 help:
 	@echo "make demo          contract files of data/ on 2 MPI ranks; print the plan, the time, GFLOP/s and the check"
@@ -69,6 +69,8 @@ help:
 	@echo "                   benches/results/trees.md and .csv; KERNEL=avx2, FULL=1, TREES=FILES, EINSUM_IR_BENCH=PATH/bench_tree"
 	@echo "make bench-prices  compare predicted with measured times of the cases of make bench, first run and warm, by class:"
 	@echo "                   benches/results/prices.md and .csv; THREADS=1,2, QUICK=1"
+	@echo "make bench-first   compare the first run of a process with warm runs and with the time to write new memory:"
+	@echo "                   benches/results/first.md and .csv; THREADS=1,2, QUICK=1"
 	@echo "make volumes       count the words that ranks receive, on 2 to 18,432 ranks: benches/results/volumes*.csv and .svg"
 	@echo "make thesis        compare two ranks with one rank, by algorithm and size: benches/results/thesis.csv and .svg"
 	@echo "make mlp           run slicing from and to all distributions, and compare predicted with measured times:"
@@ -228,6 +230,10 @@ $(TREE_PEERS)/ready: benches/trees/requirements.txt
 
 bench-prices: build
 	python3 benches/prices.py --program $(PROGRAM) --results $(TABLES)/prices.csv --workers "$(THREADS)" $(if $(QUICK),--quick)
+
+bench-first: build $(if $(PEERS_PYTHON),,target/peers/ready)
+	$(or $(PEERS_PYTHON),target/peers/bin/python) benches/first.py --program $(PROGRAM) --results $(TABLES)/first.csv \
+		--workers "$(THREADS)" $(if $(QUICK),--quick)
 
 volumes: $(if $(PEERS_PYTHON),,target/peers/ready)
 	CARGO_TARGET_DIR=target/mpich cargo bench --bench volumes > target/volumes.csv

@@ -118,10 +118,11 @@ Written by `make bench-prices`: the predicted over the measured time of each con
 is more than 1.3 or 2 times the other, and the geometric mean and the extremes of the quotients."""
 
 
-def summarise(path):
+def summarise(path, about, table):
+    """Writes a table for each processor and number of workers in the file."""
     with open(path) as file:
         rows = list(csv.DictReader(file))
-    lines = ABOUT.splitlines()
+    lines = about.splitlines()
     for key in dict.fromkeys((row["processor"], row["kernel"], row["workers"]) for row in rows):
         chosen = [row for row in rows if (row["processor"], row["kernel"], row["workers"]) == key]
         lines += ["", f"## {key[0]}, {key[1]}, {key[2]} worker{'s' * (key[2] != '1')}", "", *table(chosen)]
@@ -129,26 +130,31 @@ def summarise(path):
     print("\n".join(lines))
 
 
-def save(path, rows):
+def save(path, rows, columns):
+    """Writes the rows of one suite in place of earlier ones of the same processor and number of workers."""
     key = lambda row: (row["processor"], row["kernel"], str(row["workers"]), row["suite"])
     taken, kept = {key(row) for row in rows}, []
     if path.exists():
         with open(path) as file:
             kept = [row for row in csv.DictReader(file) if key(row) not in taken]
     with open(path, "w", newline="") as file:
-        written = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        written = csv.DictWriter(file, columns, lineterminator="\n")
         written.writeheader()
         written.writerows([*kept, *rows])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def arguments_of(about, all_suites):
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", required=True)
     parser.add_argument("--results", type=Path, required=True)
     parser.add_argument("--workers", default="1,2")
-    parser.add_argument("--only", default=",".join(SUITES))
+    parser.add_argument("--only", default=",".join(all_suites))
     parser.add_argument("--quick", action="store_true")
-    arguments = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    arguments = arguments_of(__doc__, SUITES)
     for workers in map(int, arguments.workers.split(",")):
         for suite in arguments.only.split(","):
             rows = []
@@ -158,8 +164,8 @@ def main():
                         rows.append(row)
                         quotients = " ".join(f"{ratio(row, column):6.2f}" for column in ("cold", "warm"))
                         print(f"{workers} {row['class']:8} {quotients}  {row['case']} {row['dtype']}", flush=True)
-            save(arguments.results, rows)
-    summarise(arguments.results)
+            save(arguments.results, rows, COLUMNS)
+    summarise(arguments.results, ABOUT, table)
 
 
 if __name__ == "__main__":
