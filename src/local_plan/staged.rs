@@ -14,7 +14,7 @@ mod windows;
 use std::cmp::Reverse;
 
 use super::loops::{shared, useful_threads};
-use super::{CACHE_LINE, Dim, Target};
+use super::{CACHE_LINE, Dim, Isa, Target};
 use crate::dtype::Dtype;
 pub use windows::{PATTERNS, Pick, Windows};
 
@@ -44,10 +44,14 @@ const MIN_LANES: usize = 64;
 pub const MAX_PICKED: usize = 16;
 /// Maximum elements of `out`, times terms of their sums, for each lane.
 const MAX_SHORT: usize = 1024;
-/// Maximum multiply-adds per element that one lane moves; with more, matrix products reuse elements better.
+/// Maximum multiply-adds per element that one lane moves; with more, matrix products reuse elements better, in
+/// batches with fewer.
 const MAX_REUSE: f64 = 4.0;
+const MAX_BATCH_REUSE: f64 = 2.5;
 /// Adjacent columns of a small matrix of real numbers, or a multiple, for which matrix products are faster.
 const WHOLE_COLUMNS: usize = 16;
+/// Maximum multiply-adds of real numbers in a small product of a batch.
+const MAX_PRODUCT: usize = 256;
 /// Nanoseconds to start a block, to start the sums of a few vectors, to multiply and add a vector, for each step to copy a
 /// vector, and to move a byte between memory and the core.
 const START: f64 = 13.0;
@@ -246,7 +250,17 @@ impl Short {
         self.long.strides[1] == 0 && !dtype.is_complex() && !self.sum.is_empty() && self.out.iter().any(is_whole)
     }
 
+    /// Whether each lane is a product of matrices so large that matrix products are faster.
+    fn has_large_products(&self, dtype: Dtype, target: &Target) -> bool {
+        let only_in = |t: usize| self.out.iter().any(|dim| dim.strides[1 - t] == 0);
+        let most = if target.isa == Isa::Avx2 { target.lanes(dtype) * 8 } else { MAX_PRODUCT };
+        !dtype.is_complex() && only_in(0) && only_in(1) && self.long.strides[1] != 0 && self.steps() > most
+    }
+
     fn with_windows(mut self, dtype: Dtype, target: &Target) -> Option<StagedPlan> {
+        if self.has_large_products(dtype, target) {
+            return None;
+        }
         let windows = Windows::new(&mut self, dtype, target)?;
         let (lanes, copied) = (windows.lanes(), windows.parts().iter().sum());
         let nanoseconds = START * 2.0 + lanes as f64 * windows.nanoseconds(dtype, target);
@@ -255,7 +269,8 @@ impl Short {
     }
 
     fn with_columns(mut self, dtype: Dtype, target: &Target) -> Option<StagedPlan> {
-        if self.steps() as f64 > self.elements() as f64 * MAX_REUSE {
+        let most = if self.long.strides[1] == 0 { MAX_REUSE } else { MAX_BATCH_REUSE };
+        if self.steps() as f64 > self.elements() as f64 * most {
             return None;
         }
         let lanes = self.lanes(dtype, target)?;
