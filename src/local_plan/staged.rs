@@ -48,9 +48,9 @@ const MAX_SHORT: usize = 1024;
 /// batches with fewer.
 const MAX_REUSE: f64 = 4.0;
 const MAX_BATCH_REUSE: f64 = 2.5;
-/// Adjacent columns of a small matrix of real numbers, or a multiple, for which matrix products are faster.
+/// Adjacent columns of a real matrix, or a multiple, for which matrix products are faster.
 const WHOLE_COLUMNS: usize = 16;
-/// Maximum multiply-adds of real numbers in a small product of a batch.
+/// Maximum multiply-adds in a product of a batch.
 const MAX_PRODUCT: usize = 256;
 /// Nanoseconds to start a block, to start the sums of a few vectors, to multiply and add a vector, for each step to copy a
 /// vector, and to move a byte between memory and the core.
@@ -59,8 +59,8 @@ const SUM_START: f64 = 1.3;
 const STEP: f64 = 0.1;
 const COPY_STEP: f64 = 0.13;
 const MEMORY_BYTE: f64 = 0.08;
-/// Traffic of columns relative to that of windows, because the memory waits while a block is computed, the longer the
-/// less room the columns leave in the first-level cache for the next block.
+/// Traffic of columns relative to windows, because the memory waits while a block is computed, and more if columns fill
+/// the first-level cache.
 const NEAR: f64 = 1.1;
 const FAR: f64 = 1.25;
 /// The steps to copy a vector in square tiles.
@@ -115,8 +115,8 @@ pub struct Run {
 
 impl StagedPlan {
     /// The cheapest plan for dimensions of kinds c (batch), m (rows), n (columns) and k (sum), which are fused with
-    /// `fold`; `None` if no dimension is long, if the others are not short, if the long one has no stride above 1, or if
-    /// a matrix product is faster.
+    /// `fold`; `None` if no dimension is long and has a stride above 1, if the others are not short, or if a matrix product
+    /// is faster.
     pub fn new(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Option<StagedPlan> {
         if dims.iter().flatten().any(|dim| dim.extent == 0 || dim.strides.iter().any(|&stride| stride < 0)) {
             return None;
@@ -250,7 +250,7 @@ impl Short {
         self.long.strides[1] == 0 && !dtype.is_complex() && !self.sum.is_empty() && self.out.iter().any(is_whole)
     }
 
-    /// Whether each lane is a product of matrices so large that matrix products are faster.
+    /// Whether matrix products compute each lane faster.
     fn has_large_products(&self, dtype: Dtype, target: &Target) -> bool {
         let only_in = |t: usize| self.out.iter().any(|dim| dim.strides[1 - t] == 0);
         let most = if target.isa == Isa::Avx2 { target.lanes(dtype) * 8 } else { MAX_PRODUCT };

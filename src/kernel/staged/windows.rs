@@ -44,9 +44,9 @@ pub(super) unsafe fn block<S, T: Lanes<S>>(
     let parts = parts.map(|part| workspace.wrapping_add(part));
     let fits = tensors[OUT].addr().is_multiple_of(T::LANES * size_of::<T>());
     let streams = windows.streams && fits && factors.beta == T::ZERO;
-    // SAFETY: guaranteed by the caller. Tensors have no gaps, so what lies between their elements of these lanes are
-    // elements as well. The windows of whole patterns end at most `edge` lanes beyond them, before the block ends. The
-    // rest has at most `windows.rest()` lanes, and its copies, with `edge` lanes more, are in parts of their own.
+    // SAFETY: guaranteed by the caller. Tensors have no gaps. The windows of whole patterns end at most `edge` lanes
+    // beyond them, before the block ends. The rest has at most `windows.rest()` lanes, and its copies, with `edge` lanes
+    // more, are in parts of their own.
     unsafe {
         let run = Patterns { windows, vectors: Visit::new(factors, true).vectors::<S>(), constants: workspace };
         run.all(tensors, whole, streams);
