@@ -107,7 +107,6 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
     ) -> [*mut T; 3] {
         let Windows { rows, vectors, sizes, ref picks, .. } = *self.windows;
         let (terms, steps) = (picks.len() / vectors, sizes.map(|size| rows * size));
-        // Each vector fetches a part, because too many requests at once would wait.
         let ahead = steps.map(|step| N * step * size_of::<T>() / vectors);
         for _ in 0..patterns / N {
             // SAFETY: guaranteed by the caller.
@@ -117,8 +116,7 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
         tensors
     }
 
-    /// Computes `N` adjacent patterns, with so many terms in each sum, elements between patterns, and bytes that each
-    /// vector fetches.
+    /// Computes `N` adjacent patterns; each vector fetches `ahead` bytes.
     ///
     /// # Safety
     /// Same as for [`Patterns::all`].

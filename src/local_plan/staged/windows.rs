@@ -48,8 +48,7 @@ pub struct Pick {
 }
 
 impl Windows {
-    /// `None` if tensors have gaps, or if elements are too far apart. Loops of `out` that are not part of a lane become
-    /// outer loops.
+    /// `None` if tensors have gaps, or if elements are too far apart. Other loops of `out` become outer loops.
     pub(super) fn new(short: &mut Short, dtype: Dtype, target: &Target) -> Option<Windows> {
         let (length, long) = (target.lanes(dtype), short.long.strides);
         let lane = usize::try_from(long[OUT]).ok().filter(|_| target.isa != Isa::Generic && !short.totals)?;
@@ -128,7 +127,7 @@ impl Windows {
 }
 
 impl Pick {
-    /// Prefers one window, and windows at multiples of their length, which are in one cache line.
+    /// Prefers one window, and windows in one cache line.
     fn new(elements: &[isize], dtype: Dtype) -> Option<Pick> {
         let (length, words) = (elements.len() as isize, dtype.size() / 4);
         let first = *elements.iter().min()?;
