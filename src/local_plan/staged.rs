@@ -158,8 +158,8 @@ impl StagedPlan {
         self.outer.iter().map(|dim| dim.extent).product::<usize>() * self.long.extent.div_ceil(self.lanes)
     }
 
-    /// The elements of a share's workspace for columns or windows, and for the sums of blocks: for each number of blocks that is a
-    /// power of two, and the last block.
+    /// The elements of a share's workspace for columns or windows, and for the sums of blocks: for each number of blocks
+    /// that is a power of two, and the last block.
     pub fn share_elements(&self) -> [usize; 2] {
         let levels = (self.count() / self.shares + 1).ilog2() as usize + 2;
         let sums = if self.totals { levels * self.outs.len() } else { 0 };
@@ -244,9 +244,7 @@ impl Short {
     }
 
     fn has_whole_columns(&self, dtype: Dtype) -> bool {
-        let is_whole = |dim: &Dim<3>| {
-            dim.strides == [0, 1, 1] && dim.extent >= WHOLE_COLUMNS && dim.extent.is_multiple_of(WHOLE_COLUMNS)
-        };
+        let is_whole = |dim: &Dim<3>| dim.strides == [0, 1, 1] && dim.extent.is_multiple_of(WHOLE_COLUMNS);
         self.long.strides[1] == 0 && !dtype.is_complex() && !self.sum.is_empty() && self.out.iter().any(is_whole)
     }
 

@@ -102,8 +102,7 @@ impl Windows {
         (self.edge + self.rows).next_multiple_of(self.rows)
     }
 
-    /// The elements of the workspace: for the constants, and for the rest of each tensor, in
-    /// operands with the windows beyond it.
+    /// The elements of the workspace: for the constants, and for the rest of each tensor, with windows beyond operands.
     pub fn parts(&self) -> [usize; 4] {
         let operand = |t: usize| (self.rest() + self.edge) * self.sizes[t];
         [self.constants.len(), operand(0), operand(1), self.rest() * self.sizes[OUT]]
