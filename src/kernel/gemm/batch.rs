@@ -78,6 +78,7 @@ impl<T: Element> Batch<T> {
                     prefetches_out: false,
                     next: std::ptr::null(),
                     ahead: 0,
+                    lines: [std::ptr::null(); 2],
                     alpha: arguments.alpha.parts(),
                     beta: arguments.beta.parts(),
                     conjugated: arguments.conjugated,

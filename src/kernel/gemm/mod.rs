@@ -14,6 +14,7 @@ mod pack;
 mod share;
 mod store;
 mod transpose;
+mod upcoming;
 
 use std::ops::Range;
 

@@ -23,6 +23,9 @@ pub(super) struct Pack<'a, T> {
     pub from: *const T,
     /// The box's rows, or columns of the second operand.
     pub rows: &'a Table,
+    /// The first row and the end of the rows that are packed: all, or with [`PackBy::Runs`] and [`PackBy::Depth`] those of some panels.
+    pub first: usize,
+    pub end: usize,
     pub depth: &'a Table,
     /// The operand's index in `depth`.
     pub operand: usize,
@@ -32,6 +35,8 @@ pub(super) struct Pack<'a, T> {
     /// The number of boxes, one for each index of the slab (a batch dimension packed together), at distances
     /// `slab_stride` in the tensor and `slab_panels` in the panels.
     pub slabs: usize,
+    /// Whether the lines of the box were prefetched.
+    pub prefetched: bool,
     pub slab_stride: isize,
     pub slab_panels: usize,
 }
@@ -87,8 +92,8 @@ impl<T: Element> Pack<'_, T> {
     #[inline(always)]
     unsafe fn runs<S: Both>(self) {
         let steps = &self.depth.offsets[self.operand];
-        let mut next = 0;
-        while next < self.rows.len() {
+        let mut next = self.first;
+        while next < self.end {
             let row = next;
             let (len, stride) = self.piece(row);
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
@@ -110,7 +115,8 @@ impl<T: Element> Pack<'_, T> {
     /// Returns the number of complete panels from `row` on whose rows are contiguous in the operand.
     #[inline(always)]
     fn dense_panels(&self, row: usize) -> usize {
-        let (len, stride) = self.rows.run(0, row, self.rows.run - row % self.rows.run);
+        let most = (self.rows.run - row % self.rows.run).min(self.end - row);
+        let (len, stride) = self.rows.run(0, row, most);
         if stride == 1 { len / self.panel } else { 0 }
     }
 
@@ -206,8 +212,8 @@ impl<T: Element> Pack<'_, T> {
         // Each tile has `neighbours` contiguous steps, of which `begin` returns the first.
         let tiles = self.depth.len() / neighbours;
         let begin = |tile: usize| tile / distance * distance * neighbours + tile % distance;
-        let mut next = 0;
-        while next < self.rows.len() {
+        let mut next = self.first;
+        while next < self.end {
             let row = next;
             let (len, stride) = self.piece(row);
             next += len;
@@ -223,7 +229,7 @@ impl<T: Element> Pack<'_, T> {
             for tile in 0..tiles {
                 let step = begin(tile);
                 // Tiles are too far apart for the hardware prefetcher.
-                if tile + ahead < tiles {
+                if !self.prefetched && tile + ahead < tiles {
                     let soon = from.wrapping_offset(steps[begin(tile + ahead)] + below);
                     for stretch in 0..stretches {
                         let start = soon.wrapping_offset(stretch as isize * stride);
@@ -339,7 +345,8 @@ impl<T: Element> Pack<'_, T> {
             return;
         }
         let last = (self.rows.run - 1) / self.panel * self.panel;
-        for first in (last..self.rows.len()).step_by(self.rows.run) {
+        let firsts = (last..self.rows.len()).step_by(self.rows.run);
+        for first in firsts.filter(|&first| (self.first..self.end).contains(&first)) {
             let (panel, _) = self.rows.panel_of(first, self.panel);
             for slab in 0..self.slabs {
                 for step in 0..self.depth.len() {

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::super::Element;
-use super::super::micro::Call;
+use super::super::micro::{Call, LINES, lines_of_tile};
 use super::super::permute::{Factors, permute};
 use super::super::simd::{dispatch, fence};
 use super::Arguments;
@@ -14,8 +14,10 @@ use super::batch::Batch;
 use super::multiply::Multiply;
 use super::pack::Pack;
 use super::store::Store;
+use super::upcoming::Upcoming;
 use crate::local_plan::{
-    Access, BoxAt, CACHE_LINE, GemmPlan, Group, Isa, KernelFamily, MAX_COLUMNS, OutAccess, Panel, RowLayout, Table,
+    Access, BoxAt, CACHE_LINE, GemmPlan, Group, Isa, KernelFamily, MAX_COLUMNS, OutAccess, PackBy, Panel, RowLayout,
+    Table,
 };
 
 /// The prefetch distance, in steps of the sum, for an operand that is read in place.
@@ -36,7 +38,9 @@ struct Panels<T> {
 
 struct Product<'a, T: Element> {
     call: Call<T::Real>,
+    left: Panels<T>,
     right: Panels<T>,
+    out: *mut T,
     beta: T,
     boxes: [BoxAt<'a>; 2],
 }
@@ -49,6 +53,14 @@ pub(super) struct GemmShare<'a, T: Element> {
     buffers: [*mut T; 4],
     /// The batch, depth box and row box whose rows are packed.
     packed_rows: Option<[usize; 3]>,
+    /// The box of columns whose panels are packed when the first box of rows is multiplied by them.
+    unpacked: Option<Pack<'a, T>>,
+    /// Whether what is packed next of each operand is prefetched.
+    prefetches: [bool; 2],
+    /// The rows, and the first panel of columns, that are packed after the current product.
+    upcoming: [Upcoming<'a, T>; 2],
+    /// Cache lines to prefetch during the current panel of columns.
+    lines: Vec<*const T>,
     multiply: Multiply<T>,
     streams: bool,
     /// Offsets in the register tile and in the dense box.
@@ -75,7 +87,20 @@ impl<'a, T: Element> GemmShare<'a, T> {
         let columns = columns.map(|lead| std::array::from_fn(|i| (i * lead) as isize));
         let aligned = (arguments.out.at(0) as usize).is_multiple_of(CACHE_LINE);
         let streams = plan.streams && family == KernelFamily::Own && arguments.beta == T::ZERO && aligned;
-        GemmShare { plan, isa, arguments, buffers, packed_rows: None, multiply, streams, columns }
+        GemmShare {
+            plan,
+            isa,
+            arguments,
+            buffers,
+            packed_rows: None,
+            unpacked: None,
+            prefetches: if family == KernelFamily::Own { plan.prefetches } else { [false; 2] },
+            upcoming: [Upcoming::NONE; 2],
+            lines: Vec::new(),
+            multiply,
+            streams,
+            columns,
+        }
     }
 
     /// # Safety
@@ -83,12 +108,12 @@ impl<'a, T: Element> GemmShare<'a, T> {
     pub unsafe fn run(&mut self, number: usize, depth: &Range<usize>) {
         let plan = self.plan;
         let counts = [plan.batches(), plan.rows.boxes(), plan.cols.boxes(), depth.len()];
-        let [batches, rows, cols, steps] = plan.grid.share(number, counts);
+        let [batches, row_range, col_range, steps] = plan.grid.share(number, counts);
         let steps = depth.start + steps.start..depth.start + steps.end;
         let (inner, extent) = plan.batch.last().map_or(([0; 3], 1), |dim| (dim.strides, dim.extent));
         if let Multiply::Own(own) = &mut self.multiply
-            && rows.len() == 1
-            && cols.len() == 1
+            && row_range.len() == 1
+            && col_range.len() == 1
             && let Some(mut products) = Batch::new(plan, own, self.arguments, inner)
         {
             let mut batch = batches.start;
@@ -101,9 +126,9 @@ impl<'a, T: Element> GemmShare<'a, T> {
             }
             return;
         }
-        for batch in batches {
+        for batch in batches.clone() {
             let (start, slabs) = self.batch(batch);
-            for col in cols.clone() {
+            for col in col_range.clone() {
                 let cols = plan.cols.at(col);
                 for step in steps.clone() {
                     let depth = plan.depth.at(step);
@@ -111,10 +136,14 @@ impl<'a, T: Element> GemmShare<'a, T> {
                     // SAFETY: all boxes are boxes of the plan.
                     unsafe {
                         let right = self.columns(start[1], cols, depth, slabs);
-                        for row in rows.clone() {
+                        for row in row_range.clone() {
                             let rows = plan.rows.at(row);
                             let left = self.rows(start[0], rows, depth, slabs, [batch, step, row]);
                             let out = self.arguments.out.at(start[2] + rows.start[1] + cols.start[1]);
+                            if self.prefetches != [false; 2] {
+                                let ranges = [&row_range, &steps, &col_range, &batches];
+                                self.look_ahead([row, step, col, batch], ranges);
+                            }
                             if plan.out == OutAccess::Buffered {
                                 self.buffered(left, right, out, beta, [rows, cols], depth.table.len(), slabs);
                             } else {
@@ -135,6 +164,31 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
+    /// Finds what is packed for the product after `current` in the order of the loops over `ranges`, innermost first.
+    fn look_ahead(&mut self, current: [usize; 4], ranges: [&Range<usize>; 4]) {
+        let plan = self.plan;
+        self.upcoming = [Upcoming::NONE; 2];
+        let Some(next) = following(current, ranges) else { return };
+        let [row, step, col, batch] = next;
+        let (start, slabs) = self.batch(batch);
+        let depth = plan.depth.at(step);
+        let from = |operand: usize, across: BoxAt| {
+            self.arguments.operands[operand].at(start[operand] + across.start[0] + depth.start[operand])
+        };
+        let (rows, cols) = (plan.rows.at(row), plan.cols.at(col));
+        if self.prefetches[0] && self.packed_rows != Some([batch, step, row]) {
+            self.upcoming[0] = Upcoming::rows(0, from(0, rows), rows, depth);
+        }
+        if self.prefetches[1] && next[1..] != current[1..] && self.packs_by_panel(slabs) {
+            let panel = plan.col_panels(cols.shape)[0];
+            self.upcoming[1] = Upcoming::panel(1, from(1, cols), cols.table, 0..panel.len, depth.table);
+        }
+    }
+
+    fn packs_by_panel(&self, slabs: usize) -> bool {
+        slabs == 1 && matches!(self.plan.access[1], Access::Packed(PackBy::Runs | PackBy::Depth))
+    }
+
     fn batch(&self, batch: usize) -> ([isize; 3], usize) {
         let (slab, mut start) = (self.plan.slab, [0; 3]);
         let mut rest = batch;
@@ -149,29 +203,45 @@ impl<'a, T: Element> GemmShare<'a, T> {
 
     /// # Safety
     /// The boxes are boxes of the plan, and `start` is the offset of a batch.
-    unsafe fn columns(&mut self, start: isize, cols: BoxAt, depth: BoxAt, slabs: usize) -> Panels<T> {
+    unsafe fn columns(&mut self, start: isize, cols: BoxAt<'a>, depth: BoxAt<'a>, slabs: usize) -> Panels<T> {
         let from = self.arguments.operands[1].at(start + cols.start[0] + depth.start[1]);
         match self.plan.access[1] {
             Access::InPlace => self.in_place(1, from, cols.table, depth.table),
-            // SAFETY: guaranteed by the caller.
-            Access::Packed(_) => unsafe { self.pack(1, from, cols.table, depth.table, slabs) },
+            Access::Packed(by) => {
+                let pack = self.pack(1, by, from, [cols.table, depth.table], slabs);
+                if self.packs_by_panel(slabs) {
+                    self.unpacked = Some(pack);
+                } else {
+                    // SAFETY: guaranteed by the caller.
+                    unsafe { dispatch(self.isa, pack) };
+                }
+                self.panels(1, depth.table.len())
+            }
         }
     }
 
     /// # Safety
     /// The boxes are boxes of the plan, `start` is the offset of a batch, and `box_id` identifies these boxes and no
     /// others.
-    unsafe fn rows(&mut self, start: isize, rows: BoxAt, depth: BoxAt, slabs: usize, box_id: [usize; 3]) -> Panels<T> {
+    unsafe fn rows(
+        &mut self,
+        start: isize,
+        rows: BoxAt<'a>,
+        depth: BoxAt<'a>,
+        slabs: usize,
+        box_id: [usize; 3],
+    ) -> Panels<T> {
         let from = self.arguments.operands[0].at(start + rows.start[0] + depth.start[0]);
-        if self.plan.access[0] == Access::InPlace {
+        let Access::Packed(by) = self.plan.access[0] else {
             return self.in_place(0, from, rows.table, depth.table);
+        };
+        if self.packed_rows != Some(box_id) {
+            let pack = self.pack(0, by, from, [rows.table, depth.table], slabs);
+            self.packed_rows = Some(box_id);
+            // SAFETY: guaranteed by the caller.
+            unsafe { dispatch(self.isa, pack) };
         }
-        if self.packed_rows == Some(box_id) {
-            return self.panels(0, depth.table.len());
-        }
-        self.packed_rows = Some(box_id);
-        // SAFETY: guaranteed by the caller.
-        unsafe { self.pack(0, from, rows.table, depth.table, slabs) }
+        self.panels(0, depth.table.len())
     }
 
     fn in_place(&self, operand: usize, start: *const T, across: &Table, depth: &Table) -> Panels<T> {
@@ -186,15 +256,22 @@ impl<'a, T: Element> GemmShare<'a, T> {
         Panels { start: self.buffers[operand], panel: panel * depth, step: panel as isize, across: 1, slab }
     }
 
-    /// # Safety
-    /// The elements at the tables' offsets from `from` may be read in all slabs.
-    unsafe fn pack(&self, operand: usize, from: *const T, rows: &Table, depth: &Table, slabs: usize) -> Panels<T> {
-        let Access::Packed(by) = self.plan.access[operand] else { unreachable!("only packed operands are packed") };
+    /// Returns the operation that packs a box, for which the workspace is large enough.
+    fn pack(
+        &self,
+        operand: usize,
+        by: PackBy,
+        from: *const T,
+        [rows, depth]: [&'a Table; 2],
+        slabs: usize,
+    ) -> Pack<'a, T> {
         let panels = self.panels(operand, depth.len());
-        let pack = Pack {
+        Pack {
             by,
             from,
             rows,
+            first: 0,
+            end: rows.len(),
             depth,
             operand,
             panel: panels.step as usize,
@@ -202,10 +279,9 @@ impl<'a, T: Element> GemmShare<'a, T> {
             slabs,
             slab_stride: self.plan.slab.dim.strides[operand],
             slab_panels: panels.slab as usize,
-        };
-        // SAFETY: guaranteed by the caller; the workspace is large enough for the longest boxes in complete panels.
-        unsafe { dispatch(self.isa, pack) };
-        panels
+            // Nothing is known about the first box.
+            prefetched: self.prefetches[operand] && self.packed_rows.is_some(),
+        }
     }
 
     /// Computes one box of `out` in a dense buffer, and merges it into `out`.
@@ -267,6 +343,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             rows: 0,
             next: std::ptr::null(),
             ahead: if in_place { PREFETCH_STEPS * left.step * parts } else { 0 },
+            lines: [std::ptr::null(); 2],
             left_padded: !in_place,
             streams: self.streams,
             prefetches_out: true,
@@ -274,55 +351,100 @@ impl<'a, T: Element> GemmShare<'a, T> {
             beta: beta.parts(),
             conjugated: self.arguments.conjugated,
         };
-        let product = Product { call, right, beta, boxes };
+        let mut product = Product { call, left, right, out, beta, boxes };
         let groups = &plan.row_tiles(boxes[0].shape).groups;
         let cols = plan.col_panels(boxes[1].shape);
-        // SAFETY: guaranteed by the caller for all panels of the box.
+        let tiles = groups.iter().map(|group| group.count).sum::<usize>();
+        let most = lines_of_tile(depth);
+        // SAFETY: guaranteed by the caller for all panels of the box; columns are packed before they are multiplied.
         unsafe {
             if plan.columns_inside {
+                if let Some(pack) = self.unpacked.take() {
+                    dispatch(self.isa, pack);
+                }
                 for group in groups {
                     for first in group.first..group.first + group.count {
                         let one = Group { first, count: 1, ..*group };
-                        cols.iter().for_each(|&col| self.tiles(&product, one, col));
+                        for &col in cols {
+                            self.list_lines(tiles * cols.len(), most, None);
+                            self.tiles(&mut product, one, col, &mut 0);
+                        }
                     }
                 }
             } else {
-                for &col in cols {
-                    groups.iter().for_each(|&group| self.tiles(&product, group, col));
+                for (i, &col) in cols.iter().enumerate() {
+                    if let Some(pack) = self.unpacked {
+                        let prefetched = pack.prefetched || (self.prefetches[1] && i > 0);
+                        dispatch(self.isa, Pack { first: col.first, end: col.first + col.len, prefetched, ..pack });
+                    }
+                    self.list_lines(cols.len(), most * tiles, Some(&cols[i + 1..]));
+                    let mut listed = 0;
+                    groups.iter().for_each(|&group| self.tiles(&mut product, group, col, &mut listed));
                 }
+                self.unpacked = None;
             }
         }
     }
 
-    /// Computes the tiles of a group of row panels for one column panel.
+    /// Lists about `most` lines to prefetch during one of `calls` column panels of a box, which the panels `later` follow.
+    fn list_lines(&mut self, calls: usize, most: usize, later: Option<&[Panel]>) {
+        self.lines.clear();
+        if self.prefetches == [false; 2] {
+            return;
+        }
+        let [rows, columns] = &mut self.upcoming;
+        let of_rows = rows.len().div_ceil(calls);
+        rows.list(of_rows, &mut self.lines);
+        let rest = most.saturating_sub(of_rows);
+        match (later, &self.unpacked) {
+            (Some([panel, ..]), Some(Pack { from, rows, depth, .. })) if self.prefetches[1] => {
+                let panel = panel.first..panel.first + panel.len;
+                Upcoming::panel(1, *from, rows, panel, depth).list(rest, &mut self.lines);
+            }
+            (Some([]), _) => columns.list(rest, &mut self.lines),
+            _ => {}
+        }
+        let complete = self.lines.len().next_multiple_of(LINES);
+        let last = self.lines.last().copied().unwrap_or(std::ptr::null());
+        self.lines.resize(complete, last);
+    }
+
+    /// Computes the tiles of a group of row panels for one column panel. The first `listed` lines were prefetched.
     ///
     /// # Safety
     /// Same as for [`GemmShare::product`]; the panels are panels of the product's boxes.
-    unsafe fn tiles(&mut self, product: &Product<'_, T>, group: Group, col: Panel) {
+    unsafe fn tiles(&mut self, product: &mut Product<'_, T>, group: Group, col: Panel, listed: &mut usize) {
         let plan = self.plan;
         let buffered = plan.out == OutAccess::Buffered;
         let [rows, cols] = product.boxes.map(|at| at.table);
         let Panels { panel: right_panel, across, .. } = product.right;
-        let mut call = product.call;
+        // A copy of the call would stall on the preceding stores to its fields.
+        let call = &mut product.call;
         call.rows = group.rows * T::PARTS;
-        call.left = call.left.wrapping_offset(group.first as isize * call.left_next);
+        call.left = product.left.start.cast::<T::Real>().wrapping_offset(group.first as isize * call.left_next);
         call.right = product.right.at(col, cols).cast();
         // The first tile of a column panel prefetches the next one.
         let panel = if right_panel > 0 { right_panel } else { across.unsigned_abs() * col.len };
         call.next = call.right.wrapping_add(if group.first == 0 { panel * T::PARTS } else { 0 });
         let columns = &cols.offsets[1][col.first..col.first + col.len];
         call.columns = if buffered { self.columns[1].as_ptr() } else { columns.as_ptr() };
+        call.out = product.out.cast();
         if buffered {
             call.out = call.out.wrapping_add(col.first * plan.buffer_rows() * T::PARTS);
+        }
+        if call.ahead == 0 {
+            let end = self.lines.len().min(*listed + group.count * lines_of_tile(call.depth));
+            let lines = self.lines[*listed..end].as_ptr_range();
+            call.lines = [lines.start.cast(), lines.end.cast()];
+            *listed = end;
         }
         let tiles = plan.row_tiles(product.boxes[0].shape);
         let tile_offsets = &tiles.tile_offsets[group.first..group.first + group.count];
         // SAFETY: guaranteed by the caller; the register tile is large enough for the rows and columns of a panel.
         unsafe {
-            if group.layout != RowLayout::Scattered && self.multiply.compute_tiles(&call, col.len, tile_offsets) {
+            if group.layout != RowLayout::Scattered && self.multiply.compute_tiles(call, col.len, tile_offsets) {
                 return;
             }
-            // A copy would stall on the preceding stores to its fields.
             let (left, out, columns_of_out) = (call.left, call.out, call.columns);
             for (at, tile_offset) in tile_offsets.iter().enumerate() {
                 call.left = left.wrapping_offset(at as isize * call.left_next + tile_offset.left);
@@ -331,17 +453,16 @@ impl<'a, T: Element> GemmShare<'a, T> {
                     call.next = call.right;
                 }
                 if buffered {
-                    self.multiply.tile(&call, col.len, plan.buffer_rows());
-                } else if group.layout != RowLayout::Dense || !self.multiply.direct(&call, col.len) {
+                    self.multiply.tile(call, col.len, plan.buffer_rows());
+                } else if group.layout != RowLayout::Dense || !self.multiply.direct(call, col.len) {
                     let tile = self.buffers[3];
                     let panel_rows = plan.panel_rows();
                     (call.out, call.columns) = (tile.cast(), self.columns[0].as_ptr());
                     call.beta = T::ZERO.parts();
-                    self.multiply.tile(&call, col.len, panel_rows);
+                    self.multiply.tile(call, col.len, panel_rows);
                     call.columns = columns_of_out;
-                    call.beta = product.call.beta;
-                    let out: *mut T = product.call.out.cast();
-                    let (first, beta) = (tiles.panels[group.first + at].first, product.beta);
+                    call.beta = product.beta.parts();
+                    let (first, beta, out) = (tiles.panels[group.first + at].first, product.beta, product.out);
                     let store = Store { tile, panel: panel_rows, out, rows, first, count: group.rows, columns, beta };
                     dispatch(self.isa, store);
                 }
@@ -358,6 +479,18 @@ impl<T> Panels<T> {
             self.start.wrapping_offset(table.offsets[0][panel.first])
         }
     }
+}
+
+/// Returns the indices after `at` in nested loops over `ranges`, innermost first.
+fn following(mut at: [usize; 4], ranges: [&Range<usize>; 4]) -> Option<[usize; 4]> {
+    for (i, range) in ranges.into_iter().enumerate() {
+        at[i] += 1;
+        if at[i] < range.end {
+            return Some(at);
+        }
+        at[i] = range.start;
+    }
+    None
 }
 
 fn slab_at<T>(panels: Panels<T>, slab: isize) -> Panels<T> {

@@ -14,6 +14,7 @@ mod tile_sums;
 
 pub(super) use complex::combined;
 
+use std::cell::Cell;
 use std::mem::MaybeUninit;
 
 use num_complex::Complex;
@@ -61,6 +62,9 @@ pub struct Call<R> {
     pub next: *const R,
     /// The prefetch distance for `left`; 0 if it is packed and thus cached.
     pub ahead: isize,
+    /// The start and the end of a list of cache lines that are prefetched if `ahead` is 0, a multiple of [`LINES`]. Each
+    /// tile prefetches up to [`lines_of_tile`].
+    pub lines: [*const *const R; 2],
     /// Real and imaginary part, 0 for real types.
     pub alpha: [R; 2],
     pub beta: [R; 2],
@@ -100,6 +104,13 @@ impl<R> Call<R> {
     fn next_of(&self, tile_offset: &TileOffsets, at: usize) -> *const R {
         if at == 0 || tile_offset.right != 0 { self.next.wrapping_offset(tile_offset.right) } else { self.right }
     }
+}
+
+/// The number of [`Call::lines`] prefetched for every four terms, so few that the processor drops none.
+pub const LINES: usize = 3;
+
+pub fn lines_of_tile(depth: usize) -> usize {
+    depth / 4 * LINES
 }
 
 /// # Safety
@@ -178,19 +189,21 @@ unsafe fn compute_specialised<
         return RemainingWork::All;
     }
     let store = if whole { store } else { None };
+    let column = if PACKED { PARTS as isize } else { call.right_column };
+    let [lines, lines_end] = call.lines;
+    let lines = Cell::new(lines.wrapping_add(at * lines_of_tile(call.depth)));
     let place = match store {
         Some(store) => {
             let [_, second, third] = tile_offset.vectors;
             let out = call.out.wrapping_offset(tile_offset.out);
-            TileDestination { out, columns: call.columns, vectors: [second, third], store }
+            TileDestination { out, columns: call.columns, vectors: [second, third], store, lines, lines_end }
         }
         None => {
             let columns = const { &columns_of(V * S::LANES) };
             let vectors = [1, 2].map(|vector| (vector * S::LANES) as isize);
-            TileDestination { out: sums, columns: columns.as_ptr(), vectors, store: Store::Overwrite }
+            TileDestination { out: sums, columns: columns.as_ptr(), vectors, store: Store::Overwrite, lines, lines_end }
         }
     };
-    let column = if PACKED { PARTS as isize } else { call.right_column };
     // SAFETY: either all vectors are full, or partial vectors may be read in full and the sums are written to `sums`,
     // which is large enough.
     match unsafe { S::sums::<V, N, PARTS>(&sum(call, tile_offset, at, column), &place) } {

@@ -116,6 +116,7 @@ fn check<T: Element>(case: Case) {
         streams: factors.stream(),
         prefetches_out: true,
         next: left.as_ptr().cast(),
+        lines: [std::ptr::null(); 2],
         ahead: if depth % 2 == 0 { 0 } else { 3 * left_step * parts },
         alpha: alpha.parts(),
         beta: beta.parts(),

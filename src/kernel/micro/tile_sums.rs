@@ -3,6 +3,8 @@
 //! Callers guarantee that inputs may be read, and that the destination may be read and written, in full vectors.
 //! `multiply_add_loop_x86` has this code; `real` and `complex` have the Rust code.
 
+use std::cell::Cell;
+
 #[cfg(target_arch = "aarch64")]
 use super::super::simd::Neon;
 use super::super::simd::{Generic, Real, Simd};
@@ -62,6 +64,9 @@ pub struct TileDestination<R> {
     /// Offsets of the second and the third vector of each column.
     pub vectors: [isize; 2],
     pub store: Store,
+    /// A list of cache lines to prefetch if [`Sum::ahead`] is 0, and its end.
+    pub lines: Cell<*const *const R>,
+    pub lines_end: *const *const R,
 }
 
 /// How sums are written; the assembly depends on the variants' numbers.

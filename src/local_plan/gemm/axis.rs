@@ -35,6 +35,8 @@ pub struct Table {
     /// For each tensor, the dimension with stride 1, if any: the distance in the box's index between neighbours along
     /// it, and the box's extent in it.
     pub unit: [Option<(usize, usize)>; 2],
+    /// For each tensor, one offset for each cache line along this dimension, if [`Axis::find_lines`] was called.
+    pub lines: [Arc<[isize]>; 2],
     pub lens: Vec<usize>,
     /// The length of all runs: consecutive indices with evenly spaced offsets in the tensors of `runs` of `Axis::new`,
     /// or the whole box without any. Panels must not cross the end of a run.
@@ -92,6 +94,23 @@ impl Axis {
             for like in &other.tables {
                 share(&mut table.offsets, &like.offsets);
                 share(&mut table.even, &like.even);
+                share(&mut table.lines, &like.lines);
+            }
+        }
+    }
+
+    /// Computes [`Table::lines`] for cache lines of `line` elements.
+    pub(super) fn find_lines(&mut self, line: usize) {
+        for Table { offsets, unit, lines, .. } in &mut self.tables {
+            for t in 0..2 {
+                let starts = |at: &usize| {
+                    unit[t].is_none_or(|(distance, neighbours)| {
+                        let along = at / distance % neighbours;
+                        // The last element may be on an additional line.
+                        along.is_multiple_of(line) || along == neighbours - 1
+                    })
+                };
+                lines[t] = (0..offsets[t].len()).filter(starts).map(|at| offsets[t][at]).collect();
             }
         }
     }
@@ -166,7 +185,7 @@ impl Table {
             Some((lens[..at].iter().product(), lens[at]))
         });
         let run = run_of_box(dims, |i| lens[i], runs);
-        Table { offsets, even, unit, lens, run }
+        Table { offsets, even, unit, lines: Default::default(), lens, run }
     }
 
     pub(super) fn panels(&self, size: usize) -> Vec<Panel> {

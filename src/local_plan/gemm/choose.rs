@@ -3,11 +3,15 @@
 use super::axis::AxisDims;
 use super::boxes::Blocking;
 use super::candidate::{Candidate, OUT, View};
+use super::footprint::Footprint;
 use super::grid::{Grid, grid};
 use super::partial::Partial;
 use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, cost};
 use crate::dtype::Dtype;
-use crate::local_plan::{Dim, Target};
+use crate::local_plan::{CACHE_LINE, Dim, Target};
+
+/// Stretches of so many bytes are not prefetched. Longer ones gained nothing (measured with AVX-512).
+const MAX_PREFETCHED_STRETCH: usize = 1024;
 
 /// The estimated cost of a contraction, which ranks contractions of equal size and predicts no run times.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -49,6 +53,7 @@ pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, ta
     let (price, candidate, grid) = cheapest(dims, dtype, target);
     let view = View::new(dims, candidate.swapped, dtype, target);
     let partial = Partial::new(dims);
+    let prefetches = [0, 1].map(|operand| prefetches(&candidate, operand, dtype.size(), target.caches.l2));
     let mut batch = view.batch;
     batch.sort_by_key(|d| std::cmp::Reverse(d.strides[OUT].unsigned_abs()));
     let mut plan = GemmPlan {
@@ -73,13 +78,30 @@ pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, ta
         row_tiles: Vec::new(),
         col_panels: Vec::new(),
         streams: false,
+        prefetches,
     };
+    if prefetches != [false; 2] {
+        for axis in [&mut plan.rows, &mut plan.cols, &mut plan.depth] {
+            axis.find_lines(CACHE_LINE / dtype.size());
+        }
+    }
     plan.plan_tiles(dtype);
     plan.plan_unpack(dtype.size());
     (plan.leaf_boxes, plan.levels) =
         partial.halves(plan.depth.boxes(), grid.parts[3], operand_elements(dims), dtype, target);
     plan.plan_merge(dims, dtype.size(), target.threads);
     (price, plan)
+}
+
+/// Whether micro-kernels prefetch what is packed next of an operand: boxes of short stretches, which the processor would
+/// not prefetch by itself. Only packed rows leave space for this in the micro-kernels.
+fn prefetches(candidate: &Candidate, operand: usize, element: usize, l2: usize) -> bool {
+    let axis = if operand == 0 { &candidate.rows } else { &candidate.cols };
+    let stretch = Footprint::new([axis, &candidate.depth], [0, operand]).contiguous() * element;
+    let elements =
+        axis.iter().chain(&candidate.depth).map(|dim| dim.extent as f64).product::<f64>() * candidate.batches;
+    let far = elements * element as f64 >= l2 as f64;
+    far && stretch < MAX_PREFETCHED_STRETCH && [0, operand].iter().all(|&o| candidate.access[o] != Access::InPlace)
 }
 
 fn operand_elements(dims: &[Vec<Dim<3>>; 4]) -> usize {

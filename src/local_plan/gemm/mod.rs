@@ -104,6 +104,8 @@ pub struct GemmPlan {
     col_panels: Vec<Vec<Panel>>,
     /// Whether stores to `out` bypass the caches, if `out` starts at a cache line and `beta` is 0.
     pub streams: bool,
+    /// Whether micro-kernels prefetch the cache lines of each operand that are packed next.
+    pub prefetches: [bool; 2],
 }
 
 /// Packed buffers are multiples of this many elements, so that each starts on a cache line for every element type.
