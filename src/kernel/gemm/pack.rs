@@ -23,7 +23,7 @@ pub(super) struct Pack<'a, T> {
     pub from: *const T,
     /// The box's rows, or columns of the second operand.
     pub rows: &'a Table,
-    /// The first row and the end of the rows that are packed: all, or with [`PackBy::Runs`] and [`PackBy::Depth`] those of some panels.
+    /// The first row and the end of the rows that are packed: all, or with [`PackBy::Depth`] those of some panels.
     pub first: usize,
     pub end: usize,
     pub depth: &'a Table,
@@ -92,8 +92,8 @@ impl<T: Element> Pack<'_, T> {
     #[inline(always)]
     unsafe fn runs<S: Both>(self) {
         let steps = &self.depth.offsets[self.operand];
-        let mut next = self.first;
-        while next < self.end {
+        let mut next = 0;
+        while next < self.rows.len() {
             let row = next;
             let (len, stride) = self.piece(row);
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
@@ -115,8 +115,7 @@ impl<T: Element> Pack<'_, T> {
     /// Returns the number of complete panels from `row` on whose rows are contiguous in the operand.
     #[inline(always)]
     fn dense_panels(&self, row: usize) -> usize {
-        let most = (self.rows.run - row % self.rows.run).min(self.end - row);
-        let (len, stride) = self.rows.run(0, row, most);
+        let (len, stride) = self.rows.run(0, row, self.rows.run - row % self.rows.run);
         if stride == 1 { len / self.panel } else { 0 }
     }
 

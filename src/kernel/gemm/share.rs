@@ -177,16 +177,16 @@ impl<'a, T: Element> GemmShare<'a, T> {
         };
         let (rows, cols) = (plan.rows.at(row), plan.cols.at(col));
         if self.prefetches[0] && self.packed_rows != Some([batch, step, row]) {
-            self.upcoming[0] = Upcoming::rows(0, from(0, rows), rows, depth);
+            self.upcoming[0] = Upcoming::rows(from(0, rows), rows.table, depth.table);
         }
         if self.prefetches[1] && next[1..] != current[1..] && self.packs_by_panel(slabs) {
             let panel = plan.col_panels(cols.shape)[0];
-            self.upcoming[1] = Upcoming::panel(1, from(1, cols), cols.table, 0..panel.len, depth.table);
+            self.upcoming[1] = Upcoming::panel(from(1, cols), cols.table, 0..panel.len, depth.table);
         }
     }
 
     fn packs_by_panel(&self, slabs: usize) -> bool {
-        slabs == 1 && matches!(self.plan.access[1], Access::Packed(PackBy::Runs | PackBy::Depth))
+        slabs == 1 && matches!(self.plan.access[1], Access::Packed(PackBy::Depth))
     }
 
     fn batch(&self, batch: usize) -> ([isize; 3], usize) {
@@ -399,7 +399,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         match (later, &self.unpacked) {
             (Some([panel, ..]), Some(Pack { from, rows, depth, .. })) if self.prefetches[1] => {
                 let panel = panel.first..panel.first + panel.len;
-                Upcoming::panel(1, *from, rows, panel, depth).list(rest, &mut self.lines);
+                Upcoming::panel(*from, rows, panel, depth).list(rest, &mut self.lines);
             }
             (Some([]), _) => columns.list(rest, &mut self.lines),
             _ => {}

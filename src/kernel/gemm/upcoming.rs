@@ -3,56 +3,48 @@
 
 use std::ops::Range;
 
-use crate::local_plan::{BoxAt, CACHE_LINE, Table};
+use crate::local_plan::Table;
 
 /// Lines at the sums of an inner and an outer offset from `from`, of which some have been listed.
 #[derive(Clone, Copy)]
 pub(super) struct Upcoming<'a, T> {
     from: *const T,
     inner: &'a [isize],
-    /// Between the indices of `inner` that are listed.
-    stride: usize,
     outer: &'a [isize],
     listed: [usize; 2],
 }
 
 impl<'a, T> Upcoming<'a, T> {
-    pub const NONE: Self = Upcoming { from: std::ptr::null(), inner: &[], stride: 1, outer: &[], listed: [0; 2] };
+    pub const NONE: Self = Upcoming { from: std::ptr::null(), inner: &[], outer: &[], listed: [0; 2] };
 
-    /// Returns the lines of a box, whose first element is at `from`, in an operand.
-    pub fn rows(operand: usize, from: *const T, rows: BoxAt<'a>, depth: BoxAt<'a>) -> Self {
-        let (rows, depth) = (rows.table, depth.table);
+    /// Returns the lines of a box of rows, whose first element is at `from`.
+    pub fn rows(from: *const T, rows: &'a Table, depth: &'a Table) -> Self {
         let lists = if rows.unit[0].is_some() {
-            [&rows.lines[0], &depth.offsets[operand]]
+            [&rows.lines[0], &depth.offsets[0]]
         } else {
-            [&rows.offsets[0], &depth.lines[operand]]
+            [&rows.offsets[0], &depth.lines[0]]
         };
         let [inner, outer] = lists.map(|list| &list[..]);
-        Upcoming { from, inner, stride: 1, outer, listed: [0; 2] }
+        Upcoming { from, inner, outer, listed: [0; 2] }
     }
 
-    /// Returns the lines of one panel, the indices `panel` of `rows`, in an operand.
-    pub fn panel(operand: usize, from: *const T, rows: &'a Table, panel: Range<usize>, depth: &'a Table) -> Self {
-        let inner = &rows.offsets[0][panel];
-        let along_rows = rows.unit[0].is_some();
-        let outer = if along_rows { &depth.offsets[operand] } else { &depth.lines[operand] };
-        let stride = if along_rows { CACHE_LINE / size_of::<T>() } else { 1 };
-        Upcoming { from, inner, stride, outer, listed: [0; 2] }
+    /// Returns the lines of a panel of columns that is packed along the depth.
+    pub fn panel(from: *const T, rows: &'a Table, panel: Range<usize>, depth: &'a Table) -> Self {
+        Upcoming { from, inner: &rows.offsets[0][panel], outer: &depth.lines[1], listed: [0; 2] }
     }
 
     pub fn len(&self) -> usize {
-        self.inner.len().div_ceil(self.stride) * self.outer.len()
+        self.inner.len() * self.outer.len()
     }
 
-    /// Appends at least `count` further lines to `lines`, or all that are left.
+    /// Appends `count` further lines to `lines`, or all that are left.
     pub fn list(&mut self, count: usize, lines: &mut Vec<*const T>) {
         let end = lines.len() + count;
         let [inner, outer] = &mut self.listed;
         while lines.len() < end && *outer < self.outer.len() {
             let from = self.from.wrapping_offset(self.outer[*outer]);
-            let most = (end - lines.len()) * self.stride;
-            let offsets = &self.inner[*inner..self.inner.len().min(*inner + most)];
-            lines.extend(offsets.iter().step_by(self.stride).map(|&offset| from.wrapping_offset(offset)));
+            let offsets = &self.inner[*inner..self.inner.len().min(*inner + end - lines.len())];
+            lines.extend(offsets.iter().map(|&offset| from.wrapping_offset(offset)));
             *inner += offsets.len();
             if *inner == self.inner.len() {
                 (*inner, *outer) = (0, *outer + 1);

@@ -10,8 +10,9 @@ use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, cost};
 use crate::dtype::Dtype;
 use crate::local_plan::{CACHE_LINE, Dim, Target};
 
-/// Stretches of so many bytes are not prefetched. Longer ones gained nothing (measured with AVX-512).
+/// Stretches of so many bytes are not prefetched, nor boxes with fewer rows or columns (measured with AVX-512).
 const MAX_PREFETCHED_STRETCH: usize = 1024;
+const MIN_PREFETCHED_REUSE: usize = 64;
 
 /// The estimated cost of a contraction, which ranks contractions of equal size and predicts no run times.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -93,15 +94,18 @@ pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, ta
     (price, plan)
 }
 
-/// Whether micro-kernels prefetch what is packed next of an operand: boxes of short stretches, which the processor would
-/// not prefetch by itself. Only packed rows leave space for this in the micro-kernels.
+/// Whether micro-kernels prefetch what is packed next of an operand: large operands, in boxes of short stretches, which
+/// the processor would not prefetch by itself. The micro-kernels must read packed rows and compute for long enough.
 fn prefetches(candidate: &Candidate, operand: usize, element: usize, l2: usize) -> bool {
-    let axis = if operand == 0 { &candidate.rows } else { &candidate.cols };
-    let stretch = Footprint::new([axis, &candidate.depth], [0, operand]).contiguous() * element;
-    let elements =
-        axis.iter().chain(&candidate.depth).map(|dim| dim.extent as f64).product::<f64>() * candidate.batches;
-    let far = elements * element as f64 >= l2 as f64;
-    far && stretch < MAX_PREFETCHED_STRETCH && [0, operand].iter().all(|&o| candidate.access[o] != Access::InPlace)
+    let Candidate { rows, cols, depth, access, batches, .. } = candidate;
+    let axis = [rows, cols][operand];
+    let elements = axis.iter().chain(depth).map(|dim| dim.extent as f64).product::<f64>() * batches;
+    let stretch = Footprint::new([axis, depth], [0, operand]).contiguous();
+    let reuse = [rows, cols].map(|axis| axis.iter().map(|dim| dim.tile).product::<usize>());
+    elements * element as f64 >= l2 as f64
+        && stretch * element < MAX_PREFETCHED_STRETCH
+        && reuse.iter().all(|&reuse| reuse >= MIN_PREFETCHED_REUSE)
+        && [0, operand].iter().all(|&operand| access[operand] != Access::InPlace)
 }
 
 fn operand_elements(dims: &[Vec<Dim<3>>; 4]) -> usize {
