@@ -1,7 +1,9 @@
 //! Computes one thread's share of a [`GemmPlan`], box (cache block) by box.
 //!
 //! The loops are nested over batches, column boxes, depth boxes and row boxes, from outermost to innermost. A packed
-//! box is reused in successive iterations.
+//! box is reused in successive iterations. Micro-kernels prefetch what is packed next.
+//!
+//! Invariant: if `unpacked` is set, the next product packs each panel of columns before it multiplies it.
 
 use std::ops::Range;
 
@@ -14,7 +16,7 @@ use super::batch::Batch;
 use super::multiply::Multiply;
 use super::pack::Pack;
 use super::store::Store;
-use super::upcoming::Upcoming;
+use super::upcoming::{Lines, MAX_LINES, Upcoming};
 use crate::local_plan::{
     Access, BoxAt, CACHE_LINE, GemmPlan, Group, Isa, KernelFamily, MAX_COLUMNS, OutAccess, PackBy, Panel, RowLayout,
     Table,
@@ -43,6 +45,10 @@ struct Product<'a, T: Element> {
     out: *mut T,
     beta: T,
     boxes: [BoxAt<'a>; 2],
+    /// Cache lines to prefetch during the current panel of columns.
+    lines: Lines<T>,
+    /// How many of them micro-kernels have prefetched.
+    prefetched: usize,
 }
 
 pub(super) struct GemmShare<'a, T: Element> {
@@ -53,14 +59,11 @@ pub(super) struct GemmShare<'a, T: Element> {
     buffers: [*mut T; 4],
     /// The batch, depth box and row box whose rows are packed.
     packed_rows: Option<[usize; 3]>,
-    /// The box of columns whose panels are packed when the first box of rows is multiplied by them.
+    /// The box of columns whose panels are packed when the first box of rows is multiplied by them, so that they are in
+    /// the first-level cache.
     unpacked: Option<Pack<'a, T>>,
-    /// Whether what is packed next of each operand is prefetched.
-    prefetches: [bool; 2],
     /// The rows, and the first panel of columns, that are packed after the current product.
     upcoming: [Upcoming<'a, T>; 2],
-    /// Cache lines to prefetch during the current panel of columns.
-    lines: Vec<*const T>,
     multiply: Multiply<T>,
     streams: bool,
     /// Offsets in the register tile and in the dense box.
@@ -94,9 +97,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             buffers,
             packed_rows: None,
             unpacked: None,
-            prefetches: if family == KernelFamily::Own { plan.prefetches } else { [false; 2] },
             upcoming: [Upcoming::NONE; 2],
-            lines: Vec::new(),
             multiply,
             streams,
             columns,
@@ -140,7 +141,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
                             let rows = plan.rows.at(row);
                             let left = self.rows(start[0], rows, depth, slabs, [batch, step, row]);
                             let out = self.arguments.out.at(start[2] + rows.start[1] + cols.start[1]);
-                            if self.prefetches != [false; 2] {
+                            if plan.prefetches != [false; 2] {
                                 let ranges = [&row_range, &steps, &col_range, &batches];
                                 self.look_ahead([row, step, col, batch], ranges);
                             }
@@ -170,23 +171,19 @@ impl<'a, T: Element> GemmShare<'a, T> {
         self.upcoming = [Upcoming::NONE; 2];
         let Some(next) = following(current, ranges) else { return };
         let [row, step, col, batch] = next;
-        let (start, slabs) = self.batch(batch);
+        let (start, _) = self.batch(batch);
         let depth = plan.depth.at(step);
         let from = |operand: usize, across: BoxAt| {
             self.arguments.operands[operand].at(start[operand] + across.start[0] + depth.start[operand])
         };
         let (rows, cols) = (plan.rows.at(row), plan.cols.at(col));
-        if self.prefetches[0] && self.packed_rows != Some([batch, step, row]) {
+        if plan.prefetches[0] && self.packed_rows != Some([batch, step, row]) {
             self.upcoming[0] = Upcoming::rows(from(0, rows), rows.table, depth.table);
         }
-        if self.prefetches[1] && next[1..] != current[1..] && self.packs_by_panel(slabs) {
+        if plan.prefetches[1] && next[1..] != current[1..] {
             let panel = plan.col_panels(cols.shape)[0];
             self.upcoming[1] = Upcoming::panel(from(1, cols), cols.table, 0..panel.len, depth.table);
         }
-    }
-
-    fn packs_by_panel(&self, slabs: usize) -> bool {
-        slabs == 1 && matches!(self.plan.access[1], Access::Packed(PackBy::Depth))
     }
 
     fn batch(&self, batch: usize) -> ([isize; 3], usize) {
@@ -209,7 +206,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             Access::InPlace => self.in_place(1, from, cols.table, depth.table),
             Access::Packed(by) => {
                 let pack = self.pack(1, by, from, [cols.table, depth.table], slabs);
-                if self.packs_by_panel(slabs) {
+                if self.plan.packs_by_panel() {
                     self.unpacked = Some(pack);
                 } else {
                     // SAFETY: guaranteed by the caller.
@@ -279,8 +276,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
             slabs,
             slab_stride: self.plan.slab.dim.strides[operand],
             slab_panels: panels.slab as usize,
-            // Nothing is known about the first box.
-            prefetched: self.prefetches[operand] && self.packed_rows.is_some(),
+            prefetched: self.upcoming[operand].is_listed(),
         }
     }
 
@@ -316,7 +312,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
     /// Computes one box of `out` in place or in a dense copy.
     ///
     /// # Safety
-    /// The panels contain the operands of the box, or point to them in place. The elements at the plan's offsets from
+    /// The panels contain the operands of the box, or `unpacked` packs them, or they point to them in place. The elements at the plan's offsets from
     /// `out` may be written, and are initialised unless `beta` is 0.
     unsafe fn product(
         &mut self,
@@ -351,69 +347,67 @@ impl<'a, T: Element> GemmShare<'a, T> {
             beta: beta.parts(),
             conjugated: self.arguments.conjugated,
         };
-        let mut product = Product { call, left, right, out, beta, boxes };
+        let lines = Lines::new();
+        let mut product = Product { call, left, right, out, beta, boxes, lines, prefetched: 0 };
         let groups = &plan.row_tiles(boxes[0].shape).groups;
         let cols = plan.col_panels(boxes[1].shape);
         let tiles = groups.iter().map(|group| group.count).sum::<usize>();
-        let most = lines_of_tile(depth);
+        let most = (tiles * lines_of_tile(depth)).min(MAX_LINES);
         // SAFETY: guaranteed by the caller for all panels of the box; columns are packed before they are multiplied.
         unsafe {
             if plan.columns_inside {
-                if let Some(pack) = self.unpacked.take() {
-                    dispatch(self.isa, pack);
-                }
                 for group in groups {
                     for first in group.first..group.first + group.count {
                         let one = Group { first, count: 1, ..*group };
-                        for &col in cols {
-                            self.list_lines(tiles * cols.len(), most, None);
-                            self.tiles(&mut product, one, col, &mut 0);
-                        }
+                        cols.iter().for_each(|&col| self.tiles(&mut product, one, col));
                     }
                 }
             } else {
+                let mut prefetched = self.unpacked.is_some_and(|pack| pack.prefetched);
                 for (i, &col) in cols.iter().enumerate() {
                     if let Some(pack) = self.unpacked {
-                        let prefetched = pack.prefetched || (self.prefetches[1] && i > 0);
                         dispatch(self.isa, Pack { first: col.first, end: col.first + col.len, prefetched, ..pack });
                     }
-                    self.list_lines(cols.len(), most * tiles, Some(&cols[i + 1..]));
-                    let mut listed = 0;
-                    groups.iter().for_each(|&group| self.tiles(&mut product, group, col, &mut listed));
+                    prefetched = self.list_lines(&mut product, most, &cols[i..]);
+                    groups.iter().for_each(|&group| self.tiles(&mut product, group, col));
                 }
                 self.unpacked = None;
             }
         }
     }
 
-    /// Lists about `most` lines to prefetch during one of `calls` column panels of a box, which the panels `later` follow.
-    fn list_lines(&mut self, calls: usize, most: usize, later: Option<&[Panel]>) {
-        self.lines.clear();
-        if self.prefetches == [false; 2] {
-            return;
+    /// Lists up to `most` lines to prefetch during the first of the panels `cols`, which are left in a box. Returns
+    /// whether the next panel is prefetched completely.
+    fn list_lines(&mut self, product: &mut Product<'_, T>, most: usize, cols: &[Panel]) -> bool {
+        if self.plan.prefetches == [false; 2] {
+            return false;
         }
+        let lines = &mut product.lines;
+        lines.clear();
+        product.prefetched = 0;
         let [rows, columns] = &mut self.upcoming;
-        let of_rows = rows.len().div_ceil(calls);
-        rows.list(of_rows, &mut self.lines);
-        let rest = most.saturating_sub(of_rows);
-        match (later, &self.unpacked) {
-            (Some([panel, ..]), Some(Pack { from, rows, depth, .. })) if self.prefetches[1] => {
-                let panel = panel.first..panel.first + panel.len;
-                Upcoming::panel(*from, rows, panel, depth).list(rest, &mut self.lines);
-            }
-            (Some([]), _) => columns.list(rest, &mut self.lines),
-            _ => {}
+        let of_rows = rows.left().div_ceil(cols.len()).min(most);
+        rows.list(of_rows, lines);
+        let mut panel = Upcoming::NONE;
+        if let (&[_, next, ..], Some(Pack { from, rows, depth, .. })) = (cols, &self.unpacked)
+            && self.plan.prefetches[1]
+        {
+            panel = Upcoming::panel(*from, rows, next.first..next.first + next.len, depth);
         }
-        let complete = self.lines.len().next_multiple_of(LINES);
-        let last = self.lines.last().copied().unwrap_or(std::ptr::null());
-        self.lines.resize(complete, last);
+        let next = if cols.len() == 1 { columns } else { &mut panel };
+        next.list(most - of_rows, lines);
+        let listed = next.is_listed();
+        let complete = lines.len().next_multiple_of(LINES);
+        let last = lines.last().copied().unwrap_or(std::ptr::null());
+        lines.resize(complete, last);
+        listed
     }
 
-    /// Computes the tiles of a group of row panels for one column panel. The first `listed` lines were prefetched.
+    /// Computes the tiles of a group of row panels for one column panel, which prefetch their part of the list.
     ///
     /// # Safety
     /// Same as for [`GemmShare::product`]; the panels are panels of the product's boxes.
-    unsafe fn tiles(&mut self, product: &mut Product<'_, T>, group: Group, col: Panel, listed: &mut usize) {
+    unsafe fn tiles(&mut self, product: &mut Product<'_, T>, group: Group, col: Panel) {
         let plan = self.plan;
         let buffered = plan.out == OutAccess::Buffered;
         let [rows, cols] = product.boxes.map(|at| at.table);
@@ -433,10 +427,10 @@ impl<'a, T: Element> GemmShare<'a, T> {
             call.out = call.out.wrapping_add(col.first * plan.buffer_rows() * T::PARTS);
         }
         if call.ahead == 0 {
-            let end = self.lines.len().min(*listed + group.count * lines_of_tile(call.depth));
-            let lines = self.lines[*listed..end].as_ptr_range();
+            let end = product.lines.len().min(product.prefetched + group.count * lines_of_tile(call.depth));
+            let lines = product.lines[product.prefetched..end].as_ptr_range();
             call.lines = [lines.start.cast(), lines.end.cast()];
-            *listed = end;
+            product.prefetched = end;
         }
         let tiles = plan.row_tiles(product.boxes[0].shape);
         let tile_offsets = &tiles.tile_offsets[group.first..group.first + group.count];
@@ -451,6 +445,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
                 call.out = out.wrapping_offset(tile_offset.out);
                 if at > 0 {
                     call.next = call.right;
+                    call.lines[0] = call.lines[0].wrapping_add(lines_of_tile(call.depth));
                 }
                 if buffered {
                     self.multiply.tile(call, col.len, plan.buffer_rows());

@@ -3,7 +3,14 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use crate::local_plan::Table;
+
+/// Space for the lines that are listed together, on the stack, because contractions do not allocate.
+pub(super) type Lines<T> = SmallVec<[*const T; 1024]>;
+/// A multiple of the lines that micro-kernels prefetch together.
+pub(super) const MAX_LINES: usize = 1023;
 
 /// Lines at the sums of an inner and an outer offset from `from`, of which some have been listed.
 #[derive(Clone, Copy)]
@@ -33,12 +40,17 @@ impl<'a, T> Upcoming<'a, T> {
         Upcoming { from, inner: &rows.offsets[0][panel], outer: &depth.lines[1], listed: [0; 2] }
     }
 
-    pub fn len(&self) -> usize {
-        self.inner.len() * self.outer.len()
+    /// Returns the number of lines that have not been listed.
+    pub fn left(&self) -> usize {
+        self.inner.len() * (self.outer.len() - self.listed[1]) - self.listed[0]
+    }
+
+    pub fn is_listed(&self) -> bool {
+        !self.outer.is_empty() && self.left() == 0
     }
 
     /// Appends `count` further lines to `lines`, or all that are left.
-    pub fn list(&mut self, count: usize, lines: &mut Vec<*const T>) {
+    pub fn list(&mut self, count: usize, lines: &mut Lines<T>) {
         let end = lines.len() + count;
         let [inner, outer] = &mut self.listed;
         while lines.len() < end && *outer < self.outer.len() {
@@ -52,3 +64,6 @@ impl<'a, T> Upcoming<'a, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

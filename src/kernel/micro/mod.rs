@@ -33,7 +33,7 @@ use crate::local_plan::{CACHE_LINE, Isa, TileOffsets};
 /// The caller guarantees the following for every tile, after the tile's offsets are added. At each of `depth` steps,
 /// `rows` numbers from `left` on may be read, or full vectors if `left_padded` is true. At each step, one element of
 /// `right` per column may be read. `rows` numbers in each column of `out` may be written, and if `beta` is not 0, they
-/// are initialised. `rows` numbers fill as many vectors (the last may be partial) as the kernel computes.
+/// are initialised. From `lines[0]` to `lines[1]` are `LINES` pointers or a multiple, to any addresses. `rows` numbers fill as many vectors (the last may be partial) as the kernel computes.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<R> {
     /// Number of terms in the sum.
@@ -62,8 +62,8 @@ pub struct Call<R> {
     pub next: *const R,
     /// The prefetch distance for `left`; 0 if it is packed and thus cached.
     pub ahead: isize,
-    /// The start and the end of a list of cache lines that are prefetched if `ahead` is 0, a multiple of [`LINES`]. Each
-    /// tile prefetches up to [`lines_of_tile`].
+    /// The start and the end of a list of cache lines that are prefetched if `ahead` is 0, up to [`lines_of_tile`] by each
+    /// tile.
     pub lines: [*const *const R; 2],
     /// Real and imaginary part, 0 for real types.
     pub alpha: [R; 2],
@@ -106,7 +106,8 @@ impl<R> Call<R> {
     }
 }
 
-/// The number of [`Call::lines`] prefetched for every four terms, so few that the processor drops none.
+/// The number of [`Call::lines`] that the assembly prefetches for every four terms, so few that the processor drops
+/// none.
 pub const LINES: usize = 3;
 
 pub fn lines_of_tile(depth: usize) -> usize {

@@ -101,6 +101,7 @@ fn check<T: Element>(case: Case) {
         }
     }
     let parts = T::PARTS as isize;
+    let lines = vec![left.as_ptr().cast(); LINES * (rows % 4)];
     let call = Call {
         depth,
         left: left[first_left.min(left_len - 1)..].as_ptr().cast::<T::Real>(),
@@ -116,7 +117,7 @@ fn check<T: Element>(case: Case) {
         streams: factors.stream(),
         prefetches_out: true,
         next: left.as_ptr().cast(),
-        lines: [std::ptr::null(); 2],
+        lines: [lines.as_ptr(), lines.as_ptr().wrapping_add(lines.len())],
         ahead: if depth % 2 == 0 { 0 } else { 3 * left_step * parts },
         alpha: alpha.parts(),
         beta: beta.parts(),

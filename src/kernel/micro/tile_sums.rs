@@ -56,7 +56,8 @@ pub struct Sum<R> {
 ///
 /// # Safety
 /// The caller of [`TileSums::sums`] guarantees that there is an offset for every column, and that every vector of the
-/// tile may be written in full. If `store` is [`Store::Add`], the destination is initialised.
+/// tile may be written in full. If `store` is [`Store::Add`], the destination is initialised. `lines` is part of
+/// [`Call::lines`](super::Call::lines).
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "only the assembly for x86-64 reads the fields"))]
 pub struct TileDestination<R> {
     pub out: *mut R,
@@ -64,7 +65,7 @@ pub struct TileDestination<R> {
     /// Offsets of the second and the third vector of each column.
     pub vectors: [isize; 2],
     pub store: Store,
-    /// A list of cache lines to prefetch if [`Sum::ahead`] is 0, and its end.
+    /// A list of cache lines to prefetch if [`Sum::ahead`] is 0, at which the assembly advances, and its end.
     pub lines: Cell<*const *const R>,
     pub lines_end: *const *const R,
 }

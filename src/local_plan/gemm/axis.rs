@@ -35,7 +35,8 @@ pub struct Table {
     /// For each tensor, the dimension with stride 1, if any: the distance in the box's index between neighbours along
     /// it, and the box's extent in it.
     pub unit: [Option<(usize, usize)>; 2],
-    /// For each tensor, one offset for each cache line along this dimension, if [`Axis::find_lines`] was called.
+    /// For each tensor, offsets that together are on every cache line along this dimension, if [`Axis::find_lines`] was
+    /// called.
     pub lines: [Arc<[isize]>; 2],
     pub lens: Vec<usize>,
     /// The length of all runs: consecutive indices with evenly spaced offsets in the tensors of `runs` of `Axis::new`,
@@ -94,24 +95,18 @@ impl Axis {
             for like in &other.tables {
                 share(&mut table.offsets, &like.offsets);
                 share(&mut table.even, &like.even);
-                share(&mut table.lines, &like.lines);
             }
         }
     }
 
-    /// Computes [`Table::lines`] for cache lines of `line` elements.
-    pub(super) fn find_lines(&mut self, line: usize) {
+    /// Computes [`Table::lines`] for tensor `t` and cache lines of `line` elements.
+    pub(super) fn find_lines(&mut self, t: usize, line: usize) {
         for Table { offsets, unit, lines, .. } in &mut self.tables {
-            for t in 0..2 {
-                let starts = |at: &usize| {
-                    unit[t].is_none_or(|(distance, neighbours)| {
-                        let along = at / distance % neighbours;
-                        // The last element may be on an additional line.
-                        along.is_multiple_of(line) || along == neighbours - 1
-                    })
-                };
-                lines[t] = (0..offsets[t].len()).filter(starts).map(|at| offsets[t][at]).collect();
-            }
+            let Some((distance, neighbours)) = unit[t] else { continue };
+            let along = |at: usize| at / distance % neighbours;
+            // The last element may be on an additional line.
+            let starts = |&at: &usize| along(at).is_multiple_of(line) || along(at) == neighbours - 1;
+            lines[t] = (0..offsets[t].len()).filter(starts).map(|at| offsets[t][at]).collect();
         }
     }
 

@@ -8,11 +8,12 @@ use super::grid::{Grid, grid};
 use super::partial::Partial;
 use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, cost};
 use crate::dtype::Dtype;
-use crate::local_plan::{CACHE_LINE, Dim, Target};
+use crate::local_plan::{CACHE_LINE, Dim, Isa, KernelFamily, Target};
 
-/// Stretches of so many bytes are not prefetched, nor boxes with fewer rows or columns (measured with AVX-512).
+/// Longer stretches, in bytes, are not prefetched, because that gained nothing (measured with AVX-512).
 const MAX_PREFETCHED_STRETCH: usize = 1024;
-const MIN_PREFETCHED_REUSE: usize = 64;
+/// With fewer rows or columns, micro-kernels would end before they prefetched everything.
+const MIN_PREFETCHED_SIDE: usize = 64;
 
 /// The estimated cost of a contraction, which ranks contractions of equal size and predicts no run times.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -54,7 +55,7 @@ pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, ta
     let (price, candidate, grid) = cheapest(dims, dtype, target);
     let view = View::new(dims, candidate.swapped, dtype, target);
     let partial = Partial::new(dims);
-    let prefetches = [0, 1].map(|operand| prefetches(&candidate, operand, dtype.size(), target.caches.l2));
+    let prefetches = [0, 1].map(|operand| is_prefetched(&candidate, operand, dtype.size(), target));
     let mut batch = view.batch;
     batch.sort_by_key(|d| std::cmp::Reverse(d.strides[OUT].unsigned_abs()));
     let mut plan = GemmPlan {
@@ -82,9 +83,9 @@ pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, ta
         prefetches,
     };
     if prefetches != [false; 2] {
-        for axis in [&mut plan.rows, &mut plan.cols, &mut plan.depth] {
-            axis.find_lines(CACHE_LINE / dtype.size());
-        }
+        let line = CACHE_LINE / dtype.size();
+        plan.rows.find_lines(0, line);
+        (0..2).for_each(|operand| plan.depth.find_lines(operand, line));
     }
     plan.plan_tiles(dtype);
     plan.plan_unpack(dtype.size());
@@ -95,17 +96,23 @@ pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, ta
 }
 
 /// Whether micro-kernels prefetch what is packed next of an operand: large operands, in boxes of short stretches, which
-/// the processor would not prefetch by itself. The micro-kernels must read packed rows and compute for long enough.
-fn prefetches(candidate: &Candidate, operand: usize, element: usize, l2: usize) -> bool {
-    let Candidate { rows, cols, depth, access, batches, .. } = candidate;
+/// the processor would not prefetch by itself. Only assembly does so, between rows that are packed.
+fn is_prefetched(candidate: &Candidate, operand: usize, element: usize, target: &Target) -> bool {
+    let Candidate { rows, cols, depth, access, .. } = candidate;
     let axis = [rows, cols][operand];
-    let elements = axis.iter().chain(depth).map(|dim| dim.extent as f64).product::<f64>() * batches;
+    let elements = axis.iter().chain(depth).map(|dim| dim.extent as f64).product::<f64>() * candidate.batches;
     let stretch = Footprint::new([axis, depth], [0, operand]).contiguous();
-    let reuse = [rows, cols].map(|axis| axis.iter().map(|dim| dim.tile).product::<usize>());
-    elements * element as f64 >= l2 as f64
+    let sides = [rows, cols].map(|axis| axis.iter().map(|dim| dim.tile).product::<usize>());
+    let by_runs = access[operand] == Access::Packed(PackBy::Runs) && operand == 0;
+    target.family != KernelFamily::Xsmm
+        && matches!(target.isa, Isa::Avx2 | Isa::Avx512)
+        && (by_runs || access[operand] == Access::Packed(PackBy::Depth))
+        && access[0] != Access::InPlace
+        && candidate.slab.size == 1
+        && !candidate.columns_inside
+        && elements * element as f64 >= target.caches.l2 as f64
         && stretch * element < MAX_PREFETCHED_STRETCH
-        && reuse.iter().all(|&reuse| reuse >= MIN_PREFETCHED_REUSE)
-        && [0, operand].iter().all(|&operand| access[operand] != Access::InPlace)
+        && sides.iter().all(|&side| side >= MIN_PREFETCHED_SIDE)
 }
 
 fn operand_elements(dims: &[Vec<Dim<3>>; 4]) -> usize {

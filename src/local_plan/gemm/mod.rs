@@ -116,6 +116,11 @@ impl GemmPlan {
         self.lanes * self.vectors
     }
 
+    /// Whether each panel of columns is packed just before it is used.
+    pub fn packs_by_panel(&self) -> bool {
+        self.access[1] == Access::Packed(PackBy::Depth) && self.slab.size == 1 && !self.columns_inside
+    }
+
     /// A batch is one index of every batch loop, and up to `slab.size` slab indices.
     pub fn batches(&self) -> usize {
         self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent.div_ceil(self.slab.size)

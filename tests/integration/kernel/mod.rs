@@ -8,6 +8,7 @@ mod coverage;
 mod expected;
 mod long_sums;
 mod permute;
+mod prefetch;
 mod products;
 mod stream;
 mod targets;

@@ -50,3 +50,15 @@ fn no_dimension_is_one_index() {
     assert_eq!((axis.boxes(), axis.longest()), (1, 1));
     assert!(axis.at(0).table.is_dense(0, 0, 1));
 }
+
+#[test]
+fn lines_cover_the_contiguous_dimension() {
+    for extent in [1, 3, 4, 5, 9] {
+        let dim = |extent, stride| AxisDim { extent, tile: extent, strides: [stride, 1] };
+        let mut axis = Axis::new(vec![dim(2, 100), dim(extent, 1)], [false; 2]);
+        axis.find_lines(0, 4);
+        let starts = (0..extent as isize).filter(|at| at % 4 == 0 || *at == extent as isize - 1);
+        let want: Vec<isize> = starts.flat_map(|at| [at, at + 100]).collect();
+        assert_eq!(*axis.at(0).table.lines[0], want);
+    }
+}
