@@ -19,7 +19,7 @@ use std::mem::MaybeUninit;
 
 use num_complex::Complex;
 
-use self::tile_sums::{Store, Sum, TileDestination, TileSums};
+use self::tile_sums::{LIST, Store, Sum, TileDestination, TileSums};
 #[cfg(target_arch = "aarch64")]
 use super::simd::Neon;
 #[cfg(target_arch = "x86_64")]
@@ -62,8 +62,8 @@ pub struct Call<R> {
     pub next: *const R,
     /// The prefetch distance for `left`; 0 if it is packed and thus cached.
     pub ahead: isize,
-    /// The start and the end of a list of cache lines that are prefetched if `ahead` is 0, up to [`lines_of_tile`] by each
-    /// tile.
+    /// The start and the end of a list of cache lines that are prefetched instead of `left`, up to [`lines_of_tile`] by
+    /// each tile.
     pub lines: [*const *const R; 2],
     /// Real and imaginary part, 0 for real types.
     pub alpha: [R; 2],
@@ -192,7 +192,12 @@ unsafe fn compute_specialised<
     let store = if whole { store } else { None };
     let column = if PACKED { PARTS as isize } else { call.right_column };
     let [lines, lines_end] = call.lines;
-    let lines = Cell::new(lines.wrapping_add(at * lines_of_tile(call.depth)));
+    let lines = lines.wrapping_add(at * lines_of_tile(call.depth));
+    let mut sum = sum(call, tile_offset, at, column);
+    if lines < lines_end {
+        sum.ahead = LIST;
+    }
+    let lines = Cell::new(lines);
     let place = match store {
         Some(store) => {
             let [_, second, third] = tile_offset.vectors;
@@ -207,7 +212,7 @@ unsafe fn compute_specialised<
     };
     // SAFETY: either all vectors are full, or partial vectors may be read in full and the sums are written to `sums`,
     // which is large enough.
-    match unsafe { S::sums::<V, N, PARTS>(&sum(call, tile_offset, at, column), &place) } {
+    match unsafe { S::sums::<V, N, PARTS>(&sum, &place) } {
         false => RemainingWork::All,
         true if store.is_some() => RemainingWork::Nothing,
         true => RemainingWork::Write,

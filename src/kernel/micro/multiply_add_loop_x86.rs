@@ -14,7 +14,7 @@ use std::arch::x86_64::_mm256_zeroupper;
 use std::mem::offset_of;
 
 use super::super::simd::{Avx2, Avx512};
-use super::tile_sums::{Store, Sum, TileDestination, TileSums};
+use super::tile_sums::{LIST, Store, Sum, TileDestination, TileSums};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Order {
@@ -178,7 +178,9 @@ macro_rules! steps {
             "prefetcht0 [{next}+128]",
             "add {next}, 192",
             "test {ahead}, {ahead}",
-            "jz 20f",
+            "jz 6f",
+            "cmp {ahead}, {list}",
+            "je 20f",
             "add {ahead}, {l}",
             $(
                 concat!("prefetcht0 [{ahead}", $far, "]"),
@@ -219,11 +221,9 @@ macro_rules! steps {
             "8:",
             $(put!("vmovup" $t $column),)*
             "jmp 9f",
-            // The list is in memory, because no register is free; `ahead` is 0 here.
+            // The list is in memory, because no register is free.
             "20:",
             "mov {ahead}, [{place}+{lines}]",
-            "cmp {ahead}, [{place}+{lines_end}]",
-            "jae 21f",
             "mov {ahead}, [{ahead}]",
             "prefetcht0 [{ahead}]",
             "mov {ahead}, [{place}+{lines}]",
@@ -232,8 +232,12 @@ macro_rules! steps {
             "mov {ahead}, [{place}+{lines}]",
             "mov {ahead}, [{ahead}+16]",
             "prefetcht0 [{ahead}]",
-            "add qword ptr [{place}+{lines}], 24",
-            "21:",
+            "mov {ahead}, [{place}+{lines}]",
+            "add {ahead}, 24",
+            "mov [{place}+{lines}], {ahead}",
+            "cmp {ahead}, [{place}+{lines_end}]",
+            "mov {ahead:e}, {list}",
+            "jb 6b",
             "xor {ahead:e}, {ahead:e}",
             "jmp 6b",
             "7:",
@@ -251,6 +255,7 @@ macro_rules! steps {
             columns = const offset_of!(TileDestination<$real>, columns),
             vectors = const offset_of!(TileDestination<$real>, vectors),
             store = const offset_of!(TileDestination<$real>, store),
+            list = const LIST,
             lines = const offset_of!(TileDestination<$real>, lines),
             lines_end = const offset_of!(TileDestination<$real>, lines_end),
             stream = const Store::Stream as u8,

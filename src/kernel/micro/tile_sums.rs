@@ -43,7 +43,7 @@ pub struct Sum<R> {
     /// The first row of `left`, whose rows are contiguous.
     pub left: *const R,
     pub left_step: isize,
-    /// The prefetch distance for `left`, or 0 if `left` is not prefetched.
+    /// The prefetch distance for `left`, 0 if `left` is not prefetched, or [`LIST`].
     pub ahead: isize,
     pub right: *const R,
     pub right_step: isize,
@@ -51,6 +51,9 @@ pub struct Sum<R> {
     pub column: isize,
     pub next: *const R,
 }
+
+/// The value of [`Sum::ahead`], no multiple of an element's size, with which a list of cache lines is prefetched.
+pub const LIST: isize = 1;
 
 /// The destination of sums, column by column (complex: by real, then imaginary parts), with offsets in real numbers.
 ///
@@ -65,7 +68,7 @@ pub struct TileDestination<R> {
     /// Offsets of the second and the third vector of each column.
     pub vectors: [isize; 2],
     pub store: Store,
-    /// A list of cache lines to prefetch if [`Sum::ahead`] is 0, at which the assembly advances, and its end.
+    /// A list of cache lines to prefetch if [`Sum::ahead`] is [`LIST`], at which the assembly advances, and its end.
     pub lines: Cell<*const *const R>,
     pub lines_end: *const *const R,
 }
