@@ -4,7 +4,7 @@
 use num_complex::Complex;
 
 use super::super::{Element, available};
-use super::Call;
+use super::{Call, LINES};
 use crate::local_plan::{Isa, KernelFamily, TileOffsets, register_tiles};
 
 /// The layout of `right`, the operand that contains the columns. `step` and `column` are the strides from one term and
@@ -101,7 +101,7 @@ fn check<T: Element>(case: Case) {
         }
     }
     let parts = T::PARTS as isize;
-    let lines = vec![left.as_ptr().cast(); LINES * (rows % 4)];
+    let lines = vec![left.as_ptr().cast::<T::Real>(); LINES * (rows % 4)];
     let call = Call {
         depth,
         left: left[first_left.min(left_len - 1)..].as_ptr().cast::<T::Real>(),

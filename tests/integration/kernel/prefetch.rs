@@ -53,7 +53,7 @@ fn everywhere<T: Element>() {
         let own = target.family == KernelFamily::Own && matches!(target.isa, Isa::Avx2 | Isa::Avx512);
         assembly |= own;
         for threads in [1, 2] {
-            let target = Target { threads, caches: Caches { l1: 8 << 10, l2: 384 << 10 }, ..target };
+            let target = Target { threads, caches: Caches { l1: 8 << 10, l2: 256 << 10 }, ..target };
             for case in [["mkl", "nkl", "mn"], ["klm", "nlk", "nm"], ["lmk", "nkl", "mn"], ["klm", "kln", "mn"]] {
                 let prefetches = check::<T>(case, &target);
                 assert!(own || prefetches == [false; 2], "{}", super::targets::name(&target));
