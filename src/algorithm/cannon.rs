@@ -12,9 +12,9 @@
 //!   step 1    out += left [m0, k0] right [k0, n1]
 //! ```
 //!
-//! A rank first receives the blocks that it contracts in step 0, unless it owns them, and then s - 1 more blocks of
-//! each operand, each one step before it contracts the block. Blocks of `left` move only left and those of `right` only
-//! up. Unlike in [`super::grid`], all come from a single neighbour; unlike `summa`, the grid must be square.
+//! A rank first receives the blocks of step 0, unless it owns them, and then s - 1 more blocks of each operand, each
+//! one step before it contracts the block. Blocks of `left` move only left and those of `right` only up. Unlike in
+//! [`super::grid`], all come from one neighbour; unlike `summa`, the grid must be square.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 use crate::schedule::verify::{Order, Summand};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
-/// The parameters of Cannon's algorithm. `left` is cut along m and k, `right` along k and n, and `out` along m and n.
+/// `left` is cut along m and k, `right` along k and n, and `out` along m and n.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cannon {
     pub m: Label,
@@ -85,7 +85,7 @@ impl Generator for Cannon {
         let (a, b, c) = (a * m * k, b * k * n, c * m * n);
         let compute = side as f64 * cost.product(contracted.multiply_adds * m * n * k, a + b + c);
         let block = cost.transfer(a) + cost.transfer(b);
-        // One block per operand arrives before step 0 (skew), and one more in each step except the last.
+        // The skew brings one block per operand, and each step except the last another.
         let skew = if side > 1 { block } else { 0.0 };
         skew + cost.overlapped(compute, (side as f64 - 1.0) * block)
     }

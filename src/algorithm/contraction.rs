@@ -14,8 +14,8 @@ pub struct Tensor {
     pub shape: Vec<usize>,
     pub distribution: Distribution,
     pub buffer: Option<BufferId>,
-    /// If the tensor is a slice of a larger tensor, the dimension of the slice and its first index. On every rank, the
-    /// buffer has all indices of the larger tensor along this dimension.
+    /// If the tensor is a slice, its dimension and first index. On every rank, the buffer has all indices of the larger
+    /// tensor along this dimension.
     pub window: Option<(usize, usize)>,
 }
 
@@ -24,7 +24,7 @@ pub struct Contraction {
     pub left: Tensor,
     pub right: Tensor,
     pub out: Tensor,
-    /// Whether the user provides initial values of `out`, which are scaled by `beta` and added to.
+    /// Whether products are added to `beta` times the user's values of `out`.
     pub onto: bool,
 }
 
@@ -62,7 +62,7 @@ impl Tensor {
         self.elements_of(|_| None)
     }
 
-    /// The elements in a box with `length(label)` indices along each dimension, or all for `None`.
+    /// The elements in a box with `length(label)` indices per dimension, or all for `None`.
     pub fn elements_of(&self, length: impl Fn(Label) -> Option<usize>) -> u64 {
         let extents = self.labels.iter().zip(&self.shape);
         extents.map(|(&label, &extent)| length(label).unwrap_or(extent) as u64).product()
@@ -111,7 +111,6 @@ impl Tensor {
         Tensor { distribution: self.distribution.moved(first, 0), ..self }
     }
 
-    /// Declares a buffer for this rank's block.
     pub fn declared(mut self, builder: &mut Builder) -> Tensor {
         let block = self.distribution.block(&self.shape, builder.rank());
         self.buffer = block.map(|region| {
@@ -138,15 +137,13 @@ pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
 /// The maximum number of pieces of one transferred block.
 pub const MAX_PIECES: usize = 8;
 
-/// Returns the maximum number of pieces of a block, which are transferred while the previous ones are contracted.
 /// Pieces have at least 16,384 elements, so that fixed costs are small.
 pub fn most_pieces(elements: f64) -> usize {
     const PIECE_ELEMENTS: f64 = 16384.0;
     (elements / PIECE_ELEMENTS).clamp(1.0, MAX_PIECES as f64) as usize
 }
 
-/// Appends one contraction. If an operand is empty, it zeroes or scales `out` instead, and nothing if `accumulate` is
-/// `Add`.
+/// Appends one contraction. If an operand is empty, zeroes or scales `out` instead, or does nothing for `Add`.
 pub fn contract(builder: &mut Builder, left: View, right: View, out: View, accumulate: Accumulate) {
     if out.elements() == 0 {
         return;

@@ -2,19 +2,17 @@
 //!
 //! If computing and receiving overlap, the time is the maximum of the two; for a ring, of all computing, and of all
 //! receiving plus the computing that overlaps with no transfer. Each also slows the other down by a fraction of the
-//! shorter one ([`Machine::interference`]). Each algorithm derives both times of its busiest rank
-//! ([`Generator::seconds`](super::generator::Generator::seconds)).
+//! shorter one ([`Machine::interference`]).
 
 use crate::dims::Label;
 use crate::distribution::tile_bounds;
 use crate::dtype::Dtype;
 use crate::machine::Machine;
 
-/// With at least this many summed indices, a round's products take much longer than one pass over `out`; close to a
-/// cache block's extent along k.
+/// With at least this many summed indices (close to a cache block's), a round's products take much longer than one pass
+/// over `out`.
 pub const DEEP_ROUND_INDICES: f64 = 512.0;
 
-/// Predicts times for one element type.
 pub struct Cost<'a> {
     pub machine: &'a Machine,
     pub dtype: Dtype,
@@ -22,7 +20,6 @@ pub struct Cost<'a> {
 }
 
 impl Cost<'_> {
-    /// The elements of a tensor with these labels.
     pub fn volume(&self, labels: &[Label]) -> f64 {
         labels.iter().map(|label| self.extents[label.0 as usize] as f64).product()
     }
@@ -33,9 +30,8 @@ impl Cost<'_> {
         if bytes == 0.0 { 0.0 } else { self.machine.link_latency + bytes / self.machine.link_bandwidth }
     }
 
-    /// Seconds for all workers of one rank to compute `multiply_adds` multiply-adds that touch `touched` elements: the
-    /// time of the cube (with equal extents and the fewest elements), plus that of streaming all additional elements
-    /// twice, because operands are read and packed, and `out` is read and written.
+    /// Seconds for all workers of one rank: the time of a cube (equal extents, fewest elements), plus that of streaming
+    /// all additional elements twice, because operands are read and packed, and `out` is read and written.
     pub fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
         self.product_of(1.0, multiply_adds, touched)
     }
@@ -73,7 +69,7 @@ impl Cost<'_> {
             + self.machine.interference * compute.min(receive - receiving_alone)
     }
 
-    /// The largest of `tiles` even tiles, as a fraction of the extent.
+    /// The largest even tile, as a fraction of the extent.
     pub fn tile(&self, label: Label, tiles: usize) -> f64 {
         let extent = self.extents[label.0 as usize];
         tile_bounds(extent, tiles, 0).len() as f64 / (extent.max(1) as f64)
@@ -116,8 +112,7 @@ impl<'a> Contracted<'a> {
         self.cost.machine.ranks
     }
 
-    /// Seconds for one rank to compute the fraction `share` of the multiply-adds, with the same fraction of every
-    /// tensor.
+    /// Seconds for one rank to compute this fraction of the multiply-adds, with as much of every tensor.
     pub fn share(&self, share: f64) -> f64 {
         self.cost.product(self.multiply_adds * share, self.elements.iter().sum::<f64>() * share)
     }

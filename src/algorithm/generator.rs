@@ -1,8 +1,7 @@
 //! Defines [`Generator`], the trait of all algorithms' parameters, and [`Setting`], from which they generate candidates
 //! (parameters offered to the planner).
 //!
-//! [`super::registry`] lists the algorithms; [`crate::plan`] uses the candidates only through the trait and the
-//! registry.
+//! [`crate::plan`] uses the candidates only through the trait and [`super::registry`], which lists the algorithms.
 
 use super::contraction::Contraction;
 use super::cost::Contracted;
@@ -69,7 +68,7 @@ pub struct Setting<'a> {
     pub dtype: Dtype,
     /// Dimensions that must not be distributed.
     pub uncut: &'a [Label],
-    /// Maximum elements that a rank can store, if limited.
+    /// Maximum elements that a rank can store.
     pub memory: Option<f64>,
     /// Whether ranks may be idle.
     pub idle: bool,
@@ -99,7 +98,7 @@ pub fn is(kinds: &Kinds, label: Label, allowed: &[Kind]) -> bool {
     kinds.of(label).is_some_and(|kind| allowed.contains(&kind))
 }
 
-/// A tensor's distribution that is cut evenly along each label, among the given number of ranks.
+/// A tensor's distribution that is cut evenly along each label.
 ///
 /// # Panics
 /// If the tensor lacks a dimension, which its kind rules out in the planner.

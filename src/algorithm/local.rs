@@ -92,8 +92,8 @@ pub fn local(builder: &mut Builder, contraction: &Contraction) {
     contract(builder, left, right, out, contraction.first());
 }
 
-/// Returns the distribution of the result: cuts of the result's dimensions remain, and those of summed dimensions
-/// become axes of partial sums. Returns `None` if a cut dimension is part of a diagonal.
+/// Cuts of the result's dimensions remain, and those of summed dimensions become axes of partial sums. Returns `None`
+/// if a cut dimension is part of a diagonal.
 pub fn carried(input: &Distribution, labels: &[Label], out: &[Label]) -> Option<Distribution> {
     let axes = input.axes().iter().map(|axis| {
         let Role::Cut { dim, how } = &axis.role else { return Some(axis.clone()) };

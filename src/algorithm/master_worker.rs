@@ -180,7 +180,7 @@ fn master(builder: &mut Builder, shares: &Shares) {
             builder.send(rank, shares.on_master(tensor, rank, 0).into_iter().collect());
         }
     }
-    // If products are added to old values of `out`, rank 0 receives results in two alternating buffers.
+    // If products are added to old values, rank 0 receives results in two alternating buffers.
     let slots: Vec<BufferId> = if *onto && ranks > 1 {
         (0..SLOTS).map(|_| shares.scratch(builder, out, 1..ranks)).collect()
     } else {

@@ -12,7 +12,7 @@ pub trait Rounds {
     /// The piece of a tensor for a rank's chunk; `None` after its last.
     fn piece(&self, tensor: &Tensor, rank: usize, round: usize) -> Option<Region>;
 
-    /// The boxes of a piece that `target` reads from `source`; none if it reads these elements elsewhere.
+    /// The boxes of a piece that `target` reads from `source`; none if it reads them elsewhere.
     fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds>;
 
     fn holds(&self, tensor: &Tensor, rank: usize, piece: &Region) -> bool;
@@ -46,7 +46,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         builder.send(target, boxes.iter().filter_map(|bounds| self.tensor.view(self.rank, bounds)).collect());
     }
 
-    /// Receives the part that `source` stores of a piece that this rank gathers.
+    /// Receives the part of a gathered piece that `source` stores.
     pub fn recv(&self, builder: &mut Builder, source: usize, round: usize) {
         let Some(piece) = self.own(round) else { return };
         let boxes = self.rounds.overlap(self.tensor, piece, source, self.rank);

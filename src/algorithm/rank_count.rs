@@ -20,7 +20,7 @@ impl RankCount {
         self.at_most(ranks) == ranks
     }
 
-    /// Returns the requirement that `ranks` does not meet, as a phrase for messages, if any.
+    /// The requirement that `ranks` does not meet, as a phrase for messages.
     pub fn needs(self, ranks: usize) -> Option<String> {
         if self.allows(ranks) {
             return None;

@@ -7,15 +7,14 @@
 //!   rank 1: [2..4, 0..4] -> [0..4, 2..4]      keeps [2..4, 2..4], sends [2..4, 0..2] to 0
 //! ```
 //!
-//! Each part comes from only one replica. All boxes from one rank arrive in one transfer. Partial sums (summands) are
+//! Each part comes from only one replica, and all boxes from one rank in one transfer. Partial sums (summands) are
 //! added in ascending order, so results are bitwise reproducible. In a target with partial sums, the first summand
-//! receives the values, and the others are zero. In round d, rank r sends to rank (r + d) mod p, so that ranks do not
-//! all send to the same rank first.
+//! receives the values, and the others are zero. In round d, rank r sends to rank (r + d) mod p, so that not all ranks
+//! send to the same one first.
 //!
-//! A whole tensor from one rank to more than two ranks is broadcast ([`collective`]), in a ring if the tensor is large
-//! enough for many pieces, and otherwise in a tree. The root then sends the tensor once (ring) or about log2(p) times
-//! (tree) instead of p - 1 times. Replicas of a first group's blocks in other groups are broadcast likewise, with or
-//! without replicas in the first.
+//! A whole tensor from one rank to more than two is broadcast ([`collective`]), in a ring if the tensor is large enough
+//! for many pieces, and otherwise in a tree. The root then sends the tensor once (ring) or about log2(p) times (tree)
+//! instead of p - 1 times. Replicas of a first group's blocks in other groups are broadcast likewise.
 //!
 //! If more than [`MAX_DIRECT_SUMMANDS`] groups have partial sums, and the first needs sums of whole blocks, a binomial
 //! tree adds them. Each rank adds consecutive summands only, so the order remains ascending:
@@ -131,13 +130,13 @@ fn broadcasts(from: &Tensor, to: &Tensor, rank: usize) -> Option<(usize, Vec<usi
 /// Chooses a ring or a tree, whichever delivers the last piece earlier, and the number of pieces.
 fn choose_broadcast(elements: usize, ranks: usize) -> (CollectiveAlgorithm, usize) {
     let pieces = most_pieces(elements as f64);
-    // In units of a piece's transfer: in a ring, the root sends all pieces, and the last is forwarded ranks - 2 times;
-    // in a tree, the root sends every piece once per level.
+    // In units of a piece's transfer: in a ring, the last piece is forwarded ranks - 2 times; in a tree, the root sends
+    // every piece once per level.
     let (ring, tree) = (ranks - 2 + pieces, pieces * ranks.next_power_of_two().ilog2() as usize);
     if ring < tree { (CollectiveAlgorithm::Ring, pieces) } else { (CollectiveAlgorithm::Tree, pieces) }
 }
 
-/// The rounds, each of one piece, of a broadcast of one block, and its number of pieces.
+/// The rounds, each of one piece, of a broadcast, and its number of pieces.
 pub fn broadcast_rounds(elements: usize, ranks: usize) -> (usize, usize) {
     let (algorithm, pieces) = choose_broadcast(elements, ranks.max(2));
     let rounds = match algorithm {
@@ -187,7 +186,6 @@ fn add_by_tree(builder: &mut Builder, from: &Tensor, to: &Tensor, column: &Colum
     }
 }
 
-/// Appends this rank's tasks.
 pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     let (rank, ranks) = (builder.rank(), builder.ranks());
     if let Some((root, ranks)) = broadcasts(from, to, rank) {
@@ -203,7 +201,7 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     if let (Some(zeros), None) = (to.own(rank, &[]).filter(|zeros| zeros.elements() > 0), &need) {
         builder.work(Work::Fill { out: zeros });
     }
-    // The first summand arrives in the target block, and the others in two alternating buffers.
+    // The first summand arrives in the target block, others in two alternating buffers.
     let largest = need.as_ref().map(Region::extents).filter(|_| summands > 1);
     let scratch: Vec<_> = largest
         .iter()
@@ -241,7 +239,7 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
 struct Peers {
     /// The ranks, possibly this one, whose source blocks overlap its target block.
     sources: Vec<usize>,
-    /// The distinct distances, ascending, to the ranks it sends to and from the ranks it receives from.
+    /// The distinct distances, ascending, to the ranks that it exchanges data with.
     rounds: Vec<usize>,
 }
 

@@ -42,14 +42,12 @@ pub enum Residency {
     Alone,
 }
 
-/// The properties that do not depend on an algorithm's parameters.
 struct Row {
     ranks: RankCount,
     residency: Residency,
     needs: &'static str,
     cuts: &'static str,
     moves: &'static str,
-    /// Returns the candidates, which differ in their parameters.
     candidates: fn(&Setting) -> Vec<Algorithm>,
 }
 
@@ -57,8 +55,7 @@ fn each<P>(candidates: Vec<P>, variant: fn(P) -> Algorithm) -> Vec<Algorithm> {
     candidates.into_iter().map(variant).collect()
 }
 
-/// Each row has an enum variant, its parameters and name, and then a value that implements [`Generator`], and a
-/// [`Row`].
+/// Each row has a variant, its parameters and name, a value that implements [`Generator`], and a [`Row`].
 macro_rules! registry {
     ($($(#[doc = $doc:literal])+
        $variant:ident $(($bound:ident: $parameters:ty))? = $name:literal => $generator:expr, $row:expr;)+) => {

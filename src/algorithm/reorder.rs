@@ -1,8 +1,7 @@
 //! Orders the chunks (products of one task) of a rank in the algorithm `slicing`.
 //!
-//! Source: Brock and Golin (see [`super::slicing`]), section 4.3. Each step contracts one chunk while the pieces for
-//! the next arrive, and takes the longer of the two times. Here, `a | b comes` contracts chunk a and receives the
-//! pieces for chunk b:
+//! Source: Brock and Golin (see [`super::slicing`]), section 4.3. Each step takes the longer of contracting one chunk
+//! and receiving the pieces for the next. Here, `a | b comes` contracts chunk a and receives the pieces for chunk b:
 //!
 //! ```text
 //! words to receive, products     as they are           by cost
@@ -88,7 +87,6 @@ fn by_cost(chunks: &[Effort]) -> Vec<usize> {
     while !left.is_empty() {
         let rank = |&place: &usize| {
             let receive = chunks[left[place]].receive;
-            // Prefer the longest receiving time that is hidden, or else the shortest.
             if receive <= hiding_time { (0, hiding_time - receive) } else { (1, receive) }
         };
         let Some(next) = (0..left.len()).min_by_key(rank) else { break };

@@ -16,8 +16,8 @@ use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, 
 use crate::schedule::verify::Summand;
 use crate::schedule::{Builder, View};
 
-/// Sets each replica of a block of `out` to the sum of the blocks of `sums` on these ranks, plus `beta` times the old
-/// values if `onto`.
+/// Sets each replica of a block of `out` to the sum of the blocks of `sums`, plus `beta` times the old values if
+/// `onto`.
 pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bool, algorithm: CollectiveAlgorithm) {
     let me = builder.rank();
     let (Some(source), Some(target)) = (sums.own(me, &[]), out.own(me, &[])) else { return };

@@ -2,8 +2,8 @@
 //! rank adds its products.
 //!
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 5.3, Algorithm 4, also known as reduce-scatter matrix
-//! multiplication. Blocks of `out` are divided into two pieces (more if they are large), along the distributed
-//! dimension or another one, so that one piece is computed while others are transferred.
+//! multiplication. Blocks of `out` are divided into two pieces (more if they are large), so that one is computed while
+//! others are transferred.
 //!
 //! ```text
 //! mk,kn->mn on 2 ranks, rank 0: block 0 of out is its own, pieces a and b
@@ -14,17 +14,17 @@
 //! ```
 //!
 //! Let s be the number of pieces per block. In step j, rank i computes piece j mod s of block (i + 1 + j/s) mod p,
-//! where j/s is rounded down, and adds its products to the partial sum that rank i + 1 computed s steps earlier. Each
-//! rank receives the fraction (p-1)/p of `out`.
+//! where j/s is rounded down, and adds its products to the sum that rank i + 1 computed s steps earlier. Each rank
+//! receives the fraction (p-1)/p of `out`.
 //!
-//! A rank has s + 1 slots (buffers for one piece), each used in turn for receiving, computing and sending. The rank's
-//! own block of `out` provides s of them, and the last s steps leave the result there. Only one piece of additional
-//! memory is therefore needed.
+//! A rank has s + 1 slots (buffers for one piece), each used in turn for receiving, computing and sending. Its own
+//! block of `out` provides s of them, and the last s steps leave the result there, so only one more piece of memory is
+//! needed.
 //!
-//! Pieces are cut along one dimension, whose indices are called rows. All pieces have the same number of rows (their
-//! height), which the smallest block determines. The remaining rows of a block are transferred after all pieces, in the
-//! slot that is then free. If blocks have different extents in any other dimension, all slots are exchange buffers
-//! (scratch memory), and the last steps copy the results to `out`.
+//! Pieces are cut along one dimension, whose indices are called rows. All have the same number of rows (their height),
+//! which the smallest block determines. The remaining rows of a block are transferred last, in the free slot. If blocks
+//! have different extents in any other dimension, all slots are exchange buffers (scratch memory), and the last steps
+//! copy the results to `out`.
 //!
 //! Partial sums must not overwrite existing values of `out` that products are added to. All slots are then exchange
 //! buffers, and the owner of a block adds the received sum to `beta out + left right`.
@@ -62,8 +62,8 @@ struct Ring<'a> {
     height: usize,
 }
 
-/// The parameters of `ring-k`. Both operands are cut along `cut` (k), and `out` along `out` (m or n). Blocks of `out`
-/// are divided along `split` into at least two and at most `pieces` pieces.
+/// Both operands are cut along `cut` (k), and `out` along `out` (m or n). Blocks of `out` are divided along `split`
+/// into two to `pieces` pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RingK {
     pub cut: Label,
@@ -72,8 +72,7 @@ pub struct RingK {
     pub pieces: usize,
 }
 
-/// Returns two candidates per pair of a k dimension and an m or n dimension: with two pieces per block, and with up to
-/// `MAX_PIECES`.
+/// Returns candidates for each k dimension and m or n dimension, with two or up to `MAX_PIECES` pieces per block.
 pub fn candidates(setting: &Setting) -> Vec<RingK> {
     let mut all = Vec::new();
     for &cut in &setting.kinds.k {
@@ -85,10 +84,9 @@ pub fn candidates(setting: &Setting) -> Vec<RingK> {
     all
 }
 
-/// Chooses the dimension along which blocks are divided, with at least two indices if any dimension has. If blocks
-/// differ in length, which is possible only along `cut_out`, this is `cut_out`, so that the pieces of all blocks have
-/// the same size. Otherwise, dimensions with an even extent are preferred, then those other than `cut_out`, then the
-/// longest.
+/// Prefers a dimension with at least two indices. If blocks differ in length, which is possible only along `cut_out`,
+/// chooses it, so that the pieces of all blocks have the same size. Otherwise prefers even extents, then dimensions
+/// other than `cut_out`, then the longest.
 fn split(setting: &Setting, cut_out: Label) -> Label {
     let ranks = setting.ranks();
     let smallest = |label: Label| {
@@ -134,8 +132,7 @@ impl Generator for RingK {
         let ([a, b, c], ranks) = (contracted.elements, contracted.ranks() as f64);
         let (with_out, without) = if left.contains(&out) { (a * share, b * share) } else { (b * share, a * share) };
         let of_block = with_out * block;
-        // The elements that every piece of a block reads: all of an operand without `split`. If both operands have
-        // `split`, no element is read by two pieces.
+        // The elements that every piece reads: all of an operand without `split`; none if both have it.
         let both = contracted.tensors[..2].iter().all(|labels| labels.contains(&split));
         let shared = if both {
             0.0
@@ -162,7 +159,6 @@ impl Generator for RingK {
     }
 }
 
-/// Appends this rank's tasks, with at least two and at most `pieces` pieces per block.
 fn ring_k(builder: &mut Builder, contraction: &Contraction, [cut, split]: [Label; 2], pieces: usize) {
     let (rank, ranks) = (builder.rank(), contraction.out.distribution.ranks());
     let Some(out) = contraction.out.buffer else { return };
@@ -225,8 +221,7 @@ impl Ring<'_> {
         }
     }
 
-    /// Adds this rank's products to a piece, whose partial sums are in `here`. Also stores the sum if the piece belongs
-    /// to the rank's own block (`mine`).
+    /// Adds this rank's products to the partial sums in `here`. Also stores the sum if the piece is its own (`mine`).
     fn compute(&self, builder: &mut Builder, piece: &Bounds, here: View, first: bool, mine: bool) {
         let ranges: Vec<_> =
             [self.cut, self.split].map(|label| (label, piece[self.tensor().dim(label)].clone())).into();
@@ -273,8 +268,8 @@ impl Ring<'_> {
         }
     }
 
-    /// Returns one slot more than a block has pieces, each large enough for any piece. All except the last are in the
-    /// rank's own block of `out`, if its pieces are large enough and `out` has no existing values.
+    /// Returns one slot more than pieces, each large enough for any piece. All but the last are in the rank's own block
+    /// of `out`, if its pieces are large enough and `out` has no existing values.
     fn slots(&self, builder: &mut Builder) -> Vec<Slot> {
         // Rank 0 has the largest tile, so its pieces are the largest.
         let largest: Vec<usize> = self.piece(0, 0).iter().map(Range::len).collect();
@@ -289,8 +284,7 @@ impl Ring<'_> {
         (0..=self.pieces).map(slot).collect()
     }
 
-    /// Appends the tasks for the remainders, which have only a few rows per block. They are received in two alternating
-    /// buffers, without overlap with computation.
+    /// The remainders have only a few rows per block. They arrive in two alternating buffers, without overlap.
     fn rest(&self, builder: &mut Builder, free: Option<BufferId>) {
         let largest = self.remainder(0);
         if is_empty(&largest) {

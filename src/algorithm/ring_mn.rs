@@ -11,18 +11,18 @@
 //!   step 2                                left n2 -> out n2   -
 //! ```
 //!
-//! In each step, rank i contracts block (i + step) mod p of the travelling operand. In total, it receives the fraction
-//! (p-1)/p of this operand. The rank reads its own block in place. Blocks of other ranks arrive in two alternating
-//! exchange buffers (scratch memory).
+//! In each step, rank i contracts block (i + step) mod p of the travelling operand, of which it receives the fraction
+//! (p-1)/p. It reads its own block in place, and other blocks arrive in two alternating exchange buffers (scratch
+//! memory).
 //!
-//! Large blocks can be transferred in pieces. A rank forwards a piece when the piece has arrived, and contracts the
-//! last block piece by piece. If transfers take as long as computation, the transfer of only one piece is exposed (not
-//! overlapped with computation). All blocks except the last are contracted in one task each, so that the stationary
-//! operand is packed only once per block.
+//! Large blocks can be transferred in pieces. A rank forwards a piece when it has arrived, and contracts the last block
+//! piece by piece. If transfers take as long as computation, the transfer of only one piece is exposed (not
+//! overlapped). All other blocks are contracted in one task each, so that the stationary operand is packed only once
+//! per block.
 //!
 //! A block is divided along its outermost dimension. If blocks are dense and have equal extents, each piece is
-//! contiguous in memory and sent without packing. In the following block, the pieces a and b are contiguous if the
-//! block is divided along k, but not along n:
+//! contiguous and sent without packing. Here, the pieces a and b are contiguous if the block is divided along k, but
+//! not along n:
 //!
 //! ```text
 //! kn, n0 travels    along k    aaaa      along n    aabb
@@ -44,9 +44,8 @@ use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Bounds, tile_bounds};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
-/// The parameters of `ring-mn`. `out` and one operand are cut along `cut`; the other operand is cut along `travel`, and
-/// travels. This is the right operand if `cut` is an m dimension, and the left operand if it is an n dimension. Blocks
-/// are transferred in at most `pieces` pieces, and the last block is contracted piece by piece.
+/// `out` and one operand are cut along `cut`; the other operand travels, cut along `travel`. This is the right operand
+/// if `cut` is an m dimension, and the left if it is an n dimension. Blocks have at most `pieces` pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RingMn {
     pub cut: Label,
@@ -54,8 +53,8 @@ pub struct RingMn {
     pub pieces: usize,
 }
 
-/// Returns candidates for every pair of an m and an n dimension, in both orders, with one piece per block, or up to
-/// `MAX_PIECES`. One piece suits rings whose computing time exceeds their transfer time; many pieces suit all others.
+/// Returns candidates for every pair of an m and an n dimension, in both orders. One piece suits rings whose computing
+/// time exceeds their transfer time; up to `MAX_PIECES` suit others.
 pub fn candidates(setting: &Setting) -> Vec<RingMn> {
     let mirrored = setting.pairs().map(|(m, n)| (n, m));
     let rings = setting
@@ -103,8 +102,8 @@ impl Generator for RingMn {
         let summed = travelling.iter().filter(|label| !out.contains(label));
         let depth: f64 = summed.map(|&label| extent(label) as f64).product();
         // The elements that are packed, read or written again because the last block is contracted in pieces. If the
-        // stationary operand lacks `along`, each piece packs this operand again. If `along` is in all three tensors,
-        // pieces cause no additional work. If `along` is summed, pieces may need additional passes over `out`.
+        // stationary operand lacks `along`, each piece packs it again. If `along` is in all tensors, pieces cost
+        // nothing. If it is summed, pieces may need additional passes over `out`.
         let last_block_elements = match along {
             _ if !staying.contains(&along) => (pieces - 1.0) * stays * share,
             _ if out.contains(&along) => 0.0,
@@ -138,16 +137,14 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
     let (Some(_), Some(_)) = (stays.own(rank, &[]), travels.own(rank, &[])) else { return };
     let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
     let largest = travels.distribution.largest_block(&travels.shape);
-    // With two ranks, each rank receives a single block. The buffer then has the extents of that block instead of the
-    // largest block's, so that it is dense.
+    // With two ranks, the buffer has the extents of the only received block, so that it is dense.
     let received = if ranks == 2 { travels.block(next).iter().map(Range::len).collect() } else { largest.clone() };
     let exchange: Vec<BufferId> = (1..ranks.min(3)).map(|_| travels.scratch(builder, received.clone())).collect();
     let accumulate = contraction.first();
     let (dim, many) = dim_and_pieces(&travels.labels, &largest, &out.labels, travel, most);
     let pieces = if ranks == 1 { 1 } else { many };
 
-    // Returns piece `which` (of `pieces`) of the block for a step, as a box in indices of the tensor and as a view of
-    // this rank's buffer.
+    // Returns a piece of a step's block, in indices of the tensor and as a view of this rank's buffer.
     let piece = |step: usize, pieces: usize, which: usize| -> (Bounds, Option<View>) {
         let mut bounds = travels.block((rank + step) % ranks);
         let start = bounds[dim].start;
@@ -180,12 +177,10 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
 }
 
 /// The minimum number of summed indices in a piece that is cut along a summed dimension. A local product passes over
-/// `out` once per about 512 summed indices, and with far fewer per piece, additional passes over `out` would be too
-/// expensive. Cutting a different dimension is then cheaper, although pieces must be packed before they are sent, and
-/// every piece packs the stationary operand again.
+/// `out` once per about 512 summed indices, so with far fewer, cutting another dimension is cheaper, although pieces
+/// are then packed before they are sent, and every piece packs the stationary operand again.
 const MIN_DEPTH: usize = 256;
 
-/// Chooses the dimension along which a travelling block is divided, and the number of pieces (at most `most`).
 fn dim_and_pieces(labels: &[Label], extents: &[usize], out: &[Label], travel: Label, most: usize) -> (usize, usize) {
     let pieces = most_pieces(extents.iter().product::<usize>() as f64).min(most).max(1);
     let summed = |dim: usize| !out.contains(&labels[dim]);

@@ -14,18 +14,16 @@ use crate::machine::{Link, Machine};
 use crate::memory::probe;
 use crate::plan::{AlgorithmName, FixedDistributions, Plan, PlanOptions};
 
-/// Sides of small cubes, measured on one rank, because waking threads takes longer than these products.
+/// On one rank, because waking threads takes longer than these products.
 const SMALL_SIDES: [usize; 4] = [16, 32, 64, 128];
-/// Sides of large cubes; rates do not change above 1024.
+/// Rates do not change above 1024.
 const LARGE_SIDES: [usize; 3] = [256, 512, 1024];
-/// Runs in each measurement that moves large blocks.
 const MOVE_RUNS: usize = 10;
 /// Elements that each rank copies or receives in a measurement of bandwidth.
 const MOVED_ELEMENTS: usize = 1 << 22;
 const FORMAT: u32 = 9;
 /// Ranks count as equally fast if all speeds are this close to the mean.
 const MAX_SPEED_DEVIATION: f64 = 0.02;
-/// Maximum workers per core for which measurements are meaningful.
 const MAX_WORKERS_PER_CORE: usize = 4;
 
 impl World {
@@ -76,18 +74,18 @@ impl World {
             .map_err(|cause| allocation_error(ranks.start, cause))
     }
 
-    /// The most elements that each rank copies. The copies of all ranks together do not fit into common caches.
+    /// The copies of all ranks together do not fit into common caches.
     fn most_copied(&self) -> usize {
         ((4 * MOVED_ELEMENTS) / self.ranks()).max(2 * MOVED_ELEMENTS)
     }
 
-    /// Returns rank 0's argument on every rank. Collective.
+    /// Collective.
     fn of_root(&self, mine: &str) -> Result<String> {
         let all = self.all_gather(mine.as_bytes())?;
         Ok(all.first().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default())
     }
 
-    /// The path of the cache file. Collective.
+    /// Of the cache file. Collective.
     fn remembered(&self, workers: usize) -> Result<Option<PathBuf>> {
         let per_node = self.ranks_per_node()?;
         let (name, ranks) = (host::name(), self.ranks());
@@ -155,9 +153,9 @@ impl World {
         Ok(Machine { startup_seconds, sync_overhead, interference, ..measured })
     }
 
-    /// Measures the rate of one worker for each cube size, and the speedup of a rank while all others wait.
+    /// The rate of one worker for each cube size, and the speedup of a rank while all others wait.
     ///
-    /// Each round measures all sizes, so varying clock frequencies affect all sizes equally.
+    /// Each round measures all sizes, so varying clock frequencies affect all equally.
     fn block_rates(&self, machine: &Machine, startup_seconds: f64) -> Result<(Vec<[f64; 2]>, f64)> {
         const ROUNDS: usize = 5;
         const RUNS: usize = 3;
@@ -202,7 +200,7 @@ impl World {
         Ok(seconds.max(1e-9))
     }
 
-    /// The consecutive ranks on each host if several hosts have the same number, and 1 otherwise. Collective.
+    /// The ranks on each host if several hosts have the same number, else 1. Collective.
     fn ranks_per_node(&self) -> Result<usize> {
         let hosts = self.all_gather(host::name().as_bytes())?;
         let each = hosts.iter().take_while(|name| Some(*name) == hosts.first()).count().max(1);
@@ -257,8 +255,8 @@ impl World {
         Ok(if alike { Vec::new() } else { speeds })
     }
 
-    /// Measures the interference `(t - max(c, r)) / min(c, r)` of computing (time `c`) and receiving (time `r`,
-    /// predicted) at the same time (time `t`). Returns the median over rounds.
+    /// The median of `(t - max(c, r)) / min(c, r)` over rounds, for computing (time `c`) and receiving (time `r`,
+    /// predicted) at the same time (time `t`).
     fn interference(&self, machine: &Machine) -> Result<f64> {
         const SIDE: usize = 2048;
         const ROUNDS: usize = 5;
@@ -335,7 +333,7 @@ impl World {
         Ok(medians)
     }
 
-    /// The lower quartile of the seconds of many runs. Collective.
+    /// The lower quartile of many runs' seconds. Collective.
     fn quartile(&self, plan: &Plan) -> Result<f64> {
         const RUNS: usize = 60;
         let mut all = self.seconds_of(plan, RUNS)?;
@@ -343,12 +341,12 @@ impl World {
         self.agreed(all[RUNS / 4])
     }
 
-    /// The seconds of the fastest of `runs` runs. Collective.
+    /// In seconds. Collective.
     fn quickest(&self, plan: &Plan, runs: usize) -> Result<f64> {
         self.agreed(self.seconds_of(plan, runs)?.into_iter().fold(f64::INFINITY, f64::min))
     }
 
-    /// The seconds of each of `runs` runs on this process. Collective.
+    /// On this process. Collective.
     fn seconds_of(&self, plan: &Plan, runs: usize) -> Result<Vec<f64>> {
         let mut all = Vec::with_capacity(runs);
         self.runs(plan, runs, |_, seconds| {
@@ -363,7 +361,7 @@ impl World {
         self.of_root(&mine.to_string())?.parse().map_err(|_| Error::Usage("rank 0 measured nothing".to_owned()))
     }
 
-    /// Runs a plan once as a warm-up and then `runs` times; calls `each` with the seconds of these. Collective.
+    /// Runs a plan once as a warm-up and then `runs` times, with `each`. Collective.
     fn runs(&self, plan: &Plan, runs: usize, mut each: impl FnMut(&Program<f32>, f64) -> Result<()>) -> Result<()> {
         let operands: Vec<DistTensor<f32>> = (0..plan.operands)
             .map(|index| {
@@ -385,7 +383,7 @@ impl World {
     }
 }
 
-/// Subtracts the startup time, but at most half of `seconds`, because load may delay the measured startup.
+/// At least half of `seconds`, because load may delay the measured startup.
 fn after(startup_seconds: f64, seconds: f64) -> f64 {
     (seconds - startup_seconds).max(seconds / 2.0).max(1e-9)
 }

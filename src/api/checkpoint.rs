@@ -30,7 +30,7 @@ use crate::plan::{Plan, PlanOptions, PlanOrigin, ResultResidency, SearchedTree};
 /// How often ranks talk about saving if slices are short.
 const TALK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The file in which a run of many slices saves its state, so that it can continue after it was killed.
+/// The file in which a run of many slices saves its state, to continue after it was killed.
 ///
 /// The state is every rank's sum so far, and the number of slices in it. It is written between slices, to FILE and to
 /// `FILE.rankR-0` and `FILE.rankR-1` for every rank R; each file appears whole or not at all. At any moment, the files
@@ -108,8 +108,7 @@ impl Checkpoint {
         shaped.plan_tree(&searched.tree, machine, options)
     }
 
-    /// The tree and machine of the interrupted run, and options with its number of runs and, if they have none, its memory
-    /// limit; `None` without such a run, or for another expression, machine or options.
+    /// The interrupted run's tree and machine, and the options for [`Checkpoint::plan`]; `None` if that would search.
     pub fn tree(
         &self,
         shaped: &Shaped,
@@ -130,14 +129,14 @@ impl Checkpoint {
         Checkpoint { every, ..self }
     }
 
-    /// Lets the flag of any process stop the run between two slices: the state is saved, and the run returns
-    /// [`Error::Stopped`] on every process. With short slices, this takes about a second.
+    /// Lets the flag of any process stop the run between slices: it saves its state and returns [`Error::Stopped`]
+    /// everywhere. With short slices, this takes about a second.
     #[must_use]
     pub fn stop_when(self, flag: Arc<AtomicBool>) -> Checkpoint {
         Checkpoint { stop: Some(flag), ..self }
     }
 
-    /// Removes the checkpoint's files, if they exist. Call this when the result is stored. Collective.
+    /// Removes the checkpoint's files, if they exist. Collective.
     ///
     /// # Errors
     /// If a file cannot be removed.
@@ -151,10 +150,9 @@ impl Checkpoint {
 }
 
 impl<T: Element> Program<T> {
-    /// Like [`Program::run_dist`], but saves the state now and then. If the files of the checkpoint exist, the run
-    /// continues from their state. The result has the same bits as without an interruption, if ranks have the same
-    /// processors and numbers of threads. The files remain after the run; see [`Checkpoint::remove`]. A plan with a
-    /// single slice saves nothing. Collective.
+    /// Like [`Program::run_dist`], but saves the state now and then. If its files exist, the run continues from their
+    /// state, and the result has the same bits as without an interruption if ranks have the same processors and numbers
+    /// of threads. The files remain; see [`Checkpoint::remove`]. A plan with a single slice saves nothing. Collective.
     ///
     /// Cost: Hashes all operands before the first slice. A checkpoint writes the blocks of the output, or, if groups of
     /// ranks take slices, of all groups' partial sums; the disk needs twice this space. Values that slices share are
@@ -225,8 +223,8 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// Calls a function after every slice, with the numbers of finished and of all slices. Slices of other parts of the
-    /// result and slices from a checkpoint count as finished.
+    /// Calls a function after every slice, with the numbers of finished and of all slices. Those of other parts of the
+    /// result and from a checkpoint count as finished.
     pub fn on_slice(&mut self, call: impl Fn(usize, usize) + 'static) {
         self.on_slice = Some(Rc::new(call));
     }
@@ -429,14 +427,13 @@ fn digest_of<T: Element>(program: &Program<T>, operands: &mut Operands<T>, index
     Ok(if digests.len() == 1 { digests.swap_remove(0) } else { digest(digests.concat().as_bytes()) })
 }
 
-/// A digest of a tensor's values and distribution. Hashes the blocks in place. Collective.
+/// Hashes the blocks in place. Collective.
 fn digest_of_blocks<T: Element>(world: &World, tensor: &DistTensor<T>) -> Result<String> {
     let blocks = world.local_ranks().map(|rank| digest(tensor.values(rank).map(bytes_of).unwrap_or_default()));
     Ok(digest(world.all_gather(blocks.collect::<String>().as_bytes())?.concat().as_slice()))
 }
 
-/// Removes a file and its temporary files. A rank of a killed run may have outlived the start of this run, so that its
-/// temporary file could not be removed before.
+/// Removes a file and its temporary files. A rank of a killed run may have outlived the start of this run.
 fn remove_all(path: &Path) -> std::result::Result<(), FileError> {
     remove_leftovers(path);
     remove(path)

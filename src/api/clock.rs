@@ -14,10 +14,9 @@ const CLOCK_READINGS: usize = 32;
 /// Collective calls whose entry and exit times are compared between hosts.
 const ROUNDS: usize = 256;
 
-/// Entry and exit time of a collective call, in nanoseconds.
+/// Of entry and exit, in nanoseconds.
 type Round = [i64; 2];
 
-/// Pairs an `Instant` with the system time at that instant.
 pub(super) struct Clock {
     at: Instant,
     nanoseconds: i64,
@@ -36,7 +35,7 @@ impl Clock {
         Clock { at: before + took / 2, nanoseconds: since.as_nanos() as i64 }
     }
 
-    /// The system time at an instant, in nanoseconds.
+    /// The system time, in nanoseconds.
     pub(super) fn at(&self, instant: Instant) -> i64 {
         let after = instant.saturating_duration_since(self.at).as_nanos() as i64;
         let before = self.at.saturating_duration_since(instant).as_nanos() as i64;

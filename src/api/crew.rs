@@ -15,14 +15,12 @@ pub(super) struct AgreedPlacement {
     pub(super) places: Vec<RankPlacement>,
 }
 
-/// The workers of one local rank.
 pub(super) struct Crew {
     pub(super) pool: ThreadPool,
     pub(super) place: RankPlacement,
 }
 
 impl Crew {
-    /// Starts and pins the workers of a rank.
     pub(super) fn new(rank: usize, workers: usize, place: RankPlacement) -> Result<Crew> {
         let theirs = place.clone();
         let builder = ThreadPoolBuilder::new().num_threads(workers).start_handler(move |worker| {
@@ -50,7 +48,7 @@ impl Crew {
 /// Address space per thread: Rust's default stack, the signal stack, and the system's overhead for both.
 const BYTES_PER_THREAD: usize = (2 << 20) + (128 << 10);
 
-/// Checks that the address space has room: a thread that cannot allocate its signal stack aborts the process.
+/// A thread that cannot allocate its signal stack aborts the process.
 ///
 /// # Errors
 /// If it has no room ([`Error::Threads`]).

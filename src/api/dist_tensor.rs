@@ -49,8 +49,7 @@ impl<T: Element> DistTensor<T> {
     /// A tensor of zeros; `shape` is that of the whole tensor.
     ///
     /// # Panics
-    /// If the distribution needs more ranks than the world has or cuts a dimension that does not exist, or if memory
-    /// runs out.
+    /// If [`DistTensor::try_zeros`] fails.
     pub fn zeros(world: &World, shape: &[usize], distribution: &Distribution) -> DistTensor<T> {
         DistTensor::allocate(world, shape, distribution).unwrap_or_else(|error| panic!("{error}"))
     }

@@ -1,9 +1,8 @@
 //! Runs programs whose values leave the range of the element type, with powers of two kept apart.
 //!
-//! Contractions multiply their results by powers of two that are equal on all ranks and slices, so results are added as
-//! always. A run measures all values, and the next one corrects the powers, until every value is of medium size
-//! ([`medium`]). The inputs of the first step that is not are, so at most two runs per step are needed, and one or two
-//! for most networks.
+//! Contractions multiply their results by powers of two, equal on all ranks and slices, so sums need no change. A run
+//! measures all values, and the next one corrects the powers, until every value is of medium size ([`medium`]). The
+//! inputs of the first step that is not are, so at most two runs per step are needed, and one or two for most networks.
 
 use super::operand_parts::Operands;
 use super::program::Slices;
@@ -16,8 +15,8 @@ fn is_double<T: Element>() -> bool {
     matches!(T::DTYPE, Dtype::Float64 | Dtype::Complex128)
 }
 
-/// Numbers are of medium size if the largest's logarithm to base 2 is between this number and its negative. Sums of
-/// 2^79 products of two single-precision numbers of medium size are within the type's range.
+/// Numbers are of medium size if the absolute log2 of the largest is at most this. Sums of 2^79 products of two
+/// single-precision numbers of medium size are within the type's range.
 fn medium<T: Element>() -> f64 {
     if is_double::<T>() { 200.0 } else { 24.0 }
 }
@@ -45,7 +44,7 @@ fn exponent_of(number: f64) -> i32 {
     (number.to_bits() >> 52 & 0x7ff) as i32 - 1022 - less
 }
 
-/// The larger number, or NaN if one is NaN.
+/// NaN if one is NaN.
 fn larger(one: f64, other: f64) -> f64 {
     if one.is_nan() || one > other { one } else { other }
 }
@@ -153,8 +152,7 @@ impl<T: Element> Program<T> {
         Ok(if is_zero { 0 } else { exponent + divided + i64::from(own) })
     }
 
-    /// Runs until every value is of medium size. `largest` is for each operand. Returns the exponent of the power of
-    /// two by which the result was divided.
+    /// Runs until every value is of medium size. `largest` is for each operand.
     fn run_scaled(&mut self, operands: &[&DistTensor<T>], largest: &[f64], out: &mut DistTensor<T>) -> Result<i64> {
         let plan = self.plan.clone();
         let scaling = Scaling::new(&plan, largest, medium::<T>(), largest_exponent::<T>());

@@ -25,11 +25,10 @@ pub(super) struct Round {
     pub(super) state: Option<(Option<ReuseScope>, bool)>,
 }
 
-/// Runs every local rank once. `bound` contains the slots of each local rank.
+/// Runs every local rank once, with the slots in `bound`.
 ///
 /// # Errors
-/// If a local rank fails. Of several independent failures, that of the lowest rank is returned. A failed MPI run aborts
-/// all processes instead of returning.
+/// If a local rank fails. Of several independent failures, that of the lowest rank is returned.
 pub(super) fn launch(
     world: &World,
     plan: &Plan,
@@ -81,8 +80,8 @@ pub(super) fn launch(
     }
 }
 
-/// Runs all ranks of a world in one process several times each. Between the runs, ranks do not wait for each other, and in
-/// the runs they must not communicate. `rounds` and the metrics are by rank.
+/// Runs all ranks of a world in one process several times each, without waiting for each other; they must not
+/// communicate. `rounds` and the metrics are by rank.
 ///
 /// # Errors
 /// Same as for [`launch`].

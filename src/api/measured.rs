@@ -18,7 +18,7 @@ use crate::timeline::{Activity, Span, Timeline};
 
 #[derive(Debug, Clone, Serialize, serde::Deserialize)]
 struct RankMeasurement {
-    /// In nanoseconds on the process's clock.
+    /// Nanoseconds on the process's clock.
     started: i64,
     /// In nanoseconds.
     took: i64,
@@ -27,8 +27,8 @@ struct RankMeasurement {
 }
 
 impl<T: Element> Program<T> {
-    /// Measurements of every task of the local ranks in the last run, ordered by rank and summed over slices; empty
-    /// before the first run.
+    /// Measurements of the local ranks' tasks in the last run, ordered by rank and summed over slices; empty before the
+    /// first run.
     pub fn metrics(&self) -> &[Metrics] {
         self.measuring().record.metrics()
     }
@@ -139,7 +139,7 @@ impl<T: Element> Program<T> {
         self.groups.as_ref().map_or_else(Default::default, |groups| groups.around(&self.plan))
     }
 
-    /// Adds a local rank's measurements to those of a program in which this one is the step for `value`.
+    /// Adds to those of a program in which this one is the step for `value`.
     fn add_to(&self, mut sum: Measured, at: usize, value: usize, is_near: &dyn Fn(usize) -> bool) -> Measured {
         sum.peak_bytes += self.ranks[at].owned_bytes();
         let Some(metrics) = self.record.metrics().get(at) else { return sum };
@@ -192,8 +192,8 @@ fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
     spans
 }
 
-/// Joins slices without gaps between them. Times are relative to the earliest start on any rank. Returns the total
-/// seconds and all spans, ordered by rank.
+/// Joins slices without gaps. Returns the total seconds and all spans, from the earliest start on any rank, ordered by
+/// rank.
 fn joined(slices: Vec<Vec<RankMeasurement>>) -> (f64, Vec<Span>) {
     let seconds = |nanoseconds: i64| nanoseconds as f64 / 1e9;
     let mut spans: Vec<Vec<Span>> = vec![Vec::new(); slices.first().map_or(0, Vec::len)];

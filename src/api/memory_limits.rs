@@ -5,8 +5,8 @@
 //! | host, shared by its processes | available memory without swap; control groups of the process and their ancestors |
 //! | process | its address space and its data (`ulimit -v`, `ulimit -d`) |
 //!
-//! Limits are read from the system, without trial allocations and only on Linux (control groups of versions 1 and 2).
-//! Limits that it does not report are ignored, as are later allocations of other programs.
+//! Limits are read only on Linux (control groups of versions 1 and 2), without trial allocations. Unreported limits and
+//! later allocations of other programs are ignored.
 
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,8 @@
-//! Reads tensors from `.npy` files and writes them. A tensor is the whole array in a file, or a box (one range of
-//! indices per dimension) of it. Every rank accesses only its own blocks.
+//! Reads and writes tensors in `.npy` files. A tensor is the array in a file, or a box (one range of indices per
+//! dimension) of it. Every rank accesses only its own blocks.
 //!
-//! The ranks agree on their success after every step, so none waits for a rank that has failed, for example because its
-//! disk is full. Blocks are not redistributed first (unlike in two-phase collective I/O), so a rank may access many
-//! short sections.
+//! The ranks agree on their success after every step, so none waits for a rank that has failed. Blocks are not
+//! redistributed first (unlike in two-phase collective I/O), so a rank may access many short sections.
 
 use std::path::Path;
 
@@ -23,9 +22,8 @@ impl<T: Element> DistTensor<T> {
     /// Reads the array in a .npy file, and converts elements to `T` if this loses no information. Collective.
     ///
     /// # Errors
-    /// If, on any rank, the file is missing or damaged, its element type cannot be converted without loss, or memory
-    /// runs out. If the distribution cuts a dimension that the array does not have, or needs more ranks than the world
-    /// has. All ranks then return an error.
+    /// The same as for [`DistTensor::try_zeros`], and if, on any rank, the file is missing or damaged, or its element
+    /// type cannot be converted without loss.
     pub fn from_npy(world: &World, path: impl AsRef<Path>, distribution: &Distribution) -> Result<DistTensor<T>> {
         let path = path.as_ref();
         let read = || {
@@ -94,8 +92,7 @@ impl<T: Element> DistTensor<T> {
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
 pub struct NpyOutput {
-    // Fields are dropped in this order: the file must be removed before its name is, from the list of files that a
-    // process deletes on an early exit.
+    // Dropped in this order: the file before its name in the list of files that a process deletes on an early exit.
     pending: PendingFile,
     prepared: PreparedOutput,
     world: World,

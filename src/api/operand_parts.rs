@@ -14,8 +14,7 @@ use crate::schedule::Home;
 
 type Read<'a, T> = dyn FnMut(usize, &[usize], &mut DistTensor<T>) -> Result<()> + 'a;
 
-/// The operands of a plan that reads some of them for every slice ([`Plan::operands_in_parts`]), because they are
-/// larger than a rank's memory.
+/// The operands of a plan that reads some in parts ([`Plan::operands_in_parts`]).
 pub struct OperandParts<'a, T: Element> {
     world: World,
     tensors: Vec<DistTensor<T>>,
@@ -31,7 +30,7 @@ impl<'a, T: Element> OperandParts<'a, T> {
     /// fill ([`DistTensor::read_npy`], [`DistTensor::fill_random`]). Collective, like its calls of `read`.
     ///
     /// # Errors
-    /// If memory runs out or `read` fails on any process; then all return an error.
+    /// If memory runs out or `read` fails on any process.
     pub fn new(
         world: &World,
         plan: &Plan,
@@ -100,7 +99,7 @@ impl<T: Element> Operands<'_, '_, T> {
         }
     }
 
-    /// Reads the parts for a slice. Collective.
+    /// Collective.
     fn load(&mut self, plan: &Plan, slice: usize) -> Result<()> {
         let Operands::InParts(parts) = self else { return Ok(()) };
         let mut in_parts = plan.operands_in_parts.iter();
@@ -122,11 +121,10 @@ impl<T: Element> Operands<'_, '_, T> {
 
 impl<T: Element> Program<T> {
     /// Like [`Program::run_dist`], but computes one part of the result into `out`, which has the shape
-    /// [`Plan::part_shape`]. A plan with the whole result has only one part; otherwise the run needs no more memory
-    /// than planned.
+    /// [`Plan::part_shape`].
     ///
-    /// There are [`Plan::part_count`] independent parts. `out` may be used again when a part is consumed. Part 0 resets
-    /// the measurements, and later parts add to them.
+    /// There are [`Plan::part_count`] independent parts, which need no more memory than planned. `out` may be used
+    /// again when a part is consumed. Part 0 resets the measurements, and later parts add to them.
     ///
     /// ```
     /// # use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
@@ -195,7 +193,6 @@ impl<T: Element> Program<T> {
         self.run_slices(slices, alpha, &mut operands, beta, out)
     }
 
-    /// Like `run_slices`, with whole operands.
     pub(super) fn run_blocks(
         &mut self,
         slices: Slices,

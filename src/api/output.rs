@@ -8,7 +8,7 @@ use std::path::Path;
 use super::{Error, Result, World};
 use crate::io::output::{Announced, Temporary, examine, new_tag, remove_leftovers, write_whole};
 
-/// An output file that all writing ranks have checked. A rank that exits early removes the temporary file.
+/// An output file that all writing ranks have checked.
 pub(super) struct PreparedOutput {
     tag: String,
     _announced: Option<Announced>,
@@ -43,7 +43,7 @@ impl PreparedOutput {
         Ok(PreparedOutput { _announced: announced, tag })
     }
 
-    /// The tag in the temporary name, chosen by rank 0.
+    /// In the temporary name, chosen by rank 0.
     pub(super) fn tag(&self) -> &str {
         &self.tag
     }

@@ -16,12 +16,11 @@ use super::cores::{self, Thread};
 use super::host;
 use crate::sync::{Condvar, Mutex};
 
-/// Minimum time between checks, in all and for each worker, because a check takes microseconds per worker.
+/// Between checks, in all and for each worker: a check takes microseconds per worker.
 const INTERVAL: Duration = Duration::from_millis(5);
 const PER_WORKER: Duration = Duration::from_micros(500);
-/// Pauses between uses of own cores: the first, and the longest.
+/// The first and the longest between uses of own cores.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(10)];
-/// The share of its time that a worker may wait for its core.
 const MAX_WAIT: f64 = 0.25;
 
 /// A pool of threads, in which a world of one rank computes.
@@ -61,7 +60,7 @@ impl Workers {
 
 static GLOBAL: OnceLock<Option<OwnCores>> = OnceLock::new();
 
-/// Lets the workers of rayon's global pool have cores of their own in [`run_in_current_pool`].
+/// For [`run_in_current_pool`].
 pub(super) fn keep_global_pool_on_own_cores() {
     GLOBAL.get_or_init(|| OwnCores::of(rayon::broadcast(|_| cores::this_thread())));
 }
@@ -93,7 +92,6 @@ struct State {
     times: Vec<[u64; 2]>,
 }
 
-/// The end of a job, or its panic.
 #[derive(Default)]
 struct End {
     reached: Mutex<bool>,
@@ -123,7 +121,7 @@ impl OwnCores {
         Some(OwnCores { workers, cores, all, state: Mutex::new(state) })
     }
 
-    /// Computes in the pool, or in the global pool. The calling thread waits, and checks the workers meanwhile.
+    /// The calling thread waits, and checks the workers meanwhile.
     fn run<V: Send>(&self, pool: Option<&ThreadPool>, work: impl FnOnce() -> V + Send) -> V {
         self.check();
         let (mut value, end) = (None, End::default());
@@ -158,7 +156,6 @@ impl OwnCores {
         }
     }
 
-    /// Pins the workers or, if one has waited too long for its core, lets them use all cores for some time.
     fn check(&self) {
         let Ok(mut state) = self.state.try_lock() else { return };
         let now = Instant::now();

@@ -21,7 +21,7 @@ const FORMAT: u32 = 1;
 struct PathCache {
     file: PathBuf,
     key: String,
-    /// Each label's number in the order of first appearance, which does not depend on names.
+    /// By label, in the order of first appearance, which does not depend on names.
     numbers: Vec<Label>,
 }
 
@@ -91,7 +91,7 @@ impl PathCache {
 impl Shaped {
     /// Like [`Shaped::searched_tree`], but takes the order from a file in `folder` if an earlier search for this
     /// expression (with any names) and options was as long. Otherwise searches, and keeps the better order. Also
-    /// returns warnings about files. `watch` is called now and then during a search. Collective.
+    /// returns warnings about files. Calls `watch` now and then. Collective.
     ///
     /// # Errors
     /// The same as for [`Shaped::tree`], and if the ranks cannot communicate.

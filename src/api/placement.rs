@@ -81,7 +81,7 @@ impl World {
         Ok(all.iter().filter_map(read).min().unwrap_or(mine))
     }
 
-    /// Every rank's placement; a rank that is not pinned has all cores of its process. Collective.
+    /// Every rank's placement; an unpinned rank has all cores of its process. Collective.
     ///
     /// # Errors
     /// The same as for [`World::place`].

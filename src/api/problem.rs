@@ -79,12 +79,11 @@ impl Shaped {
         Ok(Plan::searched_tree(&self.einsums, machine, options)?)
     }
 
-    /// What plans for a searched tree are made from.
     pub(super) fn origin(&self, searched: &SearchedTree, machine: &Machine, options: &PlanOptions) -> PlanOrigin {
         PlanOrigin::new((&self.text, &self.einsums), machine, options, searched)
     }
 
-    /// The origin's tree and machine, and options with its runs and memory limit, if it fits.
+    /// See [`PlanOrigin::found`].
     pub(super) fn tree_of(
         &self,
         origin: &PlanOrigin,

@@ -20,8 +20,8 @@ use crate::memory::{OutOfMemory, Slot, copy_of, zero_array};
 use crate::plan::{Plan, PlanOptions, ResultResidency, Value};
 use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 
-/// A plan that is compiled for a world. It has kernels, planned tasks and buffers, and can run any number of times on
-/// changing data.
+/// A plan that is compiled for a world, with kernels, tasks and buffers; it can run any number of times on changing
+/// data.
 ///
 /// | | operands and output | gathers the result on every process |
 /// |---|---|---|
@@ -30,8 +30,7 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 /// | [`Program::run_dist`] | blocks, distributed as in the plan | no |
 ///
 /// Cost: a run costs what its plan predicts, plus small lists, whose number does not depend on extents. The same plan
-/// and operands give bitwise identical results. For [`Program::run`] and [`Program::run_into`], every process also
-/// holds all operands and the output.
+/// and operands give bitwise identical results.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, PlanOptions, Problem, World};
@@ -62,11 +61,11 @@ pub struct Program<T: Element> {
     pub(super) world: World,
     pub(super) plan: Plan,
     kernel: ResolvedKernel,
-    /// The schedules of the local ranks for one slice.
+    /// Of the local ranks, for one slice.
     pub(super) ranks: Vec<RankProgram>,
     pub(super) record: Record,
     pub(super) bound_bytes: Vec<u64>,
-    /// The variant that adds to `out`; compiled when first needed.
+    /// Compiled when first needed.
     accumulating: Option<Box<Program<T>>>,
     /// Whether the last run used `accumulating`, which then has its measurements.
     ran_accumulating: bool,
@@ -87,12 +86,11 @@ pub(super) struct GroupSteps<T: Element> {
     pub(super) combination: Program<T>,
 }
 
-/// The slices to run, whose output is the whole result or a part. A slice is one repetition of the schedule, for one
-/// piece of every sliced dimension.
+/// The slices to run, whose output is the whole result or a part.
 pub(super) struct Slices {
     pub(super) run: Range<usize>,
     pub(super) output: ResultResidency,
-    /// Whether the slice before these ran last, so that values which slices share are there.
+    /// Whether the slice before ran last, so that shared values are there.
     pub(super) goes_on: bool,
 }
 
@@ -178,7 +176,7 @@ impl<T: Element> Program<T> {
         slices + self.groups.as_ref().map_or(0, |groups| groups.held_bytes())
     }
 
-    /// The plan from which the program was compiled. It has the shapes and distributions of operands and output.
+    /// The plan, which has the shapes and distributions of operands and output.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -230,7 +228,6 @@ impl<T: Element> Program<T> {
         if self.world.is_one_process() {
             return self.run_whole(alpha, &views, beta, out);
         }
-        // With several processes, every rank computes its own block, and all blocks are gathered.
         let (rank, shape) = (self.world.local_ranks().start, self.plan.output_shape());
         let distribution = self.plan.output().distribution.clone();
         let mut block = DistTensor::try_zeros(&self.world, &shape, &distribution)?;
@@ -253,15 +250,12 @@ impl<T: Element> Program<T> {
         self.gather_into(&block, &mut out)
     }
 
-    /// Computes `out = alpha (contraction of the operands) + beta out` with distributed tensors. Every rank has its
-    /// blocks in the plan's distributions ([`Plan::operand`], [`Plan::output`]), and nothing is gathered. Collective.
-    /// For a nonzero `beta`, see [`Program::run_into`]. If the plan has a result in parts, a whole `out` needs more
-    /// memory than planned.
+    /// Like [`Program::run_into`], with distributed tensors. Every rank has its blocks in the plan's distributions
+    /// ([`Plan::operand`], [`Plan::output`]), and nothing is gathered. Collective. If the plan has a result in parts, a
+    /// whole `out` needs more memory than planned.
     ///
     /// # Errors
-    /// If the shape or distribution of a tensor differs from the plan, or if a program with several ranks is run inside
-    /// a rayon worker ([`Error::Usage`]). If the run fails ([`Error::Run`]); under MPI, a failed run aborts all
-    /// processes instead of returning.
+    /// The same as for [`Program::run_into`].
     pub fn run_dist(&mut self, alpha: T, operands: &[&DistTensor<T>], beta: T, out: &mut DistTensor<T>) -> Result<()> {
         if let Some(accumulating) = self.accumulating(beta)? {
             return accumulating.run_dist(alpha, operands, beta, out);
@@ -269,8 +263,8 @@ impl<T: Element> Program<T> {
         self.run_blocks(self.all_slices(), alpha, operands, beta, out)
     }
 
-    /// Makes the next run compute all values; call this after constant operands ([`crate::PlanOptions::constant`]) have
-    /// changed. One rank suffices.
+    /// Makes the next run compute all values. Call this on any rank after constant operands
+    /// ([`crate::PlanOptions::constant`]) have changed.
     pub fn renew(&mut self) {
         self.holds = false;
         if let Some(accumulating) = &mut self.accumulating {
@@ -296,7 +290,6 @@ impl<T: Element> Program<T> {
         Ok(Some(self.accumulating.insert(accumulating)))
     }
 
-    /// Checks the calling thread and the number of operands.
     pub(super) fn check_call(&self, operands: usize) -> Result<()> {
         if self.plan.ranks() > 1 && rayon::current_thread_index().is_some() {
             return Err(Error::Usage("a run on several ranks must not start inside a rayon worker".to_owned()));

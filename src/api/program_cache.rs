@@ -1,5 +1,4 @@
-//! Caches one thread's compiled programs for calls in a loop, such as those of [`einsum`]; evicts the least recently used
-//! first.
+//! Caches one thread's compiled programs for calls in a loop, such as those of [`einsum`].
 //!
 //! Invariants: A key has everything on which the plan and the program depend. After a call, all buffers have at most
 //! [`MAX_BYTES`] bytes, and no program has a failed run.
@@ -43,7 +42,7 @@ const MAX_BYTES: u64 = 16 << 20;
 pub struct ProgramCache {
     world: World,
     entries: HashMap<u64, Vec<Entry>>,
-    /// Counts calls, to order the entries by their last use.
+    /// Orders the entries by their last use, for eviction.
     calls: u64,
     count: usize,
     bytes: u64,
@@ -94,7 +93,7 @@ impl fmt::Debug for ProgramCache {
 }
 
 impl ProgramCache {
-    /// An empty cache. Its programs compute in each call's rayon pool.
+    /// An empty cache, whose programs compute in each call's rayon pool.
     pub fn new() -> ProgramCache {
         ProgramCache::default()
     }
@@ -205,13 +204,12 @@ impl Key {
     }
 }
 
-/// Contracts whole operands in this process on the current rayon pool. Returns a new row-major array.
-/// `docs/expressions.md` describes expressions.
+/// Contracts whole operands in this process on the current rayon pool, to a new row-major array. `docs/expressions.md`
+/// describes expressions.
 ///
 /// Cost: The first call parses, plans and compiles. Later calls with the same text, shapes, element type and number of
 /// threads reuse it, from a [`ProgramCache`](crate::ProgramCache) per thread, of up to 256 programs and 16 MiB of
-/// buffers; a [`Program`] that you compile yourself is never evicted. Operands may have any strides. Intermediates and
-/// packing need memory.
+/// buffers; a [`Program`] that you compile yourself is never evicted.
 ///
 /// # Errors
 /// If the text is not an expression ([`Error::Parse`]), or the operands do not match it ([`Error::Shape`]). Both

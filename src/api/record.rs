@@ -20,7 +20,6 @@ pub(super) struct Record {
     busy: Vec<Busy>,
     /// By local rank and value of the plan.
     node_seconds: Vec<Vec<f64>>,
-    /// Slices that have run.
     ran: usize,
     pub(super) resumed: usize,
 }
@@ -57,7 +56,6 @@ impl Record {
         }
     }
 
-    /// Each local rank's metrics, summed over all slices.
     pub(super) fn metrics(&self) -> &[Metrics] {
         match &self.slices[..] {
             [only] if self.sum.is_empty() => only,
@@ -65,7 +63,7 @@ impl Record {
         }
     }
 
-    /// Each local rank's times, summed over all slices.
+    /// Summed over all slices.
     pub(super) fn busy(&self, programs: &[RankProgram]) -> Vec<Busy> {
         if self.sum.is_empty() { busy(programs, self.metrics()).collect() } else { self.busy.clone() }
     }

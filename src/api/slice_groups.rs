@@ -21,12 +21,11 @@ use crate::memory::Slot;
 use crate::plan::{Plan, ResultResidency};
 use crate::schedule::{Home, ReuseScope};
 
-/// Rounds of groups in one process start together until they take this long, because starting and waiting for each other
-/// costs time.
+/// Shorter rounds of groups in one process start together, because starting and waiting costs time.
 const SHORT: Duration = Duration::from_millis(250);
 
 impl<T: Element> GroupSteps<T> {
-    /// Compiles the steps between groups; `None` if the plan has no groups. Collective.
+    /// `None` if the plan has no groups. Collective.
     pub(super) fn compile(world: &World, plan: &Plan) -> Result<Option<Box<GroupSteps<T>>>> {
         let (Some(spreads), Some(combination)) = (plan.spreads(), plan.combination()) else { return Ok(None) };
         let moved = |plan: &Plan| DistTensor::try_zeros(world, &plan.output_shape(), &plan.output().distribution);
@@ -52,7 +51,7 @@ impl<T: Element> GroupSteps<T> {
 }
 
 impl<T: Element> Program<T> {
-    /// Runs a plan with groups. The tensors have been checked.
+    /// The tensors have been checked.
     pub(super) fn run_in_groups(
         &mut self,
         alpha: T,
@@ -117,7 +116,7 @@ impl<T: Element> Program<T> {
         self.plan.ranks_per_group() == 1 && self.world.is_one_process()
     }
 
-    /// Runs some slices of every group, and adds the results onto the partial sums. `lasts` is for the first of them.
+    /// Adds some slices of every group onto the partial sums. `lasts` is for the first.
     fn run_rounds(
         &mut self,
         steps: &mut GroupSteps<T>,

@@ -104,8 +104,7 @@ impl<T: Element> DistTensor<T> {
     /// Distributes rank 0's array; other processes pass `None`. Collective.
     ///
     /// # Errors
-    /// If rank 0 passes no array of this shape. If the distribution cuts a dimension that does not exist or needs more
-    /// ranks than the world has. If memory runs out or the run fails.
+    /// The same as for [`DistTensor::try_zeros`]. If rank 0 passes no array of this shape, or the run fails.
     pub fn from_root(
         world: &World,
         array: Option<ArrayViewD<'_, T>>,
@@ -129,8 +128,7 @@ impl<T: Element> DistTensor<T> {
     /// plans and compiles. Both tensors are in memory at once.
     ///
     /// # Errors
-    /// If the new distribution cuts a dimension that does not exist. If a distribution needs more ranks than the world
-    /// has. If memory runs out or the run fails.
+    /// The same as for [`DistTensor::try_zeros`], and if the run fails.
     pub fn redistribute(&self, world: &World, distribution: &Distribution) -> Result<DistTensor<T>> {
         let ranks = world.ranks();
         world.agree(expect_fit(self.shape(), self.distribution(), ranks))?;

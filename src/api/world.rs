@@ -1,4 +1,4 @@
-//! Creates and manages the ranks that run a plan: a single one, several in this process, or an MPI program's processes.
+//! Creates and manages the ranks that run a plan.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -104,7 +104,7 @@ impl World {
         }))
     }
 
-    /// A world of one rank, on the calling thread and its current rayon pool; starts no threads.
+    /// A world of one rank; starts no threads.
     pub fn single() -> World {
         World::of(Members::Single { workers: None }, RunOptions::default())
     }
@@ -128,7 +128,7 @@ impl World {
         World::of(Members::Single { workers: Some(workers.into()) }, RunOptions::default())
     }
 
-    /// A world of `ranks` ranks (at least 1) in this process, each with a communication thread and a pool of workers.
+    /// A world of `ranks` ranks (at least 1) in this process.
     pub fn in_process(ranks: usize) -> World {
         World::of(Members::InProcess { ranks: ranks.max(1), bytes_per_second: None }, RunOptions::default())
     }
@@ -174,8 +174,8 @@ impl World {
         World::of_mpi(mpi, communicator, Transport::Auto)
     }
 
-    /// This build's MPI family, `MPICH` or `Open MPI`, and the loaded library's description of itself. MPI need not be
-    /// initialised.
+    /// This build's MPI family, `MPICH` or `Open MPI`, and the loaded library's description of itself, even before MPI
+    /// is initialised.
     #[cfg(feature = "mpi")]
     pub fn mpi_library() -> (&'static str, String) {
         (family(), library_version())
@@ -248,7 +248,6 @@ impl World {
         }
     }
 
-    /// Whether all ranks are in this process.
     pub(super) fn is_one_process(&self) -> bool {
         self.local_ranks().len() == self.ranks()
     }
@@ -283,7 +282,7 @@ impl World {
         }
     }
 
-    /// Threads of a world of one rank.
+    /// Of a world of one rank.
     pub(super) fn threads(&self) -> usize {
         self.workers().map_or_else(rayon::current_num_threads, |workers| workers.pool().current_num_threads())
     }
@@ -303,7 +302,7 @@ impl World {
     }
 
     /// Checks that processes and hosts have memory for a plan with its operands and result, and `beside` more bytes per
-    /// rank, within the limits of processes and control groups. Collective.
+    /// rank. Collective.
     ///
     /// # Errors
     /// If the plan is for another number of ranks. If the ranks of a process or host need more than is available.
@@ -348,9 +347,8 @@ impl World {
         Ok(options.clone().free_memory(free))
     }
 
-    /// Options with the free memory as a limit, if processes or hosts have too little for a plan that was made with
-    /// `options`. The search with this limit begins with its order and is shorter. A plan with this limit may not exist.
-    /// Collective.
+    /// Options with the free memory as a limit, if it is too little for a plan made with `options`. A search with them
+    /// begins with its order and is shorter. Such a plan may not exist. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -403,7 +401,7 @@ impl World {
             .map_err(|why| Error::Usage(format!("a world cannot be that large: {why}")))
     }
 
-    /// Returns this process's value if no process has failed. Collective.
+    /// This process's value if no process has failed. Collective.
     ///
     /// # Errors
     /// A failed process's own error there, and that of the lowest failed rank elsewhere.
@@ -463,8 +461,8 @@ impl World {
         Ok(named.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
-    /// Prints a message, and aborts all processes of an MPI run or exits this process, for failures that other ranks
-    /// cannot detect; incomplete output files are removed first.
+    /// For failures that other ranks cannot detect: prints a message, removes incomplete output files, and aborts all
+    /// processes of an MPI run or exits this one.
     pub fn abort(&self, message: &str) -> ! {
         match &self.0.members {
             #[cfg(feature = "mpi")]

@@ -1,4 +1,4 @@
-//! Implements a bell, with which one process wakes a sleeping thread of another process.
+//! Implements a bell, with which a process wakes another's sleeping thread.
 //!
 //! ```text
 //! sleeper     asleep = 1, check once more, wait while `rung` is unchanged         asleep = 0
@@ -55,7 +55,7 @@ impl Bell {
         unsafe { self.0.as_ref() }
     }
 
-    /// Wakes the sleeper, if any. Cost: a fence, and a system call if a thread sleeps.
+    /// Cost: a fence, and a system call if a thread sleeps.
     pub(super) fn ring(&self) {
         fence(Ordering::SeqCst);
         if self.word().asleep.load(Ordering::Relaxed) != 0 {

@@ -3,8 +3,8 @@
 //! The sender puts an offer with read leases of its boxes into the mailbox of the ordered pair of ranks. The receiver
 //! drops the leases after copying, so a send completes exactly when its bytes have been read (rendezvous).
 //!
-//! A *throttled* fabric delays the completion of every copy until a link of this bandwidth would have delivered it.
-//! Each link carries one transfer at a time. This is for tests and benchmarks of overlap.
+//! A *throttled* fabric, for tests and benchmarks of overlap, delays the completion of every copy until a link of this
+//! bandwidth would have delivered it. Each link carries one transfer at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +15,6 @@ use crate::memory::{Aligned, OutOfMemory, ReadLease, WriteLease};
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 
-/// Connects the ranks of one process.
 #[derive(Debug)]
 pub struct Fabric {
     ranks: usize,
@@ -33,7 +32,7 @@ struct Offer {
 }
 
 impl Fabric {
-    /// Connects `ranks` ranks, each ordered pair by a link throttled to `bytes_per_second` if set.
+    /// Each ordered pair of ranks has a link, throttled to `bytes_per_second` if set.
     pub fn new(ranks: usize, bytes_per_second: Option<f64>) -> Arc<Fabric> {
         Arc::new(Fabric {
             ranks,
@@ -44,7 +43,6 @@ impl Fabric {
         })
     }
 
-    /// Returns the endpoint of `rank`.
     pub fn endpoint(self: &Arc<Self>, rank: usize) -> Endpoint {
         Endpoint { fabric: self.clone(), rank, sends: Vec::new(), recvs: Vec::new(), links: vec![None; self.ranks] }
     }
@@ -82,7 +80,6 @@ struct PendingRecv {
     arriving: Option<(Instant, Offer)>,
 }
 
-/// One rank's end of a [`Fabric`].
 #[derive(Debug)]
 pub struct Endpoint {
     fabric: Arc<Fabric>,

@@ -1,7 +1,7 @@
 //! Detects the MPI launcher that started this process, from its environment variables.
 //!
-//! Builds without MPI use it to report that they do not support a launcher's several processes. Nothing is
-//! initialised. A process may inherit an outer launcher's variables; [`launchers`] returns both.
+//! Builds without MPI use it to report that they do not support several processes. A process may inherit an outer
+//! launcher's variables; [`launchers`] returns both.
 
 use std::fmt;
 

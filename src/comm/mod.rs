@@ -1,7 +1,7 @@
-//! Moves bytes between ranks, and lets all ranks agree on a value. A transfer moves boxes (strided blocks of buffers).
+//! Moves boxes (strided blocks of buffers) between ranks, and lets all ranks agree on a value.
 //!
-//! An [`Endpoint`] belongs to the communication thread of one rank. It posts transfers, polls and sleeps. Sends match
-//! receives only by the order in which both ranks post their transfers.
+//! An [`Endpoint`] belongs to the communication thread of one rank. Sends match receives only by the order in which
+//! both ranks post their transfers.
 //!
 //! ```text
 //! rank 0                               rank 1
@@ -63,11 +63,8 @@ pub struct Completion {
     pub bytes: u64,
 }
 
-/// One rank's end of a transport.
 pub enum Endpoint {
-    /// Connects ranks of one process.
     InProcess(in_process::Endpoint),
-    /// Connects the processes of an MPI program.
     #[cfg(feature = "mpi")]
     Mpi(Box<mpi::Endpoint>),
 }

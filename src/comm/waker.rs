@@ -37,15 +37,14 @@ impl Waker {
         waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0.raised = false;
     }
 
-    /// Sleeps on `bell`, which raising the flag also rings, until it rings or `longest` has passed, and lowers the
-    /// flag. Does not sleep if the flag is raised or `ready` returns true, checked after announcing the sleep.
+    /// Like [`Waker::sleep`], on `bell`, which raising the flag also rings. Does not sleep if the flag is raised or
+    /// `ready` returns true, checked after announcing the sleep.
     #[cfg(feature = "mpi")]
     pub(super) fn sleep_on(&self, bell: Bell, longest: Duration, ready: impl FnOnce() -> bool) {
         bell.sleep(longest, || self.take() || ready());
         self.take();
     }
 
-    /// Lowers the flag and returns whether it was raised.
     #[cfg(feature = "mpi")]
     fn take(&self) -> bool {
         std::mem::take(&mut self.state().raised)

@@ -25,7 +25,7 @@ const NAME: &str = "einsum-dist checkpoint ";
 const VERSION: &str = "1";
 const SUM_NAME: &[u8; 16] = b"einsum-dist sum\n";
 
-/// Maximum attempts to lock a checkpoint, because the ranks of a killed run may live a little longer.
+/// Maximum attempts to lock, because the ranks of a killed run may live a little longer.
 const MAX_ATTEMPTS: usize = 50;
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -62,7 +62,6 @@ pub enum CheckpointError {
     Prior,
 }
 
-/// The state of a run, except for the values of the sums.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// A digest of the plan and the schedules.
@@ -114,12 +113,10 @@ impl Drop for Lock {
     }
 }
 
-/// The digest of some bytes, in hexadecimal.
 pub fn digest(bytes: &[u8]) -> String {
     format!("{:032x}", xxh3_128(bytes))
 }
 
-/// The path of the sum of a rank.
 pub fn sum_path(path: &Path, rank: usize, generation: u64) -> PathBuf {
     with_suffix(path, &format!(".rank{rank}-{}", generation % 2))
 }
@@ -181,7 +178,6 @@ impl Manifest {
     }
 }
 
-/// Writes the sum of a rank.
 pub fn write_sum(path: &Path, values: &[u8]) -> Result<(), FileError> {
     write_whole(path, &new_tag(), &[SUM_NAME, values])?;
     sync_directory(path);

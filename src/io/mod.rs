@@ -2,8 +2,8 @@
 //! files of any kind.
 //!
 //! Elements are passed as little-endian bytes on every machine. Blocks are dense, in C order, and given by one range
-//! per dimension. Several processes may write disjoint blocks of one file; callers must agree on who writes which
-//! block, and when all are written.
+//! per dimension. Several processes may write disjoint blocks of one file, if they agree on them and on when all are
+//! written.
 
 pub mod checkpoint;
 pub mod npy;

@@ -19,7 +19,7 @@ pub struct UnaryPlacement {
     pub step: Distribution,
     /// `None` unless the step's result consists of partial sums.
     pub after: Option<Distribution>,
-    /// Predicted seconds of the redistribution before the step, of the step, and of the redistribution after it.
+    /// Of the redistribution before, the step, and the redistribution after it.
     pub seconds: [f64; 3],
 }
 
@@ -42,7 +42,6 @@ impl<'a> SearchSpace<'a> {
         SearchSpace { tree, machine, options, arguments, cost }
     }
 
-    /// The same search on a different machine.
     pub fn on<'b>(&'b self, machine: &'b Machine) -> SearchSpace<'b> {
         SearchSpace::new(self.tree, machine, self.options, self.arguments)
     }
@@ -59,7 +58,6 @@ impl<'a> SearchSpace<'a> {
         &self.tree.nodes[node].labels
     }
 
-    /// The distribution that the user prescribes for an operand.
     pub fn fixed(&self, node: NodeId) -> Option<Distribution> {
         match self.tree.nodes[node].step {
             Step::Leaf { operand } => self.options.fixed.operands.get(operand).cloned().flatten(),

@@ -18,7 +18,6 @@ use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;
 use crate::tree::{NodeId, Step, Tree, inputs};
 
-/// Tables of trees with at most this many nodes keep all entries.
 const MAX_FULL_TABLE_NODES: usize = 64;
 const MAX_PRUNED_TABLE_NODES: usize = 4096;
 const PRUNED_TABLE_ENTRIES: usize = 8;
@@ -27,9 +26,9 @@ const MAX_CONSIDERED: usize = 8;
 #[derive(Debug, Clone)]
 struct Entry {
     distribution: Distribution,
-    /// Predicted seconds for the node's whole subtree.
+    /// Of the whole subtree.
     seconds: f64,
-    /// Predicted seconds for the node's own step.
+    /// Of the node's own step.
     own: f64,
     algorithm: Option<Algorithm>,
     /// For each input, the index of the entry used from its table; 0 for free inputs.
@@ -47,9 +46,8 @@ enum Table {
 pub struct Choice {
     /// `None` for steps other than contractions.
     pub algorithm: Option<Algorithm>,
-    /// `None` means all ranks.
+    /// `None` for all ranks.
     pub group: Option<Range<usize>>,
-    /// The cheapest candidates, for display.
     pub considered: Vec<Candidate>,
 }
 
@@ -65,7 +63,6 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Builds the table of every node, inputs before consumers.
     pub fn new(space: &SearchSpace) -> Result<Tables, PlanError> {
         let SearchSpace { tree, cost, .. } = space;
         let keep = match tree.nodes.len() {
@@ -100,10 +97,10 @@ impl Tables {
         Ok(Tables { tables, considered: all_considered })
     }
 
-    /// The cheapest way to produce a node's tensor; `None` if its consumer chooses the distribution.
+    /// `None` if the consumer chooses the distribution.
     pub fn cheapest(&self, tree: &Tree, node: NodeId) -> Option<Cheapest> {
         let Table::Entries(entries) = &self.tables[node] else { return None };
-        // Entries are sorted by price.
+        // Sorted by price.
         let first = entries.first()?;
         let (seconds, distribution) = (first.seconds, first.distribution.clone());
         Some(Cheapest { seconds, distribution, contractions: self.chosen(tree, node, 0) })
@@ -127,7 +124,6 @@ impl Tables {
     }
 }
 
-/// Selects the algorithm for each contraction and lists the considered candidates.
 pub fn algorithms(space: &SearchSpace) -> Result<Vec<Choice>, PlanError> {
     let SearchSpace { tree, cost, options, .. } = space;
     let tables = Tables::new(space)?;
@@ -162,8 +158,8 @@ fn describe(tree: &Tree, algorithm: &Algorithm) -> String {
     algorithm.describe(|label| tree.name(label).to_owned())
 }
 
-/// Returns the first [`MAX_CONSIDERED`] algorithms in `priced`, for display. `priced` pairs each algorithm with the
-/// seconds for the contraction alone and for its whole subtree. Algorithms with the same description appear once.
+/// The first [`MAX_CONSIDERED`] algorithms, for display, with the seconds for the contraction alone and for its whole
+/// subtree. Algorithms with the same description appear once.
 pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, f64, f64)>) -> Vec<Candidate> {
     let mut considered: Vec<Candidate> = Vec::new();
     for (algorithm, contraction, whole) in priced {

@@ -13,7 +13,6 @@ use super::structure::{Plan, Source, Value};
 use crate::algorithm::Residency;
 use crate::dims::Label;
 
-/// See [`Plan::lower_bound_bytes`].
 pub fn bytes(plan: &Plan, value: &Value) -> Option<f64> {
     let Source::Contract { kinds, algorithm, group, .. } = &value.source else { return None };
     if algorithm.kind().residency() != Residency::Distributed {

@@ -21,23 +21,22 @@ use super::structure::Plan;
 use crate::local_plan::MIN_PARALLEL_MULTIPLY_ADDS;
 use crate::tree::{self, NodeId, Step, Tree};
 
-/// The fixed overhead per step, in multiply-adds.
+/// In multiply-adds, like all overheads here.
 const STEP_OVERHEAD: f64 = 1e4;
 
-/// The additional overhead per step and concurrent branch, in multiply-adds, from contention for the lock of buffers.
+/// Per step and concurrent branch, from contention for the lock of buffers.
 const CONTENTION_OVERHEAD: f64 = 1e4;
 
-/// The overhead of starting all branches and waiting for them, in multiply-adds.
+/// For starting all branches and waiting for them.
 const SECTION_OVERHEAD: f64 = 2e5;
 
-/// Maximum fraction of the sequential time that branches may take.
+/// Of the sequential time.
 const MAX_TIME_SHARE: f64 = 0.8;
 
-/// Maximum peak memory as a multiple of the sequential plan's.
+/// Of the sequential plan's peak.
 const MAX_MEMORY_FACTOR: u64 = 2;
 
-/// Returns a plan that runs small subtrees concurrently on one rank if that is faster and memory suffices, otherwise
-/// `plan`, which was made from `tree`.
+/// A plan with branches if that is faster and memory suffices, otherwise `plan`, which was made from `tree`.
 pub fn side_by_side(context: &PlanningContext, tree: &Tree, plan: Plan) -> Result<Plan, PlanError> {
     let PlanningContext { machine, options, .. } = *context;
     let split = if machine.ranks == 1 { split(tree, machine.workers) } else { None };
@@ -55,7 +54,7 @@ struct SideBySide {
     branches: Vec<Range<NodeId>>,
 }
 
-/// A subtree in which all steps are small. `cost` is in multiply-adds.
+/// A subtree of small steps. `cost` is in multiply-adds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Piece {
     root: NodeId,

@@ -15,7 +15,6 @@ pub struct SearchArguments<'a> {
     /// Excludes algorithms that need a whole tensor on one rank, unless no other applies. Set if the fastest plan
     /// exceeds the memory limit.
     pub spread: bool,
-    /// Selects the algorithm that is cheapest for each contraction alone.
     pub step_by_step: bool,
     /// Dimensions that must not be distributed, because they are sliced or split into batches.
     pub uncut: &'a [Label],
@@ -114,7 +113,7 @@ impl Candidates<'_> {
     }
 }
 
-/// Removes algorithms that need a whole tensor on one rank, unless there are no others.
+/// Unless there are no others.
 fn without_whole_tensors(all: Vec<Algorithm>) -> Vec<Algorithm> {
     let (on_one_rank, others): (Vec<_>, Vec<_>) = all.into_iter().partition(Algorithm::holds_whole);
     if others.is_empty() { on_one_rank } else { others }

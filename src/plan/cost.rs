@@ -1,4 +1,4 @@
-//! Predicts the times of steps other than contractions, and of contractions by algorithms that accept any
+//! Predicts the seconds of steps other than contractions, and of contractions by algorithms that accept any
 //! distributions, for which schedules are generated.
 
 use crate::algorithm::{Algorithm, Contraction, Cost, Tensor};
@@ -12,8 +12,8 @@ const MAX_SAMPLED_RANKS: usize = 16;
 const MAX_SAMPLED_BLOCKS: usize = 8;
 
 impl Cost<'_> {
-    /// Predicted seconds of an algorithm that accepts any distributions, for these of its three tensors: the maximum
-    /// over the sampled ranks. Computing and receiving overlap, but nothing overlaps with receiving the first message.
+    /// For an algorithm that accepts any distributions, the maximum over the sampled ranks. Computing and receiving
+    /// overlap, but nothing overlaps with receiving the first message.
     pub fn slicing(&self, algorithm: &Algorithm, distributions: &[Tensor; 3]) -> f64 {
         let ranks = self.machine.ranks;
         let sampled_ranks: Vec<usize> = (0..ranks).step_by(ranks.div_ceil(MAX_SAMPLED_RANKS)).collect();
@@ -37,7 +37,7 @@ impl Cost<'_> {
         busiest.fold(0.0, f64::max)
     }
 
-    /// Predicted seconds of a task on all workers of a rank.
+    /// On all workers of a rank.
     pub fn work(&self, schedule: &Schedule, work: &Work) -> f64 {
         match work {
             Work::Contract { left, right, out, .. } => {
@@ -58,15 +58,14 @@ impl Cost<'_> {
         }
     }
 
-    /// Predicted seconds of a unary step from `input` to `out`, if the result has this distribution.
+    /// For a result with this distribution.
     pub fn unary(&self, input: &[Label], out: &[Label], distribution: &Distribution) -> f64 {
         // Permutations and sums reach half of the rate of copies.
         let passes = if input == out { 1.0 } else { 2.0 };
         passes * self.stream((self.volume(input) + self.volume(out)) / distribution.parts() as f64)
     }
 
-    /// Predicted seconds of a redistribution, in which the busiest sampled rank receives what it lacks, in one message
-    /// from each rank of `from`.
+    /// The busiest sampled rank receives what it lacks, in one message from each rank of `from`.
     pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> f64 {
         if from == to {
             return 0.0;

@@ -21,13 +21,12 @@ use crate::distribution::{Axis, Distribution, Role};
 use crate::schedule::ReuseScope;
 use crate::tree::{NodeId, Step, UnaryOp};
 
-/// Two plans whose predicted times differ by less than this factor count as equally fast.
+/// Smaller differences are ignored, because predictions are not exact.
 const MAX_EQUAL_TIME_RATIO: f64 = 1.05;
 
-/// How the distribution of a node's tensor is decided.
 #[derive(Clone, Copy)]
 enum TensorPlacement {
-    /// The tensor is an operand, or the result of unary steps over one; its consumer chooses.
+    /// An operand, or unary steps over one; its consumer chooses.
     Free,
     /// The value with this index.
     At(usize),
@@ -40,7 +39,7 @@ struct Planner<'a> {
     values: Vec<Value>,
 }
 
-/// Plans a tree with the algorithms of [`algorithm_selection`]. `branches` are ranges of nodes that run concurrently.
+/// Plans a tree with the algorithms of [`algorithm_selection`].
 ///
 /// # Errors
 /// If a prescribed distribution is not possible, or [`emit`] fails.
@@ -54,7 +53,7 @@ pub fn whole_tree(
 }
 
 /// Replaces `plan` by the plan in which each step has the algorithm that is cheapest for it alone, if that moves fewer
-/// bytes and is about as fast. Predictions are not exact, so small differences in time are ignored.
+/// bytes and is about as fast.
 pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Plan {
     let SearchSpace { tree, machine, options, arguments, .. } = *space;
     let several = tree.contractions() > 1 || !options.fixed.is_empty();
@@ -192,7 +191,7 @@ impl Planner<'_> {
 
     fn materialise(&mut self, node: NodeId, wanted: &Distribution) -> Result<usize, PlanError> {
         let mut chain = vec![(node, wanted.clone())];
-        // Collects the distributions that the steps down to the operand require, then adds values bottom-up.
+        // Collects the distributions of the steps down to the operand, then adds values bottom-up.
         loop {
             let (node, wanted) = chain[chain.len() - 1].clone();
             let Step::Unary { input, .. } = self.space.tree.nodes[node].step else { break };

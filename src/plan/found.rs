@@ -60,7 +60,7 @@ impl FoundOrder {
         FoundOrder { ssa_path: found.numbers(), sliced: tree.sliced, limits, records, seconds }
     }
 
-    /// Returns the tree with this order.
+    /// The tree with this order.
     ///
     /// # Errors
     /// If the order is not one of this expression.

@@ -29,7 +29,7 @@ use crate::tree::{NodeId, Step, inputs};
 const MAX_NODES: usize = 256;
 const MAX_GROUP_SIZES: usize = 12;
 
-/// Returns the plan with groups if it is faster than `plan` and transfers no more bytes, otherwise `plan`.
+/// The plan with groups if it is faster than `plan` and transfers no more bytes.
 pub fn grouped(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Result<Plan, PlanError> {
     if !space.arguments.uncut.is_empty() || plan.pipeline.is_some() {
         return Ok(plan);

@@ -28,10 +28,10 @@ const MIN_SHARE: f64 = 1e-3;
 /// New layouts must cost less than this fraction of the original ones, because prices are estimates.
 const MAX_COST_SHARE: f64 = 0.97;
 
-/// The factor of unreliable prices if the price with the original layouts is reliable.
+/// If the price with the original layouts is reliable.
 const UNRELIABLE_PRICE_FACTOR: f64 = 1.3;
 
-/// Assumed nanoseconds to price a contraction.
+/// Nanoseconds to price a contraction.
 const PRICING: f64 = 3e4;
 
 /// Single changes may take this share of all runs and `FREE_PRICING` nanoseconds, and those of one order `ORDER_SHARE`
@@ -79,7 +79,7 @@ pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices, 
     arranged
 }
 
-/// The candidate orders of a node's dimensions, the original first, and the cheapest way to produce each.
+/// The candidate orders of a node's dimensions, the original first.
 struct Table {
     orders: Vec<Vec<Label>>,
     choices: Vec<Choice>,
@@ -87,7 +87,7 @@ struct Table {
 
 #[derive(Clone, Copy)]
 struct Choice {
-    /// Predicted nanoseconds for the node's whole subtree.
+    /// Nanoseconds of the whole subtree.
     cost: f64,
     /// The orders of the inputs, as indices into their tables.
     inputs: [usize; 2],
@@ -207,8 +207,8 @@ impl LayoutSearch<'_> {
     }
 }
 
-/// Returns orders that suit the contraction that produces or the one that consumes a tensor, the original first.
-/// Dimensions of the same kind in that contraction are adjacent, in the order of one of its other tensors.
+/// Orders that suit the contraction that produces or consumes a tensor, the original first. Dimensions of the same kind
+/// in that contraction are adjacent, in the order of one of its other tensors.
 fn orders(tree: &Tree, node: NodeId, consumer: Option<NodeId>) -> Vec<Vec<Label>> {
     let labels = |id: NodeId| tree.nodes[id].labels.as_slice();
     let own = labels(node);

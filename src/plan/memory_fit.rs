@@ -23,7 +23,7 @@ use crate::tree::{Step, Tree};
 /// Number of intermediates, and of operands in parts, largest first, whose dimensions are tried.
 const CANDIDATE_INTERMEDIATES: usize = 4;
 
-/// In trees with at most this many contractions, dimensions are also sliced one after another with complete plans.
+/// Larger trees are not sliced a second time, one dimension after another, because complete plans take long.
 const MAX_TRIAL_CONTRACTIONS: usize = 24;
 
 /// Dimensions that may be tried for that, each with at least one complete plan, if other slices are known.
@@ -55,7 +55,7 @@ const ENOUGH_LESS: f64 = 0.97;
 /// The result is not delivered in parts if a plan with a whole result costs at most this many times the unsliced plan.
 const MAX_COST_INCREASE: f64 = 1.1;
 
-/// Makes a plan without the memory limit, and returns it if it fits. On one rank, the limit affects only the slices.
+/// A plan made without the memory limit, if it fits. On one rank, the limit affects only the slices.
 pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanError> {
     let Some(limit) = context.options.memory_limit.filter(|_| context.machine.ranks > 1) else { return Ok(None) };
     let arguments = SearchArguments { memory: None, ..SearchArguments::new(context.options) };
@@ -119,8 +119,7 @@ fn with_operands(context: &PlanningContext, (limit, reads): (u64, bool), whole: 
     }
 }
 
-/// Returns a plan with the slices that the options prescribe, with the result or operands in parts if it does not fit
-/// otherwise.
+/// A plan with the prescribed slices, with the result or operands in parts if it does not fit otherwise.
 ///
 /// # Errors
 /// If it does not fit within the limit, or a forced algorithm or cut needs a sliced dimension.
@@ -153,7 +152,7 @@ fn arranged(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) 
 
 const TIGHTER_LIMITS: usize = 6;
 
-/// Returns the cost of a plan in Gflop, increased by the overhead for its slices and for reading operands in parts.
+/// In Gflop, with the overhead of slices and of reading operands in parts.
 fn cost(plan: &Plan) -> f64 {
     priced(plan.total_gflop() + reading_gflop(plan), plan.slice_count() as f64)
 }
@@ -275,8 +274,8 @@ impl MemoryFit<'_> {
         keeping(counts.partition_point(|&count| busiest(&keeping(count)).0 <= self.limit))
     }
 
-    /// Cuts more pieces until there are enough slices for all groups. Of the numbers of slices tried, the one wins with
-    /// which the busiest group has the fewest operations.
+    /// Cuts until there are enough slices for all groups. Of the numbers of slices tried, the one wins with which the
+    /// busiest group has the fewest operations.
     fn with_enough_slices(&self, found: Sliced) -> Sliced {
         let groups = self.context.least_slices as f64;
         if found.slices.is_empty() || groups <= 1.0 {
@@ -307,7 +306,6 @@ impl MemoryFit<'_> {
         let contractions = self.context.tree.contractions();
         let searched = self.by_path(&whole).map(|found| self.enlarge_pieces(found));
         if let Some(found) = searched {
-            // Only small trees are sliced a second time, for comparison, because complete plans of large trees take long.
             return match (contractions <= MAX_TRIAL_CONTRACTIONS).then(|| self.one_by_one(whole, MAX_TRIALS)) {
                 Some(Ok(one)) if cost(&one.plan) < cost(&found.plan) => Ok(one),
                 _ => Ok(found),
@@ -338,8 +336,8 @@ impl MemoryFit<'_> {
         self.sliced(slices, whole.plan.result).ok().filter(|found| found.peak <= self.limit)
     }
 
-    /// Returns the cheapest complete plan that fits with slices proposed by the model. Sets `least` to the plan with
-    /// the smallest peak among those that do not fit.
+    /// The cheapest complete plan that fits with slices of the model. Sets `least` to the plan with the smallest peak
+    /// among those that do not fit.
     fn by_model(&self, whole: &Sliced, packs: bool, least: &mut Option<Sliced>) -> Option<Sliced> {
         let model = Model::new(self.context.tree, whole.plan.result, self.reads, packs);
         let bytes = self.context.options.dtype.size() as f64;
@@ -350,7 +348,7 @@ impl MemoryFit<'_> {
             return None;
         }
         let mut target = self.target(whole, failed).min(failed);
-        // The last target for which a plan fit; 0 until a plan fits.
+        // 0 until a plan fits.
         let mut fit = 0.0;
         let mut best: Option<Sliced> = None;
         let mut forbidden: Vec<Label> = Vec::new();
@@ -395,7 +393,7 @@ impl MemoryFit<'_> {
         best
     }
 
-    /// Returns the next memory target for the model in bytes, given that the model counted `live` bytes for `planned`.
+    /// The next memory target for the model in bytes, given that it counted `live` bytes for `planned`.
     fn target(&self, planned: &Sliced, live: f64) -> f64 {
         let users = planned.plan.max_user_bytes().1;
         let (available, used) = (self.limit.saturating_sub(users) as f64, planned.peak.saturating_sub(users) as f64);
@@ -406,8 +404,8 @@ impl MemoryFit<'_> {
         if self.context.machine.ranks > 1 { shared } else { (live - excess).max(shared / 2.0) }
     }
 
-    /// Chooses the dimension to exclude after planning with `slices` failed: the first that cannot be sliced even
-    /// alone, or else the last.
+    /// The dimension to exclude after planning with `slices` failed: the first that cannot be sliced even alone, or
+    /// else the last.
     fn refused(&self, slices: &[Slice], result: ResultResidency) -> Option<Label> {
         let infeasible = slices.iter().find(|slice| self.sliced(vec![**slice], result).is_err());
         infeasible.or(slices.last()).map(|slice| slice.label)
@@ -530,9 +528,8 @@ impl MemoryFit<'_> {
     }
 }
 
-/// Returns the dimensions with extents above 1 of the tensors that need the most memory. Dimensions of a result in
-/// parts come first, slowest first, because each part is then contiguous. Those of the largest operands in parts and
-/// of the largest intermediates follow.
+/// Dimensions above extent 1 of the tensors that need the most memory. Those of a result in parts come first, slowest
+/// first, because each part is then contiguous.
 fn candidates<'a>(plan: &'a Plan) -> Vec<Label> {
     let last = plan.values.len() - 1;
     let is_between = |(id, value): &(usize, &Value)| *id < last && !matches!(value.source, Source::Operand(_));

@@ -105,9 +105,9 @@ pub enum PipelineChoice {
     Off,
     /// With these numbers, if the steps share a suitable dimension.
     Of {
-        /// The number of batches, into which one dimension is cut evenly.
+        /// Batches into which one dimension is cut evenly.
         batches: usize,
-        /// The number of groups: at least 2, and at most the number of contractions and of ranks.
+        /// At least 2, and at most the number of contractions and of ranks.
         groups: usize,
     },
 }
@@ -145,11 +145,11 @@ pub struct PlanOptions {
     /// the first run ([`crate::api::Program::renew`] recomputes them), except the result, values with a sliced
     /// dimension, and all values if the plan otherwise exceeds the memory limit.
     pub constant: Vec<usize>,
-    /// Operands, by index, whose complex conjugates are contracted. This needs a pass of its own only if the expression
-    /// contracts nothing. There is no effect for real types.
+    /// Operands, by index, whose complex conjugates are contracted. This costs a pass only if the expression contracts
+    /// nothing, and has no effect for real types.
     pub conjugate: Vec<usize>,
-    /// Maximum bytes on each rank for blocks of operands and result, intermediates, and packing. If a plan needs more,
-    /// it runs in slices.
+    /// Maximum bytes on each rank, as in [`Plan::peak_bytes`](super::Plan::peak_bytes). If a plan needs more, it runs
+    /// in slices.
     pub memory_limit: Option<u64>,
     /// Bytes that each rank can allocate, if known ([`World::with_free_memory`](crate::World::with_free_memory)). This
     /// only ends searches early whose orders exceed it, so that they can go on with a limit.
@@ -162,9 +162,8 @@ pub struct PlanOptions {
     pub operands_in_parts: bool,
     /// The algorithm `cannon` may run on any number of ranks and leaves those beyond the largest square number idle.
     pub idle: bool,
-    /// The number of groups of ranks that take disjoint sets of slices, at most that of ranks; 1 makes all ranks work
-    /// on every slice, and `None` leaves the choice to the planner. Tensors in parts and prescribed distributions rule
-    /// out groups.
+    /// The number of groups of ranks ([`Plan::slice_groups`](super::Plan::slice_groups)), at most that of ranks; `None`
+    /// leaves the choice to the planner. Tensors in parts and prescribed distributions rule out groups.
     pub slice_groups: Option<usize>,
     /// The order in which a rank contracts its chunks (parts of its work) in `slicing`.
     pub reorder: Reorder,
@@ -172,10 +171,10 @@ pub struct PlanOptions {
     pub forbid_redistribution: bool,
     /// Whether batches pass through groups of ranks ([`Pipeline`](super::Pipeline)).
     pub pipeline: PipelineChoice,
-    /// Every contraction has the algorithm that is cheapest for it alone, regardless of redistributions: the baseline
-    /// for plans that optimise whole trees.
+    /// Every contraction has the algorithm that is cheapest for it alone: the baseline for plans that optimise whole
+    /// trees.
     pub step_by_step: bool,
-    /// The contraction kernel on each rank. Compiling fails on a rank that lacks it.
+    /// The contraction kernel; compiling fails on a rank that lacks it.
     pub kernel: KernelChoice,
     /// The contraction order of einsums with several operands.
     pub path: PathChoice,
@@ -200,7 +199,6 @@ pub struct PlanOptions {
     pub target: Option<Target>,
 }
 
-/// Generates one setter per field, with the field's name.
 macro_rules! setters {
     ($($field:ident: $type:ty = $value:ident $into:expr;)*) => {
         impl PlanOptions {$(

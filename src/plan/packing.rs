@@ -11,7 +11,7 @@ use super::structure::{Plan, ResultResidency};
 use crate::local_plan::{key, plan_contract, plan_unary};
 use crate::schedule::{Buffer, BufferPlacement, Home, Schedule, View, Work};
 
-/// Computes the workspace for the schedules of one plan. Tasks with equal layouts are planned once.
+/// Tasks with equal layouts are planned once.
 pub struct Packing<'a> {
     plan: &'a Plan,
     elements: HashMap<Vec<isize>, usize>,
@@ -30,7 +30,7 @@ impl<'a> Packing<'a> {
         schedule.peak_bytes().saturating_add(self.bytes(schedule)).saturating_add(outside).saturating_add(beside)
     }
 
-    /// Number of bytes of workspace; 0 if the plan has no target.
+    /// Of workspace; 0 if the plan has no target.
     fn bytes(&mut self, schedule: &Schedule) -> u64 {
         let Some(target) = self.plan.target else { return 0 };
         let dtype = self.plan.dtype;
@@ -64,7 +64,7 @@ impl<'a> Packing<'a> {
     /// Returns the extents of the dense array in which this buffer is a box. For an operand or the result, this is the
     /// whole tensor, because users may pass whole tensors; otherwise it is the buffer itself.
     fn array(&self, buffer: &Buffer) -> Vec<usize> {
-        // A block of several boxes (each is one range of indices per dimension) is copied to a dense block first.
+        // A block of several boxes is copied to a dense block first.
         let one_box =
             |place: &BufferPlacement| place.region.dims().iter().all(|intervals| intervals.ranges().len() <= 1);
         // The slices of a group work on dense blocks and copies.
@@ -79,8 +79,7 @@ impl<'a> Packing<'a> {
     }
 }
 
-/// Returns the peak number of bytes on the busiest rank, and that rank. Of more than 256 ranks, only a sample is
-/// considered.
+/// The most bytes on any sampled rank, and that rank.
 pub fn busiest(plan: &Plan) -> (u64, usize) {
     let mut packing = Packing::new(plan);
     let peaks = plan.sampled_ranks().into_iter().map(|rank| (packing.peak_bytes(&plan.schedule(rank)), rank));

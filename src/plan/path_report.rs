@@ -47,8 +47,7 @@ impl PathReport {
     }
 }
 
-/// The order and slices of a plan as a JSON object, with the multiply-adds over all slices, and the elements of the
-/// largest intermediate in one slice.
+/// See [`Plan::path_json`].
 pub fn written(plan: &Plan) -> serde_json::Value {
     let name = |label| plan.name(label).to_owned();
     let sizes = plan.slices.iter().filter(|slice| slice.piece > 1).map(|slice| (name(slice.label), slice.piece));

@@ -35,13 +35,13 @@ use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
 const BATCHES: [usize; 6] = [2, 4, 8, 16, 32, 64];
-/// Maximum batches in one run, because schedules list the tasks of every batch.
+/// Schedules list the tasks of every batch.
 const MAX_BATCHES: usize = 1 << 16;
 const MAX_GROUPS: usize = 256;
 /// Maximum fraction of the time without a pipeline, because a pipeline's prediction is less certain.
 const MAX_TIME_SHARE: f64 = 0.8;
 
-/// Returns a plan with a pipeline if it is clearly faster or the user requests it, otherwise `plan`.
+/// A plan with a pipeline if it is clearly faster or requested, otherwise `plan`.
 pub fn pipelined(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Result<Plan, PlanError> {
     let SearchSpace { tree, machine, options, arguments, .. } = *space;
     if !arguments.uncut.is_empty() {
@@ -89,7 +89,6 @@ impl Pipelining<'_> {
         let divisions = self.groups(&nodes, groups);
         let mut numbers: Vec<Option<usize>> = vec![None; self.space.tree.nodes.len()];
         nodes.iter().enumerate().for_each(|(number, &node)| numbers[node] = Some(number));
-        // The seconds that the next pipeline must beat.
         let mut least = if pipeline == PipelineChoice::Auto { MAX_TIME_SHARE * seconds } else { f64::INFINITY };
         let mut best = None;
         for label in labels {
@@ -137,8 +136,8 @@ impl Pipelining<'_> {
         .collect()
     }
 
-    /// Divides the contractions into groups, once for each wanted number of groups. A group is the number of the first
-    /// contraction after it, and its number of ranks.
+    /// Divides the contractions into each wanted number of groups. A group is the number of the first contraction after
+    /// it, and its number of ranks.
     fn groups(&self, nodes: &[NodeId], wanted: Range<usize>) -> Vec<Vec<(usize, usize)>> {
         let work: Vec<f64> = nodes.iter().map(|&node| self.space.tree.products(node)).collect();
         let most = nodes.len().min(self.space.machine.ranks).min(wanted.end.saturating_sub(1));
@@ -146,8 +145,8 @@ impl Pipelining<'_> {
         (wanted.start.max(2)..most + 1).map(|groups| self.shares(&divisions.ends(groups), &work)).collect()
     }
 
-    /// Assigns one rank to every group, and each remaining rank to the group with the most work per rank then. With at
-    /// least as many compute nodes as groups, whole nodes are assigned, so that no groups share one.
+    /// One rank per group, and each remaining rank to the group with the most work per rank. With at least as many
+    /// compute nodes as groups, whole nodes are assigned, so that no groups share one.
     fn shares(&self, ends: &[usize], work: &[f64]) -> Vec<(usize, usize)> {
         let Machine { ranks, ranks_per_node, .. } = *self.space.machine;
         let whole = ranks.is_multiple_of(ranks_per_node) && ranks / ranks_per_node >= ends.len();
@@ -285,7 +284,7 @@ struct Divisions {
 }
 
 impl Divisions {
-    /// Divides `work` into each number of ranges up to `most`. Cost: O(n x `most`) for n amounts of work.
+    /// Cost: O(n x `most`) for n amounts of work.
     fn new(work: &[f64], most: usize) -> Divisions {
         let mut sums = Vec::with_capacity(work.len() + 1);
         sums.push(0.0);

@@ -27,7 +27,7 @@ use crate::schedule::verify::{self, Fault, VerifyError};
 /// Maximum number of ranks for which every rank is proved.
 pub const MAX_FULL_PROOF_RANKS: usize = 256;
 
-/// Counts that show the size of a proof by classes (ranks of one step whose blocks have equal extents).
+/// The size of a proof by classes (ranks of one step whose blocks have equal extents).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Classes {
     /// Number of steps that were proved separately.
@@ -39,7 +39,7 @@ pub struct Classes {
 }
 
 impl Classes {
-    /// Adds the steps and classes of two proofs, and keeps the larger `followed`.
+    /// Adds two proofs; `followed` is the larger.
     #[must_use]
     pub fn and(self, other: Classes) -> Classes {
         Classes {
@@ -50,7 +50,7 @@ impl Classes {
     }
 }
 
-/// A step as a plan of its own, so that it can be proved separately.
+/// A step as a plan of its own.
 pub struct Step(Plan);
 
 impl Step {
@@ -63,7 +63,6 @@ impl Step {
     }
 }
 
-/// Proves the schedules of all ranks together ([`Plan::verify`]).
 pub fn whole(plan: &Plan) -> Result<(), VerifyError> {
     if slice_groups::has_groups(plan) {
         slices_are_complete(plan)?;
@@ -74,8 +73,7 @@ pub fn whole(plan: &Plan) -> Result<(), VerifyError> {
     verify::whole(&schedules, &plan.spec(), plan.memory_limit)
 }
 
-/// The different plans of which a plan with groups is composed: the spreads of the operands, the slices of one group,
-/// which hold for all, and the combination.
+/// The different plans of which a plan with groups is composed; the slices of one group stand for all.
 fn parts(plan: &Plan) -> Vec<Plan> {
     let Between { spreads, combination } = Between::of(plan);
     let spreads = spreads.into_iter().map(|(spread, _)| spread);
@@ -127,7 +125,6 @@ fn fits(plan: &Plan) -> Result<(), VerifyError> {
     if peak <= budget { Ok(()) } else { Err(VerifyError { rank, task: None, fault }) }
 }
 
-/// See [`Plan::verify_by_classes`].
 pub fn by_classes(plan: &Plan) -> Result<Classes, VerifyError> {
     whole_schedules(plan)?;
     let mut proved = Classes::default();
@@ -137,7 +134,6 @@ pub fn by_classes(plan: &Plan) -> Result<Classes, VerifyError> {
     Ok(proved)
 }
 
-/// See [`Plan::verify_whole_schedules`].
 pub fn whole_schedules(plan: &Plan) -> Result<(), VerifyError> {
     if slice_groups::has_groups(plan) {
         slices_are_complete(plan)?;
@@ -156,7 +152,6 @@ pub fn whole_schedules(plan: &Plan) -> Result<(), VerifyError> {
     Ok(())
 }
 
-/// See [`Plan::each_step`].
 pub fn each_step(plan: &Plan) -> Vec<Step> {
     if slice_groups::has_groups(plan) {
         return parts(plan).iter().flat_map(each_step).collect();
@@ -183,8 +178,7 @@ pub fn each_step(plan: &Plan) -> Vec<Step> {
     units.iter().map(|unit| Step(unit_plan(plan, unit))).collect()
 }
 
-/// Builds a plan for the values in `unit` with their inputs as operands, without names and extents that no schedule
-/// needs. Cost: O(values in `unit`).
+/// A plan without names and extents, which no schedule needs. Cost: O(values in `unit`).
 fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
     let mut values: Vec<Value> = Vec::new();
     let mut places: BTreeMap<usize, usize> = BTreeMap::new();

@@ -37,8 +37,7 @@ impl Plan {
         found::tree(einsums, machine, options, None, &|_| ())
     }
 
-    /// The pairs of [`Plan::path`] as numbers of tensors, as in cotengra's SSA paths: the operands from 0, followed by
-    /// the results in the order of contractions.
+    /// The pairs of [`Plan::path`] as numbers of tensors ([`PathChoice::Numbered`](super::PathChoice::Numbered)).
     pub fn ssa_path(&self) -> Vec<[usize; 2]> {
         path::numbers(&self.path, self.operands)
     }
@@ -81,9 +80,9 @@ impl Plan {
         proof::whole(self)
     }
 
-    /// Proves the schedules of thousands of ranks by checking, in each step, one rank of each class (ranks whose blocks
-    /// have equal extents). A step costs as much as building the schedules of all ranks that send to the checked ranks.
-    /// For several threads, call [`Plan::verify_whole_schedules`] and [`Plan::each_step`] instead.
+    /// Proves the schedules of thousands of ranks by those of one rank of each class (ranks whose blocks have equal
+    /// extents), step by step. A step costs as much as building the schedules of all ranks that send to the checked
+    /// ranks. For several threads, call [`Plan::verify_whole_schedules`] and [`Plan::each_step`] instead.
     ///
     /// # Errors
     /// Same as for [`Plan::verify`].
@@ -176,7 +175,7 @@ impl Plan {
         self.all_bytes_received(&[self.schedule(rank)]).swap_remove(0)
     }
 
-    /// Like [`Plan::bytes_received`], for the ranks of these schedules.
+    /// Like [`Plan::bytes_received`], for these schedules.
     pub(crate) fn all_bytes_received(&self, schedules: &[Schedule]) -> Vec<Vec<u64>> {
         let Between { spreads, combination } = Between::of(self);
         let of_rank = |schedule: &Schedule| {
@@ -198,7 +197,7 @@ impl Plan {
         schedules.iter().map(of_rank).collect()
     }
 
-    /// Like [`Plan::peak_bytes`], for the ranks of these schedules; equal contractions are planned once.
+    /// Like [`Plan::peak_bytes`], for these schedules; equal contractions are planned once.
     pub(crate) fn peaks(&self, schedules: &[Schedule]) -> Vec<u64> {
         let mut packing = Packing::new(self);
         schedules.iter().map(|schedule| packing.peak_bytes(schedule)).collect()
@@ -210,9 +209,9 @@ impl Plan {
         bound::bytes(self, value)
     }
 
-    /// The number of ranks that have no task and no block of any tensor, because the work cannot be divided among all
-    /// ranks, or fewer are predicted to be faster. Synchronisation is not a task. Cost: computing all blocks and building the schedules of ranks
-    /// without blocks.
+    /// The number of ranks with neither a task nor a block, because the work cannot be divided further or fewer ranks
+    /// are predicted to be faster. Synchronisation is no task. Cost: computing all blocks and building the schedules of
+    /// ranks without blocks.
     ///
     /// ```
     /// use einsum_dist::{Machine, PlanOptions, Problem};
@@ -236,8 +235,7 @@ fn is_idle(plan: &Plan, rank: usize) -> bool {
     !plan.values.iter().any(|value| holds(value, rank)) && plan.schedule(rank).tasks.is_empty()
 }
 
-/// Counts the ranks that are idle in their group or in no group, and have no block of the user. A rank that copies
-/// operands or adds results has such a block, or is not idle in its group.
+/// A rank that copies operands or adds results has a block of the user, or is not idle in its group.
 fn idle_beside_groups(plan: &Plan) -> usize {
     let (of_group, group) = (slice_groups::of_group(plan), plan.ranks_per_group());
     let idle: Vec<bool> = (0..group).map(|rank| is_idle(&of_group, rank)).collect();

@@ -15,11 +15,9 @@ use crate::algorithm::Cost;
 use crate::schedule::{Action, Lane, Schedule, Task, TaskId};
 use crate::timeline::{Activity, Span, Timeline};
 
-/// Maximum number of simulated ranks, because a simulation builds all schedules in memory. Of groups of ranks that take
-/// disjoint sets of slices, one is simulated.
+/// Maximum number of simulated ranks, because a simulation builds all schedules in memory.
 pub const MAX_SIMULATED_RANKS: usize = 1024;
 
-/// See [`Plan::simulate`] and [`Plan::simulate_in_turns`].
 pub fn simulate(plan: &Plan, overlap: bool) -> Option<Timeline> {
     if slice_groups::has_groups(plan) {
         return Some(of_groups(plan, simulate(&slice_groups::of_group(plan), overlap)?));
@@ -34,8 +32,7 @@ pub fn simulate(plan: &Plan, overlap: bool) -> Option<Timeline> {
     Some(Timeline { seconds: simulation.end(), spans: simulation.spans, ..blank_timeline(plan) })
 }
 
-/// The timeline of the groups of up to [`MAX_SIMULATED_RANKS`] ranks, without the steps between groups. All groups run
-/// the same schedule at the same time.
+/// The timeline of the groups of up to [`MAX_SIMULATED_RANKS`] ranks, without the steps between groups.
 fn of_groups(plan: &Plan, group: Timeline) -> Timeline {
     let shown = plan.slice_groups.min((MAX_SIMULATED_RANKS / plan.ranks_per_group()).max(1));
     let spans = (0..shown).flat_map(|number| {
@@ -50,7 +47,6 @@ fn of_groups(plan: &Plan, group: Timeline) -> Timeline {
     Timeline { seconds: group.seconds, spans: spans.collect(), ranks, ..blank_timeline(plan) }
 }
 
-/// See [`Plan::task_seconds`].
 pub fn task_seconds(plan: &Plan, schedule: &Schedule, task: TaskId) -> f64 {
     let action = &schedule.tasks[task].action;
     match action {

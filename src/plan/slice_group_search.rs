@@ -36,15 +36,14 @@ const MAX_SIZES: usize = 6;
 /// The search ends after this many sizes in a row slower than the best.
 const MAX_SLOWER: usize = 2;
 
-/// Maximum number of plans for one size, each with less memory for the slices.
+/// Plans for one size, each with less memory for the slices.
 const MAX_TRIES: usize = 4;
 
-/// The result is divided among at most this many groups, because every rank receives a message from each.
+/// Limits the groups that divide the result: every rank receives a message from each.
 const MAX_DIVIDED: usize = 64;
 
-/// The plan of the groups that are tried before all others.
+/// The groups that are tried first.
 pub enum First {
-    /// There are no such groups.
     None,
     /// A plan to compare with others.
     Possible(Box<Plan>),
@@ -52,8 +51,8 @@ pub enum First {
     Chosen(Box<Plan>),
 }
 
-/// Plans the prescribed number of groups, or else groups of one rank for a tree that does not fit on one. `plan` plans
-/// one group.
+/// The prescribed number of groups, or else groups of one rank for a tree that does not fit on one. `plan` plans one
+/// group.
 ///
 /// # Errors
 /// If no plan with the prescribed number of groups fits into the memory limit.
@@ -118,14 +117,12 @@ fn prescribed(context: &PlanningContext) -> Option<usize> {
     context.options.slice_groups.map(|groups| groups.clamp(1, context.machine.ranks))
 }
 
-/// Whether the plan without groups takes too long to make, and groups are allowed.
 pub fn skips_together(context: &PlanningContext) -> bool {
     let PlanningContext { machine, options, .. } = *context;
     machine.ranks > MAX_TOGETHER && options.slice_groups != Some(1) && options_allow_groups(context)
 }
 
-/// Above [`MAX_TOGETHER`] ranks, returns the quickest plan with groups for a tree that needs slices, without making the
-/// plan without groups; `None` if there is none.
+/// Above [`MAX_TOGETHER`] ranks, the quickest plan with groups for a tree that needs slices, if any.
 pub fn only_in_groups(
     context: &PlanningContext,
     plan: impl Fn(&PlanningContext) -> Result<Plan, PlanError>,
@@ -147,7 +144,6 @@ fn options_allow_groups(context: &PlanningContext) -> bool {
     context.machine.ranks > 1 && allowed
 }
 
-/// Whether the planner may choose groups with these options.
 pub fn may_group(options: &PlanOptions) -> bool {
     let PlanOptions { fixed, forbid_redistribution, cut, algorithm, slice_groups, .. } = options;
     // A prescribed algorithm or cut says how all ranks are to work on a step.
@@ -171,7 +167,7 @@ struct Search<'a, P> {
 }
 
 impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
-    /// Returns the quickest plan with groups for this number of slices, if it takes less than `seconds`.
+    /// The quickest plan for this number of slices, if it takes less than `seconds`.
     fn quickest(&self, slices: usize, mut seconds: Option<f64>) -> Option<Plan> {
         let ranks = self.context.machine.ranks;
         let (mut best, mut slower) = (None, 0);
@@ -190,8 +186,7 @@ impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
         best
     }
 
-    /// Returns a plan with this number of groups within the memory limit; `None` if one group needs no slices, or too
-    /// few for all groups.
+    /// A plan within the memory limit; `None` if one group needs no slices, or too few for all groups.
     fn for_groups(&self, groups: usize) -> Result<Option<Plan>, PlanError> {
         let PlanningContext { expression, tree, machine, options, .. } = *self.context;
         let size = machine.ranks / groups;

@@ -32,8 +32,7 @@ use crate::machine::Machine;
 use crate::schedule::{Action, ReuseScope, Schedule};
 
 impl Plan {
-    /// The number of ranks in a group that contracts slices. These are all ranks unless the plan has groups
-    /// ([`Plan::slice_groups`]).
+    /// The ranks in a group that contracts slices: all unless the plan has groups ([`Plan::slice_groups`]).
     pub fn ranks_per_group(&self) -> usize {
         self.ranks() / self.slice_groups
     }
@@ -79,8 +78,7 @@ impl Plan {
         self.values.iter().position(is_it).unwrap_or(leaf)
     }
 
-    /// The distribution of a value over all ranks. Every group has a replica of its values, and a summand of the
-    /// result.
+    /// The distribution of a value over all ranks: replicas of the groups' values, and summands of the result.
     pub fn distribution_over_groups(&self, id: usize) -> Distribution {
         let Value { distribution, .. } = &self.values[id];
         let last = self.values.len() - 1;
@@ -91,8 +89,8 @@ impl Plan {
         }
     }
 
-    /// Number of bytes in a rank's blocks of operands and output outside the current slice, which schedules do not
-    /// count; with groups, these include the block of the user's result. With `reads`, operands in parts have none.
+    /// Bytes of a rank's blocks of operands and output outside the current slice, which schedules do not count; with
+    /// groups, these include the block of the user's result. With `reads`, operands in parts have none.
     pub fn bytes_outside(&self, rank: usize, output: ResultResidency, reads: bool) -> u64 {
         let users = |plan: &Plan, rank: usize| {
             let outside = |value: &Value| {
@@ -112,12 +110,10 @@ impl Plan {
     }
 }
 
-/// Whether a plan has groups of ranks that take disjoint sets of slices.
 pub fn has_groups(plan: &Plan) -> bool {
     plan.slice_groups > 1
 }
 
-/// The plan of the first group, which the others run for other slices.
 pub fn of_group(plan: &Plan) -> Plan {
     let (first, last) = (plan.operands, plan.values.len() - 1);
     let is_step = |value: &&Value| !matches!(value.source, Source::Redistribute { input } if input < first);
@@ -145,7 +141,6 @@ pub fn of_group(plan: &Plan) -> Plan {
     }
 }
 
-/// The machine that any group sees, without the speeds of individual ranks.
 pub fn machine_of_group(machine: &Machine, ranks: usize) -> Machine {
     Machine { speeds: Vec::new(), ..machine.part(0..ranks) }
 }
@@ -169,7 +164,6 @@ fn without_values(plan: &Plan) -> Plan {
     }
 }
 
-/// The plan that copies an operand from the first group, which has the user's blocks, to all others.
 pub fn spread(plan: &Plan, operand: usize) -> Plan {
     let (id, ranks) = (plan.copy_of(operand), plan.ranks_per_group());
     let others = with_axis(&plan.values[id].distribution, (plan.slice_groups - 1, ranks), &Role::Replicate, true);
@@ -178,8 +172,7 @@ pub fn spread(plan: &Plan, operand: usize) -> Plan {
 
 /// The steps between groups; none if the plan has no groups.
 pub struct Between {
-    /// The plans that copy operands to other groups, each with the operands that it holds for. Operands with equal
-    /// shapes and distributions have one plan.
+    /// Operands with equal shapes and distributions have one plan.
     pub spreads: Vec<(Plan, Vec<usize>)>,
     pub combination: Option<Plan>,
 }
@@ -196,7 +189,7 @@ impl Between {
         Between { spreads, combination: plan.combination() }
     }
 
-    /// Number of bytes in the arenas of a rank, which a program keeps beside the arena of the slices.
+    /// Bytes of arenas that a rank keeps beside that of the slices.
     pub fn arena_bytes(&self, rank: usize) -> u64 {
         let bytes = |plan: &Plan| plan.schedule(rank).arena_bytes as u64;
         let spreads = self.spreads.iter().map(|(spread, operands)| bytes(spread) * operands.len() as u64);
@@ -204,7 +197,6 @@ impl Between {
     }
 }
 
-/// The plan that adds the partial sums of all groups.
 pub fn combination(plan: &Plan) -> Plan {
     let last = plan.values.len() - 1;
     let from = plan.distribution_over_groups(last - 1);
@@ -256,7 +248,6 @@ pub fn composed(group: &Plan, machine: &Machine, groups: usize, result: Distribu
     }
 }
 
-/// The distribution over all ranks of a value of which every group has a replica.
 pub fn replicated(plan: &Plan, distribution: &Distribution) -> Distribution {
     over_groups(distribution, plan, &Role::Replicate)
 }

@@ -28,9 +28,9 @@ pub struct Model<'a> {
 #[derive(Clone)]
 pub struct State {
     pub slices: Vec<Slice>,
-    /// Elements of each tensor in one slice.
+    /// Elements in one slice.
     sizes: Vec<f64>,
-    /// Multiply-adds of each contraction in one slice.
+    /// Multiply-adds in one slice.
     products: Vec<f64>,
 }
 
@@ -42,7 +42,7 @@ impl State {
 
 #[derive(Debug, Clone, Copy)]
 pub struct SliceCost {
-    /// Maximum elements that are live at the same time.
+    /// Of live elements.
     pub peak: f64,
     /// Sum of (live / target)^4 over all steps above the target. Unlike the peak, it also decreases if only one of
     /// several steps at the peak becomes smaller.
@@ -106,8 +106,7 @@ impl<'a> Model<'a> {
         next
     }
 
-    /// Returns the state in which one more label is cut, or a cut one into smaller pieces, with the fewest operations
-    /// over all slices; `None` if all extents are 1.
+    /// The state with one more cut that has the fewest operations over all slices; `None` if all extents are 1.
     pub fn finer(&self, state: &State) -> Option<State> {
         let all: f64 = state.products.iter().sum();
         let cuts = (0..self.tree.extents.len() as u32).map(Label).filter_map(|label| {
@@ -123,7 +122,6 @@ impl<'a> Model<'a> {
         Some(self.with(state, label, piece))
     }
 
-    /// Returns the cost of one slice in a state, with the excess over `target`.
     pub fn slice_cost(&self, state: &State, target: f64) -> SliceCost {
         let mut slice_cost = SliceCost { peak: 0.0, excess: 0.0, products: state.products.iter().sum() };
         self.live(state, |_, live| {

@@ -6,7 +6,6 @@ use crate::algorithm::Contraction;
 use crate::distribution::{Intervals, Region};
 use crate::schedule::verify::{Order, Origin, Spec, Value};
 
-/// See [`Plan::spec`].
 pub fn spec(plan: &Plan) -> Spec {
     if slice_groups::has_groups(plan) {
         return over_groups(plan);

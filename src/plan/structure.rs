@@ -38,7 +38,6 @@ impl Source {
         }
     }
 
-    /// The same step, with each input replaced.
     pub(super) fn with_inputs(mut self, place: impl Fn(usize) -> usize) -> Source {
         match &mut self {
             Source::Operand(_) => {}
@@ -64,8 +63,8 @@ pub struct Value {
     pub seconds: f64,
     /// How long the value stays valid, so that later slices and runs skip its step.
     pub lasts: ReuseScope,
-    /// The cheapest candidates for a contraction, cheapest first; for display, so not in the fingerprint and the
-    /// serialised plan.
+    /// The best candidates for a contraction, cheapest first; for display, so neither in the fingerprint nor
+    /// serialised.
     #[serde(skip)]
     pub considered: Vec<Candidate>,
 }
@@ -83,7 +82,7 @@ pub struct Candidate {
     pub chosen: bool,
 }
 
-/// The work of every rank as a value, which can be printed, compared and verified without data.
+/// The work of every rank, which can be printed, compared and verified without data.
 ///
 /// ```
 /// use einsum_dist::{Machine, PlanOptions, Problem};
@@ -118,7 +117,7 @@ pub struct Plan {
     pub extents: Vec<usize>,
     /// Sliced dimensions; the loop over the pieces of the first is outermost.
     pub slices: Vec<Slice>,
-    /// The number of groups of ranks that take disjoint sets of slices; 1 if all ranks work on every slice.
+    /// Groups of ranks that take disjoint sets of slices; 1 if all ranks work on every slice.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub slice_groups: usize,
     /// Whether the result is whole in memory, or one part at a time.
@@ -143,12 +142,11 @@ pub struct Plan {
     pub branches: Vec<Range<usize>>,
     /// The pipeline, if there is one.
     pub pipeline: Option<Pipeline>,
-    /// With a pipeline or groups, the predicted seconds of the plan in which all ranks work on every step.
+    /// With a pipeline or groups, the predicted seconds without.
     pub ungrouped: Option<f64>,
     /// Whether the result is added onto an existing output.
     pub accumulate: bool,
-    /// The contraction order in opt_einsum's format: positions in a list, the left operand's first, from which each step
-    /// removes its operands and to which it appends its result. Branches run in a different order.
+    /// The contraction order in opt_einsum's format, the left operand's position first. Branches run in another order.
     pub path: Vec<[usize; 2]>,
     /// Maximum bytes on each rank.
     pub memory_limit: Option<u64>,
@@ -199,7 +197,6 @@ pub enum ResultResidency {
     InParts,
 }
 
-/// The value of each operand.
 pub(super) fn leaves(values: &[Value], operands: usize) -> Vec<usize> {
     let mut leaves = vec![0; operands];
     for (id, value) in values.iter().enumerate() {
@@ -258,7 +255,6 @@ impl Plan {
         }
     }
 
-    /// A plan of these values, without names and extents.
     pub(super) fn of_values(values: Vec<Value>, operands: usize, dtype: Dtype, machine: Machine) -> Plan {
         Plan {
             expression: String::new(),
@@ -347,7 +343,7 @@ impl Plan {
             + self.pipeline.as_ref().map_or_else(|| self.busiest_seconds(), |pipeline| pipeline.seconds)
     }
 
-    /// Predicted seconds until the last rank finishes, if a step begins when its ranks have finished earlier steps.
+    /// A step begins when its ranks have finished earlier steps.
     fn busiest_seconds(&self) -> f64 {
         let seconds = |value: &Value| value.seconds * self.times(value) as f64;
         let group = |value: &Value| match &value.source {
@@ -491,7 +487,7 @@ impl Plan {
         part * each..(part + 1) * each
     }
 
-    /// The index ranges of the result in a part.
+    /// The index ranges of a part in the result.
     pub fn part_bounds(&self, part: usize) -> Bounds {
         let starts = self.slice_starts(self.slices_of_part(part).start, &self.output().labels);
         starts.into_iter().zip(self.part_shape()).map(|(start, extent)| start..start + extent).collect()
@@ -525,8 +521,7 @@ impl Plan {
         all.max_by_key(|&(rank, bytes)| (bytes, std::cmp::Reverse(rank))).unwrap_or_default()
     }
 
-    /// The operands, and the result unless in parts, with a block on this rank. With `reads`, without operands in
-    /// parts.
+    /// The operands, without those in parts if `reads`, and the result unless in parts, with a block on this rank.
     pub(super) fn users(&self, rank: usize, output: ResultResidency, reads: bool) -> impl Iterator<Item = &Value> {
         let output = (output == ResultResidency::Whole).then(|| self.output());
         let is_whole = move |index: &usize| !(reads && self.operands_in_parts.contains(index));
@@ -538,7 +533,6 @@ impl Plan {
         value.distribution.block_or_empty(shape, rank).volume().saturating_mul(self.dtype.size()) as u64
     }
 
-    /// The number of batches of a value; 1 without the batch dimension.
     pub(super) fn pieces_of(&self, id: usize) -> usize {
         let has = |label| self.values[id].labels.contains(&label);
         self.pipeline.as_ref().filter(|pipeline| has(pipeline.label)).map_or(1, |pipeline| pipeline.pieces)
@@ -560,8 +554,7 @@ impl Plan {
         Tensor { node: id, labels, shape, distribution, buffer: None, window: None }
     }
 
-    /// The values that store conjugates of the expression's elements (conjugated operands, their redistributions, and
-    /// unary steps over them), ascending.
+    /// The values that store conjugates of the expression's elements, ascending.
     pub(super) fn conjugated(&self) -> Vec<usize> {
         let mut conjugated: Vec<usize> = Vec::new();
         for (id, value) in self.values.iter().enumerate() {

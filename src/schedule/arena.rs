@@ -33,7 +33,6 @@ pub struct Arrangement {
     pub bytes: usize,
 }
 
-/// The first and the last task that use each buffer, if any.
 pub fn lifetimes(schedule: &Schedule) -> Vec<Option<(TaskId, TaskId)>> {
     let mut lifetimes = vec![None; schedule.buffers.len()];
     for (id, task) in schedule.tasks.iter().enumerate() {
@@ -83,7 +82,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
     if schedule.sections.is_empty() {
         return grouped(allocations, &schedule.sharing());
     }
-    // Branches of a section may run at the same time: buffers of a single branch are placed together, as one block.
+    // Buffers of a single branch are placed together, as one block, because branches may run at the same time.
     let mut nested: Vec<(usize, Arrangement, Vec<BufferId>)> = Vec::new();
     let mut outer: Vec<Allocation> = Vec::new();
     let mut inner: BTreeMap<(usize, usize), Vec<Allocation>> = BTreeMap::new();
@@ -197,8 +196,8 @@ impl Lifetimes {
         lifetimes.map(|&(_, buffer, bytes)| (buffer, bytes))
     }
 
-    /// Returns a superset of the lifetimes that overlap `start..=end`, without those that start after `end`, or so
-    /// early that even their group's longest would end before `start`.
+    /// Returns a superset of the overlapping lifetimes, without those that start after `end`, or so early that even
+    /// their group's longest would end before `start`.
     fn candidates(&self, (start, end): (usize, usize)) -> impl Iterator<Item = &Lifetime> + '_ {
         self.0.iter().enumerate().flat_map(move |(class, lifetimes)| {
             let longest = usize::MAX >> (usize::BITS as usize - 1 - class);
@@ -233,9 +232,7 @@ fn in_order(allocations: &[Allocation], buffers: usize) -> Arrangement {
 /// The free gaps in the arena. Invariant: no gaps are adjacent, and `starts` and `sizes` have the same gaps.
 #[derive(Default)]
 struct Gaps {
-    /// The size of each gap, keyed by its start.
     starts: BTreeMap<usize, usize>,
-    /// The size and the start of each gap.
     sizes: BTreeSet<(usize, usize)>,
 }
 
@@ -343,7 +340,6 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
         let lane = schedule.tasks[task].action.lane();
         let after = &mut schedule.tasks[task].after;
         for (other, wait) in waits[buffer].into_iter().enumerate() {
-            // The work lane runs its tasks in order.
             let implied = lane == Lane::Work && other == Lane::Work as usize;
             after.extend(wait.filter(|&wait| !implied && wait < task));
         }

@@ -9,7 +9,6 @@ use super::arena::{self, Arrangement};
 use super::uses::{Use, Uses};
 use super::{Action, Buffer, BufferId, ReuseScope, Schedule, Section, Task, TaskId, View, Work};
 
-/// A schedule under construction.
 pub struct Builder {
     schedule: Schedule,
     /// For each buffer, the uses that later tasks may have to wait for.
@@ -73,12 +72,10 @@ impl Builder {
         self.node = node;
     }
 
-    /// The node of new tasks.
     pub fn node(&self) -> usize {
         self.node
     }
 
-    /// The number of tasks so far.
     pub fn tasks(&self) -> usize {
         self.schedule.tasks.len()
     }

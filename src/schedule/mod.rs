@@ -14,9 +14,9 @@
 //!   3  contract left, [k, n1] -> out1  work     1
 //! ```
 //!
-//! Invariants: the `after` list of a task contains only tasks that precede the task. Every rank orders tasks by node,
-//! then step of the algorithm, so its transfers are a subsequence of one total order. A schedule has no tensor data,
-//! pointers or MPI objects.
+//! Invariants: an `after` list contains only earlier tasks. Every rank orders tasks by node, then step of the
+//! algorithm, so its transfers are a subsequence of one total order. A schedule has no tensor data, pointers or MPI
+//! objects.
 
 pub mod arena;
 mod builder;
@@ -39,8 +39,8 @@ use serde::{Deserialize, Serialize};
 use crate::dims::Label;
 use crate::local_plan::{Layout, row_major};
 
-/// The labels, extents and strides of a box of a buffer, for plans of local contractions. Buffers are dense row-major
-/// arrays, and so are a user's blocks unless the caller passes different strides.
+/// The labels, extents and strides of a box of a buffer. Buffers are dense row-major arrays, and so are a user's blocks
+/// unless the caller passes different strides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewLayout<'a> {
     labels: &'a [Label],

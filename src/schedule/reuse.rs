@@ -9,9 +9,8 @@
 //! Invariants: a tensor stays valid no longer than its inputs. All writers of a buffer have the same scope
 //! ([`ReuseScope`]), so a later run skips all or none of them. With transfers, buffers share memory only within a
 //! scope: a skipped task waits for no other, so the order implied by edges through it would be lost. Work alone keeps
-//! the order of its lane. A *kept* buffer,
-//! read by tasks that run again after skipped writers, shares its memory with no other. Both ends of a transfer are
-//! skipped, because they belong to the same node.
+//! the order of its lane. A *kept* buffer, read by tasks that run again after skipped writers, shares its memory with
+//! no other. Both ends of a transfer are skipped, because they belong to the same node.
 //!
 //! The plan must mark only unchanging operands as constant.
 
@@ -83,7 +82,7 @@ impl Schedule {
         kept
     }
 
-    /// The first task that uses a buffer of a shorter scope than its own, or with writers of different scopes.
+    /// The first task that uses a buffer of a shorter scope, or with writers of different scopes.
     pub fn outlasts(&self) -> Option<usize> {
         if !self.reuses() {
             return None;

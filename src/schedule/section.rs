@@ -8,8 +8,8 @@
 //!   out = v e           3   alone              both               out
 //! ```
 //!
-//! Invariants: branches are consecutive ranges of tasks without transfers, so they may also run one after another.
-//! They share memory only for reading, so there are no edges between them. Later tasks wait for the section.
+//! Invariants: branches are consecutive ranges of tasks without transfers, so they may also run one after another. They
+//! share memory only for reading, so no edges are between them. Later tasks wait for the section.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Schedule, TaskId};
 
-/// A group of branches (ranges of tasks) that run at the same time.
+/// Branches (ranges of tasks) that run at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     #[serde(rename = "lanes")]
@@ -25,13 +25,11 @@ pub struct Section {
 }
 
 impl Section {
-    /// The range of tasks in all branches.
     pub fn tasks(&self) -> Range<TaskId> {
         let first = self.branches.first().map_or(0, |branch| branch.start);
         first..self.branches.last().map_or(first, |branch| branch.end)
     }
 
-    /// The branch that contains a task of the section.
     pub fn branch(&self, task: TaskId) -> usize {
         self.branches.partition_point(|branch| branch.end <= task)
     }

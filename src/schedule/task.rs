@@ -8,7 +8,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::dims::Label;
 use crate::distribution::{Bounds, Region, tile_bounds, volume};
 
-/// A buffer of one rank, as an index into the schedule's list of buffers.
+/// An index into the schedule's list of buffers.
 pub type BufferId = usize;
 
 /// The owner and the use of a buffer's memory.
@@ -26,7 +26,6 @@ pub enum Home {
 }
 
 impl Home {
-    /// Whether the buffer is in the arena, not in the user's memory.
     pub fn is_arena(self) -> bool {
         matches!(self, Home::Arena | Home::Exchange)
     }
@@ -61,7 +60,7 @@ impl Buffer {
     }
 }
 
-/// A task, as an index into the schedule's list.
+/// An index into the schedule's list of tasks.
 pub type TaskId = usize;
 
 /// A box of a buffer, in the buffer's own coordinates.
@@ -80,7 +79,6 @@ impl View {
         self.bounds.iter().map(Range::len).collect()
     }
 
-    /// The box of a buffer at index 0 with these extents.
     pub fn corner(buffer: BufferId, extents: impl IntoIterator<Item = usize>) -> View {
         View { buffer, bounds: extents.into_iter().map(|extent| 0..extent).collect() }
     }
@@ -144,7 +142,6 @@ pub enum Work {
     Scale { out: View, factor: Factor },
 }
 
-/// A scalar argument of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Factor {
@@ -157,7 +154,6 @@ pub enum Factor {
 /// The boxes that a task accesses, up to three without a heap allocation.
 pub type Views<'a> = SmallVec<[&'a View; 3]>;
 
-/// The action of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -169,7 +165,6 @@ pub enum Action {
     Recv { peer: usize, into: Vec<View> },
 }
 
-/// The lanes (queues) of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Lane {
@@ -182,7 +177,6 @@ pub enum Lane {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     pub action: Action,
-    /// The tree node of the task.
     pub node: usize,
     /// The earlier tasks that must be complete first.
     pub after: Vec<TaskId>,
@@ -205,7 +199,6 @@ impl Action {
         }
     }
 
-    /// The work of a work task.
     pub fn work(&self) -> Option<&Work> {
         match self {
             Action::Work(work) => Some(work),
@@ -213,7 +206,6 @@ impl Action {
         }
     }
 
-    /// The boxes that the action reads.
     pub fn reads(&self) -> Views<'_> {
         match self {
             Action::Work(work) => match work.as_ref() {
@@ -229,18 +221,16 @@ impl Action {
         }
     }
 
-    /// The boxes that the action reads, then those that it writes.
     pub fn views(&self) -> impl Iterator<Item = &View> {
         self.accesses().map(|(view, _)| view)
     }
 
-    /// The boxes that the action reads, then those that it writes, and whether it writes them.
+    /// The views, and whether the action writes them.
     pub fn accesses(&self) -> impl Iterator<Item = (&View, bool)> {
         let reads = self.reads().into_iter().map(|view| (view, false));
         reads.chain(self.writes().into_iter().map(|view| (view, true)))
     }
 
-    /// The boxes that the action writes.
     pub fn writes(&self) -> Views<'_> {
         match self {
             Action::Work(work) => match work.as_ref() {

@@ -1,7 +1,7 @@
 //! Finds the tasks that use (read or write) overlapping boxes of one buffer.
 //!
-//! The list stays short: a write removes all uses that it covers, because waiting for the write includes them, and of
-//! reads of the same box on one lane only the last is stored, because lanes complete in order.
+//! A write removes all uses that it covers, because waiting for the write includes them, and of reads of the same box
+//! on one lane only the last is stored, because lanes complete in order.
 //!
 //! Boxes are sorted along a dimension in which the first two are disjoint, so a query visits only possible overlaps.
 
@@ -30,8 +30,8 @@ impl Uses {
         self.entries.range(reach).flat_map(|(_, uses)| uses).filter(|(v, _)| v.overlaps(view)).map(|(_, u)| *u)
     }
 
-    /// Records a use of a box. A write removes all uses that it covers; a read replaces the previous read of the same
-    /// box and lane, unless both may run at the same time (`may_overlap`).
+    /// Records a use of a box, and removes those that it replaces, unless both may run at the same time
+    /// (`may_overlap`).
     pub fn insert(&mut self, view: &View, new: Use, may_overlap: impl Fn(TaskId) -> bool) {
         if view.elements() == 0 {
             return;

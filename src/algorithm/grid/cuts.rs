@@ -10,8 +10,7 @@ use crate::dims::Label;
 use crate::distribution::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
 use crate::schedule::collective::CollectiveAlgorithm;
 
-/// A grid of ranks, given by cuts of a contraction's dimensions. The coordinate along the last cut varies fastest;
-/// ranks outside the grid are idle.
+/// A grid of ranks. The coordinate along the last cut varies fastest; ranks outside the grid are idle.
 ///
 /// ```
 /// use einsum_dist::algorithm::Grid;
@@ -38,7 +37,7 @@ pub struct Grid {
     /// For `left`, `right` and `out`, the cuts along which ranks divide a common tile; along any other cut of a
     /// dimension that the tensor lacks, the first rank stores all of it.
     pub shared: [Vec<Sharing>; 3],
-    /// The approximate number of rounds of receiving operands; if possible, rounds end where a rank's stored part does.
+    /// The approximate number of rounds of receiving operands; they end where stored parts do, if possible.
     pub rounds: usize,
     /// The buffers for pieces of an operand: one is contracted while the others receive pieces.
     pub slots: usize,
@@ -51,12 +50,10 @@ pub struct Grid {
     pub algorithm: CollectiveAlgorithm,
 }
 
-/// How the ranks along one cut, which need the same tile of a tensor without this dimension, divide it along one of the
-/// tensor's dimensions.
+/// How the ranks along one cut divide the tile of a tensor that lacks this dimension, along another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sharing {
     pub cut: Label,
-    /// The dimension along which the tile is divided.
     pub along: Label,
     /// The ranks along `cut` that divide the tile along `along`; several sharings of a cut multiply to its ranks, the
     /// last varying fastest.
@@ -68,8 +65,7 @@ impl Grid {
         self.cuts.iter().map(|&(_, parts)| parts).product()
     }
 
-    /// Returns copies for every order of the cuts, which determines the neighbours; only this grid for more than four
-    /// cuts.
+    /// Returns copies for every order of the cuts, which determines the neighbours; only itself above four cuts.
     pub fn orders(&self) -> Vec<Grid> {
         let mut orders: Vec<Vec<(Label, usize)>> = vec![Vec::new()];
         if self.cuts.len() > 4 {
@@ -98,7 +94,7 @@ impl Grid {
         cut.map_or(0..extent, |(&(_, parts), stride)| tile_bounds(extent, parts, rank / stride % parts))
     }
 
-    /// The ranks that need the same tile of a tensor with these labels as `rank`, ascending and including it.
+    /// The ranks that need the same tile of a tensor as `rank`, ascending and including it.
     pub fn sharing(&self, labels: &[Label], rank: usize) -> Vec<usize> {
         let mut ranks = vec![rank];
         for (&(_, parts), stride) in self.cuts.iter().zip(self.strides()).filter(|((cut, _), _)| !labels.contains(cut))

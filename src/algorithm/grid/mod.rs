@@ -12,10 +12,9 @@
 //! ```
 //!
 //! Each rank gathers its tiles of `left` and `right` along k, in rounds, from the ranks that store their parts. If k is
-//! cut, it computes partial sums of its tile of `out`, and then receives those for its own part of the tile in a
-//! reduce-scatter. In total, a rank receives the fraction (s - 1) / s of each tile that s ranks share. Transfers are
-//! ordered by round, then by the distance of the ranks. The next two pieces (fewer if memory is short) arrive while one
-//! is contracted.
+//! cut, it computes partial sums of its tile of `out`, and receives those for its own part in a reduce-scatter. In
+//! total, a rank receives the fraction (s - 1) / s of each tile that s ranks share. Transfers are ordered by round,
+//! then by the distance of the ranks. The next two pieces (fewer if memory is short) arrive while one is contracted.
 //!
 //! [`fit`] chooses the cuts, and [`price`] predicts the time. Operands in other distributions are redistributed first.
 
@@ -56,7 +55,7 @@ impl<'a> Tiles<'a> {
     fn new(grid: &'a Grid, contraction: &'a Contraction, rank: usize) -> Tiles<'a> {
         let Contraction { left, right, out, .. } = contraction;
         let summed = || left.labels.iter().filter(|label| right.labels.contains(label) && !out.labels.contains(label));
-        // A divided dimension is preferred, because pieces then rarely come from several ranks.
+        // Pieces of a divided dimension rarely come from several ranks.
         let best = summed().max_by_key(|&&label| {
             let shares = [0, 1].into_iter().filter(|&operand| grid.shares_along(operand, label)).count();
             (shares, grid.tile(0, label, left.extent(label)).len())
@@ -71,8 +70,7 @@ impl<'a> Tiles<'a> {
         tiles
     }
 
-    /// Divides the tile of `rank` along `along` into cells that end where stored parts do, or into `rounds` even ones
-    /// if there would be more.
+    /// The cells end where stored parts do, or are `rounds` even ones if there would be more.
     fn cells(&self, rank: usize, along: Label, sharing: &[Vec<usize>; 2]) -> Vec<Range<usize>> {
         let tile = self.grid.tile(rank, along, self.contraction.left.extent(along));
         let mut ends = vec![tile.start, tile.end];
@@ -263,8 +261,7 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
 ///   rank 1: b0 b1        sends b0, receives a1        b1 + a1
 /// ```
 ///
-/// Each of s ranks receives (s - 1) / s of the tile, in a ring or by direct messages. Partial sums in the rank's own
-/// block are not copied.
+/// Each of s ranks receives (s - 1) / s of the tile. Partial sums in the rank's own block are not copied.
 fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction, grid: &Grid, group: Vec<usize>) {
     let (me, out) = (builder.rank(), &contraction.out);
     let Some(group) = Group::new(group, me) else { return };
@@ -282,7 +279,6 @@ fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction,
     collective::append(builder, (Collective::ReduceScatter, grid.algorithm), &group, &parts, grid.pieces);
 }
 
-/// Returns the order of each rank's sums for its block of `out`, against which schedules are verified.
 fn order(contraction: &Contraction, grid: &Grid, ranks: usize) -> Vec<Vec<Summand>> {
     let out = &contraction.out;
     let computed: Vec<Vec<Summand>> =

@@ -32,7 +32,6 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
         let others = grid.sharing(labels, rank).into_iter().filter(|&other| other != rank);
         others.map(|other| machine.link(rank, other)).collect()
     });
-    // Each other rank sends its part of the tile, in pieces.
     let receive = |elements: f64, links: &[Link], pieces: f64| -> f64 {
         let part = elements / (links.len() + 1) as f64 * dtype.size() as f64;
         links.iter().map(|link| pieces * link.latency + part / link.bandwidth).sum()
@@ -48,8 +47,7 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     // added.
     let more = (rounds - (tile(&contracted.labels) / out.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
     let compute = cost.product(tile(&contracted.labels), left + right + out) + cost.extra_passes(more * out);
-    // In the first round, a rank uses its own part of one operand, but must first receive a piece of the other if it is
-    // shared too.
+    // In the first round, a rank uses its own part of one operand, but must first receive a piece of a shared other.
     let both = !links[0].is_empty() && !links[1].is_empty();
     let exposed = if both || rounds < 2.0 { gather / rounds } else { 0.0 };
     cost.partly_overlapped([compute, compute / rounds], [gather, exposed])

@@ -6,8 +6,8 @@
 //!   in place   rows 2 and 3 are summed in the block; rows 0 and 1, and rows 4 and 5, in two scratch buffers
 //! ```
 //!
-//! Summing in place needs less memory, but one more contraction per round and scratch buffer. Invariant: the boxes
-//! cover the tile, and each rank's block inside it is in a single box.
+//! Summing in place needs less memory, but more contractions. Invariant: the boxes cover the tile, and each rank's
+//! block inside it is in a single box.
 
 use super::Grid;
 use crate::algorithm::contraction::{Contraction, Tensor, contract};
@@ -28,7 +28,7 @@ pub struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    /// Declares the buffers. `shared` means that other ranks compute products for this tile too.
+    /// `shared` means that other ranks compute products for this tile too.
     pub fn new(builder: &mut Builder, grid: &Grid, contraction: &'a Contraction, shared: bool) -> Sums<'a> {
         let (out, me) = (&contraction.out, builder.rank());
         let in_place = !shared || grid.in_place;
@@ -51,7 +51,6 @@ impl<'a> Sums<'a> {
         Sums { contraction, boxes, in_place }
     }
 
-    /// Appends contractions of one round's pieces of `left` and `right`.
     pub fn add(&self, builder: &mut Builder, operands: [(&Region, &View); 2], round: usize) {
         let Contraction { left, right, out, .. } = self.contraction;
         for OutBox { bounds, view, first } in self.boxes.iter().filter(|out_box| !is_empty(&out_box.bounds)) {
@@ -61,7 +60,7 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// Returns this rank's partial sums for `part`, the final block of some rank of the group.
+    /// This rank's partial sums for `part`, the final block of some rank of the group.
     pub fn stored(&self, part: &Region) -> Option<View> {
         self.boxes.iter().find_map(|OutBox { bounds: stored, view, .. }| {
             let of = part.only_box();

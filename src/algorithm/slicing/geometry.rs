@@ -1,8 +1,8 @@
 //! Determines which products each rank computes, how they are divided into chunks (one task each), and which ranks
 //! store their operands. The stationary tensor is the one that is not transferred.
 //!
-//! Invariant: the chunks of all ranks cover every product exactly once. Every rank determines the blocks and chunks of
-//! all ranks, so that ranks agree on all transfers without communication.
+//! Invariant: the chunks of all ranks cover every product exactly once. Every rank determines all ranks' blocks and
+//! chunks, so they agree on transfers without communication.
 
 use super::{Chunks, Stationary};
 use crate::algorithm::contraction::{Contraction, Tensor, most_pieces};
@@ -217,8 +217,8 @@ impl Rounds for Geometry<'_> {
         Some(self.chunks[rank].get(round)?.region(tensor))
     }
 
-    /// Only the replica that `Distribution::replica_for` chooses is a source. For `out`, transfers have the opposite
-    /// direction: the returned boxes are those that `target` sends to `source`.
+    /// Only the replica that `Distribution::replica_for` chooses is a source. For `out`, the boxes are those that
+    /// `target` sends to `source`.
     fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds> {
         let distribution = &tensor.distribution;
         let Some(block) = self.block(tensor, source).filter(|block| block.meets(piece)) else { return Vec::new() };

@@ -3,8 +3,8 @@
 //!
 //! Source: Brock and Golin, Slicing Is All You Need: Towards a Universal One-Sided Algorithm for Distributed Matrix
 //! Multiplication (2025), sections 3 and 4 ("direct execution"). One tensor is stationary, and each rank computes the
-//! products of its own block of it, divided into chunks of one task each. The rank receives pieces of operands from the
-//! ranks that store them and, if an operand is stationary, sends products to the owners of the blocks of `out`.
+//! products of its own block of it, divided into chunks of one task each. It receives pieces of operands and, if an
+//! operand is stationary, sends products to the owners of the blocks of `out`.
 //!
 //! ```text
 //! mk,kn->mn with extents 4 on 2 ranks. m of left and out is cut evenly, k of right is cut at 1; out is stationary.
@@ -76,8 +76,8 @@ pub struct Slicing {
     pub chunks: Chunks,
 }
 
-/// Returns one candidate for each stationary tensor, if the user prescribed an algorithm or a distribution. Otherwise,
-/// `slicing` would transfer at least as many words as the best other algorithm.
+/// Returns candidates only if the user prescribed an algorithm or a distribution, because otherwise `slicing` would
+/// transfer at least as many words as the best other algorithm.
 pub fn candidates(setting: &Setting) -> Vec<Slicing> {
     if !setting.forced && !setting.fixed {
         return Vec::new();
@@ -191,8 +191,7 @@ impl Sums {
         Sums { tensor, replicated, onto }
     }
 
-    /// Initializes the block with zeros or `beta` times the old values, unless the first chunk writes all of it.
-    /// Returns how the first chunk is accumulated.
+    /// Zeroes or scales the block, unless the first chunk writes all of it. Returns how the first chunk is accumulated.
     fn start(&self, builder: &mut Builder, geometry: &Geometry) -> Accumulate {
         let Some(own) = self.tensor.own(builder.rank(), &[]) else { return Accumulate::Add };
         let onto = self.onto && !self.replicated;
@@ -210,10 +209,9 @@ impl Sums {
     }
 }
 
-/// Returns, for each rank, the summands (products of one chunk) of its block of `out` in order of addition, against
-/// which schedules are verified. In round r, every rank contracts its chunk number r. Its own summands precede those of
-/// the all-reduce over replicas. If an operand is stationary, summands that other ranks compute in round r - 1 follow
-/// its own of round r.
+/// Returns each rank's summands (products of one chunk) of its block of `out`, in order. In round r, every rank
+/// contracts its chunk number r. If an operand is stationary, summands that other ranks compute in round r - 1 follow
+/// its own of round r. Those of the all-reduce over replicas come last.
 fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, ranks: usize) -> Vec<Vec<Summand>> {
     let geometry = Geometry::new(contraction, stationary, chunks, ranks);
     let summed: Vec<Label> =
@@ -236,7 +234,6 @@ fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, rank
             let mut summands = Vec::new();
             for round in 0..=geometry.rounds() {
                 summands.extend(arriving_summand(rank, round));
-                // Summands of other ranks arrive one round later.
                 let arriving = (1..ranks).map(|distance| (rank + ranks - distance) % ranks);
                 summands.extend(arriving.filter_map(|maker| arriving_summand(maker, round.checked_sub(1)?)));
             }

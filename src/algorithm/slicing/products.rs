@@ -57,7 +57,6 @@ impl<'a> Products<'a> {
         Some(out.distribution.block(&out.shape, holder)?.intersect(region))
     }
 
-    /// Contracts one chunk, and adds the products for this rank's block.
     pub fn multiply(&self, builder: &mut Builder, left: View, right: View, round: usize, sums: &Tensor) {
         let out = &self.geometry.contraction.out;
         let Some(region) = self.sent(self.rank, round) else {
@@ -76,7 +75,6 @@ impl<'a> Products<'a> {
         self.add(builder, &region, &self.geometry.overlap(out, &region, self.rank, self.rank), buffer, sums);
     }
 
-    /// Sends this rank's summand of `round` to the owners of its blocks, and adds those of other ranks.
     pub fn travel(&self, builder: &mut Builder, round: usize, sums: &Tensor) {
         let (geometry, me, ranks) = (self.geometry, self.rank, self.geometry.ranks);
         if geometry.stationary == Stationary::Out {

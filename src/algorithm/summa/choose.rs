@@ -18,15 +18,13 @@ use crate::dims::{Kinds, Label};
 use crate::machine::{Link, Machine};
 use crate::schedule::collective::CollectiveAlgorithm;
 
-/// Candidate grid shapes for each choice of dimensions, because the second fastest may match the other contractions
-/// better.
+/// Candidate grid shapes per choice of dimensions; the second fastest may match other contractions better.
 const SHAPES: usize = 2;
-/// Maximum panels per block of k without a memory limit (`MAX_PANELS`) and with one (`MAX_LIMITED_PANELS`). More panels
-/// hide more transfer time and need less memory, but cost every rank a task and two transfers each.
+/// Maximum panels per block of k, with `MAX_LIMITED_PANELS` under a memory limit. More panels hide more transfer time
+/// and need less memory, but cost every rank a task and two transfers each.
 const MAX_PANELS: usize = 16;
 const MAX_LIMITED_PANELS: usize = 1024;
 
-/// Returns the fastest grid shapes for every m, n and k dimension.
 pub fn candidates(setting: &Setting) -> Vec<Summa> {
     let Kinds { c, m, n, k } = setting.kinds;
     let [left, right, out] = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
@@ -118,8 +116,8 @@ fn seconds_over([along_row, along_column]: [Link; 2], summa: &Summa, contracted:
     cost.partly_overlapped([compute, compute / count], [first + others + others_too, first])
 }
 
-/// Predicts the seconds until all ranks in a line (row or column) have the first of `count` panels, and then until they
-/// have the last. A transfer takes `panel` seconds, and the ranks own equal numbers of panels.
+/// Predicts the seconds until all ranks in a line have the first of `count` panels, and the last. A transfer takes
+/// `panel` seconds, and the ranks own equal numbers of panels.
 fn pass(broadcast: CollectiveAlgorithm, line: usize, panel: f64, count: f64) -> (f64, f64) {
     let others = line as f64 - 1.0;
     match broadcast {

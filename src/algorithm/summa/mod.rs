@@ -20,10 +20,7 @@
 //! of k.
 //!
 //! Ranks with an empty block of `out` (more ranks than indices) send their panels but receive none. Transfers are
-//! ordered by panel, then by operand (`left` before `right`), then by round of the broadcast.
-//!
-//! Module `panels` has the panels of k and their owners; `choose` has shapes of the grid, widths of panels and
-//! broadcasts with their predicted times.
+//! ordered by panel, then by operand (`left` first), then by round of the broadcast.
 //!
 //! Unlike [`super::grid`], `summa` leaves no ranks idle to save words, and does not divide the products for one block
 //! of `out`.
@@ -179,7 +176,6 @@ impl<'a> Passing<'a> {
         Some(corner(*self.slots.get(self.received[panel] % 2)?, &bounds))
     }
 
-    /// Broadcasts a panel to the ranks with a nonempty block of `out`.
     fn pass(&self, builder: &mut Builder, panel: usize) {
         let (me, holder) = (builder.rank(), self.holders[panel]);
         let beyond = (holder >= self.needing).then_some(self.line[holder]);

@@ -10,7 +10,7 @@ use hwlocality::object::types::ObjectType;
 
 use crate::machine::{Cache, Domain, Topology};
 
-/// What the system allows; `None` if hwloc fails or finds no cores.
+/// `None` if hwloc fails or finds no cores.
 pub fn probed() -> Option<Topology> {
     Some(topology(&Hwloc::new().ok()?)).filter(|topology| topology.cores() > 0)
 }

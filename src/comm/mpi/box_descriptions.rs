@@ -5,9 +5,8 @@
 //! ```
 //!
 //! Invariant: [`Mapped::read`] returns boxes inside the mapped memory or an error, for words of a rank of this run;
-//! overflow by forged words is not checked. Recently used segments of peers stay mapped, with limits on their number
-//! and size because of page tables. If a description does not fit into a slot of `channel`, the boxes are copied
-//! through slots.
+//! overflow by forged words is not checked. Recently used segments stay mapped, with limits on their number and size
+//! because of page tables. Boxes whose description does not fit into a slot of `channel` are copied through slots.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, Result};
@@ -96,7 +95,7 @@ impl Mapped {
         Ok(mapping)
     }
 
-    /// Unmaps unused segments, least recently used first, down to `segments` segments and `bytes` bytes.
+    /// Unmaps unused segments, least recently used first, down to these limits.
     fn shrink(&mut self, segments: usize, bytes: usize) {
         let mut mapped_bytes: usize = self.mappings.iter().map(|(_, mapping)| mapping.bytes()).sum();
         for at in (0..self.mappings.len()).rev() {

@@ -13,9 +13,9 @@
 //! to 0. Unused slots occupy no physical memory.
 //!
 //! Invariants: only the sender fills slots and advances `filled`, and only the receiver empties them and advances
-//! `emptied`; filled slots belong to the receiver, others to the sender. An end hands over a slot by storing the count
-//! with release ordering, and the other loads it with acquire ordering before its first access. A slot has bytes, or a
-//! description of boxes, from which the receiver copies directly, counting in `copied`.
+//! `emptied`; filled slots belong to the receiver, others to the sender. Counts are stored with release ordering, and
+//! loaded with acquire ordering before the first access to a slot. A slot has bytes, or a description of boxes, from
+//! which the receiver copies directly, counting in `copied`.
 
 use std::ptr::NonNull;
 
@@ -36,7 +36,7 @@ const MIN_SLOT_BYTES: usize = 4 << 10;
 /// Number of pieces of a transfer, unless smaller than `MIN_PIECE_BYTES`; both ends copy at the same time.
 const PIECES: usize = 16;
 const MIN_PIECE_BYTES: usize = 32 << 10;
-/// Limit on a node's bytes in channels, which slots of minimum size may exceed.
+/// Limit on a node's bytes in channels; slots of minimum size may exceed it.
 const MAX_NODE_BYTES: usize = 64 << 20;
 
 #[derive(Debug, Clone, Copy)]
@@ -159,14 +159,14 @@ impl Producer {
         self.channel.copied().load(Ordering::Relaxed)
     }
 
-    /// Fills a slot with the next bytes of a transfer of `total` bytes, of which `left` remain; returns its number, or
-    /// `None` if all are full.
+    /// Fills a slot with the next bytes of a transfer, of which `left` of `total` remain; returns its number, or `None`
+    /// if all are full.
     pub(super) fn fill(&mut self, total: usize, left: usize, fill: impl FnOnce(&mut [u8])) -> Option<u64> {
         let bytes = left.min((total / PIECES).max(MIN_PIECE_BYTES));
         self.put([bytes, total, 0], fill)
     }
 
-    /// Like [`Producer::fill`], with a description of where a transfer is, which must fit.
+    /// Like [`Producer::fill`], with a description, which must fit.
     pub(super) fn fill_description(&mut self, total: usize, what: &[u8]) -> Option<u64> {
         self.put([what.len(), total, 1], |slot| slot.copy_from_slice(what))
     }
@@ -192,9 +192,7 @@ impl Producer {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Filled<'a> {
     pub bytes: &'a [u8],
-    /// Bytes in the whole transfer.
     pub total: usize,
-    /// Whether `bytes` is a description.
     pub is_description: bool,
 }
 
@@ -203,7 +201,7 @@ pub(super) struct Consumer {
     channel: Channel,
     emptied: u64,
     copied: u64,
-    /// The last value of `filled`: loading it takes its cache line from the sender's core.
+    /// The last value of `filled`: loading it takes the sender's cache line.
     seen: u64,
 }
 
@@ -220,7 +218,7 @@ impl Consumer {
         self.channel.filled().load(Ordering::Acquire) > self.emptied
     }
 
-    /// Passes the next filled slot to `take`, which returns whether it may be reused. Returns whether there was one.
+    /// Passes the next filled slot, if any, to `take`, which returns whether it may be reused.
     pub(super) fn empty<E>(&mut self, take: impl FnOnce(Filled) -> Result<bool, E>) -> Result<bool, E> {
         if self.seen <= self.emptied + 1 {
             self.seen = self.channel.filled().load(Ordering::Acquire);

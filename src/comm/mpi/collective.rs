@@ -9,8 +9,8 @@
 //! rank 2: all_gather_bytes(b"xyz") -> the same
 //! ```
 //!
-//! Invariants: Every rank makes the same calls in the same order. A waiting rank yields its core between polls, and
-//! later sleeps. Byte strings may have any length.
+//! Invariants: every rank makes the same calls in the same order. A waiting rank yields its core between polls, and
+//! later sleeps.
 
 use std::ffi::{c_int, c_void};
 use std::fmt::Display;
@@ -28,14 +28,12 @@ use crate::comm::CommError;
 /// Maximum bytes in one call, because MPI counts are `int`.
 const MAX_CALL_BYTES: usize = 1 << 30;
 
-/// The failure of one rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     pub rank: usize,
     pub message: String,
 }
 
-/// The operation that combines the values of all ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduce {
     Sum,
@@ -66,7 +64,7 @@ impl Communicator {
         (0..3).try_for_each(|_| self.barrier())
     }
 
-    /// Combines the ranks' values, of equal number, element by element, with the same result on all.
+    /// Combines the ranks' values, of equal number, element by element.
     ///
     /// # Errors
     /// If MPI fails, or there are more values than an MPI count can represent.
@@ -104,7 +102,7 @@ impl Communicator {
         })
     }
 
-    /// Returns the bytes of all ranks, of any number each, on every rank, in rank order.
+    /// Returns all ranks' bytes, of any number each, in rank order.
     pub fn all_gather_bytes(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, CommError> {
         let mut lengths = vec![0u64; self.size()];
         lengths[self.rank()] = mine.len() as u64;

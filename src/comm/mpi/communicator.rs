@@ -1,5 +1,4 @@
-//! Owns the library's communicators: duplicates of a user's, or parts of these, so that no messages of the user match
-//! ours.
+//! Owns the library's communicators: duplicates or parts of a user's, so that no messages of the user match ours.
 //!
 //! Invariants: MPI errors on a duplicate are returned, and the user's communicator keeps its error handler. A
 //! duplicate is freed when its last owner drops it, unless requests are in flight or the thread is panicking, because
@@ -62,7 +61,7 @@ impl Communicator {
         unsafe { Self::from_raw(mpi, ffi::RSMPI_COMM_WORLD) }
     }
 
-    /// Returns a duplicate of a communicator of the `mpi` crate. Collective over that communicator.
+    /// Returns a duplicate of a communicator of the `mpi` crate. Collective over it.
     ///
     /// # Errors
     /// If `user` is an intercommunicator, or MPI fails.
@@ -72,7 +71,7 @@ impl Communicator {
         unsafe { Self::from_raw(mpi, user.as_raw()) }
     }
 
-    /// Returns a duplicate of the communicator with this handle. Collective over that communicator.
+    /// Returns a duplicate of the communicator with this handle. Collective over it.
     ///
     /// # Errors
     /// If `user` is an intercommunicator, or MPI fails.
@@ -99,7 +98,7 @@ impl Communicator {
         unsafe { duplicate(self.0.session.clone(), self.0.raw, self.0.end.clone()) }
     }
 
-    /// Returns the communicator of the ranks that can share memory with this rank. Collective.
+    /// Returns the communicator of this node's ranks. Collective.
     pub(super) fn split_by_node(&self) -> Result<Communicator, CommError> {
         self.derive("MPI_Comm_split_type", |key, raw| {
             // SAFETY: our own duplicate is live until dropped; `raw` outlives the call; all other handles are

@@ -1,4 +1,4 @@
-//! One rank's endpoint for all transfers of an MPI program, which selects the route to each peer.
+//! One rank's endpoint in an MPI program, which selects the route to each peer.
 //!
 //! ```text
 //! nodes 0 1 | 2 3      routes near shared, far message:   rank 0 -> 1 shared memory,   rank 0 -> 2 and 3 messages
@@ -34,7 +34,6 @@ pub enum Route {
     Rma,
 }
 
-/// The transports that the ranks of a world use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Routes {
     /// The route between ranks of one node.
@@ -61,7 +60,6 @@ impl Routes {
     }
 }
 
-/// One rank's endpoint, bound to the thread that owns MPI.
 #[derive(Debug)]
 pub struct Endpoint {
     routes: Routes,
@@ -235,7 +233,6 @@ impl Drop for Endpoint {
     }
 }
 
-/// Options of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointOptions {
     /// Maximum number of bytes in one message; at most 1 GiB.

@@ -38,7 +38,6 @@ pub(super) struct Messages {
     communicator: Communicator,
     chunk: usize,
     requests: Requests,
-    /// Transfers in flight by number.
     transfers: HashMap<u64, Transfer>,
     posted: u64,
     /// Numbers of sends posted to each rank; `received` counts receives.
@@ -57,7 +56,6 @@ struct Transfer {
     memory: Memory,
 }
 
-/// The memory that a transfer uses until it is complete.
 #[derive(Debug)]
 enum Memory {
     /// Boxes from which MPI sends directly.

@@ -1,4 +1,4 @@
-//! Determines which ranks share a node and can therefore share memory.
+//! Determines which ranks share a node and so memory.
 //!
 //! ```text
 //! ranks 0 1 | 2 3 4      rank 3 is the second of its node's ranks 2 3 4; rank 1 is on another node

@@ -1,8 +1,8 @@
 //! Decides how long to pause between two polls while messages are in flight.
 //!
-//! A waiting thread cannot simply sleep, because Open MPI and MPICH move large messages only during calls. It polls
-//! again immediately while bytes move, then yields its core between polls, or sleeps if workers compute, and after
-//! many polls sleeps in any case. A thread with a core of its own never sleeps.
+//! Open MPI and MPICH move large messages only during calls. A waiting thread polls again immediately while bytes move,
+//! then yields its core between polls, or sleeps if workers compute, and after many polls sleeps in any case. A thread
+//! with a core of its own never sleeps.
 //!
 //! ```text
 //! polls   |||||||||| . . . . . . |   |     |       |  ...     no worker computes: 256 yields, then 20 to 200 us asleep
@@ -42,7 +42,6 @@ pub(super) struct Pause {
 }
 
 impl Pause {
-    /// If `spin` is true, the thread has a core of its own and never sleeps.
     pub(super) fn new(spin: bool) -> Pause {
         Pause { spin, busy: false, yielded: 0, next: MIN_SLEEP, slept: None }
     }
@@ -72,8 +71,7 @@ impl Pause {
         }
     }
 
-    /// Pauses once. `sleep` sleeps for at most the given time and returns the time slept; `computing`: workers are
-    /// busy.
+    /// Pauses once. `sleep` sleeps for at most the given time and returns the time slept.
     pub(super) fn pause(&mut self, computing: bool, sleep: impl FnOnce(Duration) -> Duration) {
         if std::mem::take(&mut self.busy) {
             return;

@@ -3,9 +3,9 @@
 //! Invariants: all ranks select the same routes, by the slowest rank; a route that fails on any rank is not tried
 //! again.
 //!
-//! Cost: about 25 milliseconds for two ranks with cores of their own, or half a second with more ranks than cores.
-//! Several nodes add the time to transfer [`BLOCKS`] over a link. It doubles unless the first measurement selects
-//! `shared` within nodes and messages between them.
+//! Cost: about 25 milliseconds for two ranks with cores of their own, or half a second with more ranks than cores, plus
+//! the time to transfer [`BLOCKS`] between nodes. It doubles unless the first measurement selects `shared` within nodes
+//! and messages between them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,7 +25,6 @@ const BLOCK_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_TIME_RATIO: f64 = 0.8;
 
 impl Routes {
-    /// Finds the fastest routes within a node and between nodes. Collective.
     pub fn probe(communicator: &Communicator) -> Result<Routes, CommError> {
         let mut usable = CANDIDATES.to_vec();
         let first = Self::measured(communicator, &mut usable)?;

@@ -1,4 +1,4 @@
-//! Stores the MPI requests in flight (messages and gets), each for a piece of a transfer, tested by a single MPI call.
+//! Stores the MPI requests in flight, each for a piece of a transfer, tested by a single MPI call.
 //!
 //! Invariants: `handles` and `pieces` have the same order, and all handles are active. The caller must keep the memory
 //! in place until the piece is finished, possibly forever.

@@ -28,7 +28,7 @@ const SLOTS: usize = 16;
 const MAX_SLOTS_PER_TRANSFER: usize = SLOTS / 4;
 const MAX_SLOT_BYTES: usize = 1 << 20;
 const MIN_SLOT_BYTES: usize = 64 << 10;
-/// Limit on a node's bytes in slots, which slots of minimum size may exceed.
+/// Limit on a node's bytes in slots; slots of minimum size may exceed it.
 const MAX_NODE_BYTES: usize = 128 << 20;
 
 /// Length of a note: its kind, the slot, and the bytes in the slot and in the whole transfer.
@@ -42,7 +42,6 @@ pub(super) struct Rma {
     communicator: Communicator,
     /// The window; `None` once the endpoint has been closed.
     window: Option<Window>,
-    /// Size of a slot in bytes.
     slot: usize,
     requests: Requests,
     calls: HashMap<u64, Call>,
@@ -333,7 +332,6 @@ impl Recv {
     }
 }
 
-/// Bytes of a slot; the same on all ranks.
 fn slot(max_ranks: usize) -> usize {
     let slot = (MAX_NODE_BYTES / (SLOTS * max_ranks.max(1))).clamp(MIN_SLOT_BYTES, MAX_SLOT_BYTES);
     slot - slot % MIN_SLOT_BYTES

@@ -17,7 +17,6 @@ use ::mpi::ffi;
 use crate::comm::CommError;
 use crate::comm::launcher::{Launcher, LauncherKind, launchers};
 
-/// MPI, bound to the thread that called [`Mpi::init`].
 #[derive(Debug)]
 pub struct Mpi {
     session: Rc<Session>,
@@ -126,7 +125,7 @@ impl Session {
         })
     }
 
-    /// Refuses the mpirun of a different MPI library, which makes every process its own run.
+    /// Refuses the mpirun of another MPI library, which makes every process its own run.
     fn require_world(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let mut world = 0;
         // SAFETY: MPI is initialised, the world is a valid communicator, and `world` outlives the call.

@@ -9,8 +9,8 @@
 //! shape, and the slots. Both cores copy at the same time, with streaming stores, because they may share no cache
 //! (`StoreKind`).
 //!
-//! If all boxes of a transfer are in segments that the processes can read, a single slot describes where they are, and
-//! the receiver copies directly. It reports progress in `copied`, and empties the slot afterwards.
+//! If all boxes of a transfer are in readable segments, a single slot describes where they are, and the receiver copies
+//! directly. It reports progress in `copied`, and empties the slot afterwards.
 //!
 //! Invariants: transfers between two ranks use their channel one after the other. The lease of a box ends when its
 //! bytes, or all boxes of its description, have been copied. Dropped with transfers in flight, an end leaks the leases

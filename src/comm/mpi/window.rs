@@ -1,4 +1,4 @@
-//! Allocates MPI windows. Other ranks access a window by loads and stores on the same node, or by one-sided calls.
+//! Allocates MPI windows, which other ranks access by loads and stores or by one-sided calls.
 //!
 //! Invariants: A window exists on all ranks or on none. From allocation until `close`, every rank has one access epoch
 //! open to all ranks. The initial content of a window is arbitrary. A dropped window stays allocated forever, because
@@ -101,7 +101,7 @@ impl Window {
         self.own
     }
 
-    /// Returns the address of the segment of a rank of the node, in a shared window.
+    /// The address of a rank's segment in a shared window.
     pub(super) fn segment(&self, rank: usize) -> Result<NonNull<u8>, CommError> {
         let (mut bytes, mut unit, mut start): (ffi::MPI_Aint, c_int, *mut c_void) = (0, 0, std::ptr::null_mut());
         self.communicator.session().call("MPI_Win_shared_query", || {

@@ -125,8 +125,8 @@ fn slabs(
     })
 }
 
-/// Calls `each(offset in the buffer, offset in memory, number of bytes)` for every run of a slab, in memory order,
-/// because only the buffer is surely in cache.
+/// Calls `each(offset in the buffer, offset in memory, number of bytes)` for every run, in memory order, because only
+/// the buffer is surely in cache.
 fn copy(run: usize, axes: &[Axis], mut each: impl FnMut(usize, usize, usize)) {
     let mut axes = axes.to_vec();
     axes.sort_by_key(|axis| axis.memory);
@@ -167,7 +167,6 @@ struct Axis {
     memory: usize,
 }
 
-/// The order in which the bytes of a block are visited.
 #[derive(Debug)]
 struct Walk {
     /// Bytes before the first one in the file.

@@ -11,7 +11,6 @@ pub(super) enum Elements {
     Supported(Dtype),
     /// Numbers of an unsupported type or byte order.
     Other {
-        /// NumPy's name for the type.
         name: String,
         /// The supported type to which NumPy can convert them.
         to: Dtype,

@@ -1,7 +1,6 @@
 //! Reads the header of an `.npy` file as NumPy does, checks it against the file's length, and writes headers.
 //!
-//! Guarantees: sizes in a header are checked before memory is allocated, and no message suggests overwriting an
-//! existing file.
+//! Guarantees: sizes are checked before memory is allocated, and no message suggests overwriting an existing file.
 
 use super::NpyError;
 use super::descr::Elements;
@@ -18,7 +17,6 @@ const PREFIX: usize = 10;
 /// Maximum bytes of a header's text, against damaged length fields; NumPy reads at most 10,000 characters by default.
 const MAX_TEXT: usize = 1 << 16;
 
-/// The header of an `.npy` file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NpyHeader {
     pub dtype: Dtype,
@@ -62,8 +60,7 @@ pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
     read_header_from(path, File::open(path).map_err(NpyError::io(path, "open"))?, found.len())
 }
 
-/// Reads the header of a file of `length` bytes; `path` is for messages. Cost: O(length of the header), which is
-/// bounded.
+/// `path` is for messages. Cost: O(length of the header), which is bounded.
 ///
 /// # Errors
 /// The same as for [`read_header`].

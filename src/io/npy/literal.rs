@@ -24,7 +24,7 @@ pub(super) enum Literal {
 }
 
 impl Literal {
-    /// Parses the whole text as one value. Cost: O(length of the text).
+    /// Parses the whole text as one value.
     ///
     /// # Errors
     /// If the text is no supported literal. The error describes the problem in a few words.

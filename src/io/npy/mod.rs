@@ -21,8 +21,8 @@ use block::Writers;
 
 const MAX_LISTED_FIELDS: usize = 8;
 
-/// The reason why a file cannot be read or written. Every message is a single line that begins with the path, and
-/// contains the NumPy command that solves the problem, if there is one.
+/// The reason why a file cannot be read or written. Messages are single lines that begin with the path, and contain the
+/// NumPy command that solves the problem, if any.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
@@ -89,7 +89,6 @@ pub enum NpyError {
 }
 
 impl NpyError {
-    /// Returns a function for `map_err`, which adds the path and the refused action.
     fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> NpyError {
         move |cause| NpyError::Io { path: path.to_path_buf(), action, cause }
     }
@@ -163,7 +162,6 @@ impl PendingFile {
         Ok(PendingFile { temporary, header })
     }
 
-    /// Opens the file of another process with the same target and tag.
     pub fn open(target: &Path, tag: &str) -> Result<PendingFile, NpyError> {
         let temporary = Temporary::open(target, tag)?;
         let header = read_header(temporary.path())?;

@@ -31,7 +31,6 @@ impl Access {
         Some(Access { found: fs::metadata(path).ok()?, list: list(path) })
     }
 
-    /// Applies these rights to the new file.
     pub fn give(&self, file: &File) -> Result<()> {
         let (user, group) = (self.found.uid(), self.found.gid());
         // `fchown` clears the set-user-ID and set-group-ID bits of the mode. `examine` reports in advance whether it

@@ -40,13 +40,12 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// Returns a function for `map_err`, which adds the path and the refused action.
     pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> FileError {
         move |cause| FileError::Io { path: path.to_path_buf(), action, cause }
     }
 }
 
-/// Formats a path on a single line, with escaped control characters.
+/// Formats a path on one line, with escaped control characters.
 pub fn display_path(path: &Path) -> impl Display {
     let name = path.display().to_string();
     if !name.contains(char::is_control) {

@@ -18,8 +18,7 @@ use super::names::{directory, followed, is_temporary, stems};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     pub path: PathBuf,
-    /// Whether another process has locked the file, and is writing it; otherwise it could not be opened, locked or
-    /// removed.
+    /// Whether another process is writing the file; otherwise it could not be opened, locked or removed.
     pub alive: bool,
 }
 
@@ -34,7 +33,7 @@ pub fn would_be_removed(target: &Path, path: &Path) -> bool {
         || Identity::of(path).is_some_and(|file| is_leftover(&target, &file))
 }
 
-/// Whether [`remove_leftovers`] for `target` would remove a file.
+/// Like [`would_be_removed`], for a file's identity.
 pub fn is_leftover(target: &Path, file: &Identity) -> bool {
     leftovers(target).iter().any(|path| Identity::of(path).as_ref() == Some(file))
 }

@@ -19,7 +19,6 @@ use super::FileError;
 /// Without the terminating 0.
 const MAX_PATH_BYTES: usize = 4095;
 
-/// Outputs that this process has started to write.
 static OUTPUTS: AtomicU64 = AtomicU64::new(0);
 
 /// Returns a tag that differs from those of all outputs of any process at the same time.
@@ -48,7 +47,6 @@ pub(super) fn stems(name: &OsStr) -> [OsString; 2] {
     [name.to_owned(), format!("{:016x}", xxh3_64(name.as_bytes())).into()]
 }
 
-/// The hidden name `.STEM.TAG.partial`.
 fn temporary_name(stem: &OsStr, tag: &str) -> OsString {
     let mut name = OsString::from(".");
     name.push(stem);

@@ -56,7 +56,7 @@ impl Removed {
     }
 }
 
-/// Removes this process's temporary files and announced ones, before it ends early. Cost: One system call per file.
+/// Removes this process's files and announced ones, before it ends early. Cost: one system call per file.
 ///
 /// ```no_run
 /// let removed = einsum_dist::io::output::remove_temporaries();
@@ -69,8 +69,8 @@ pub fn remove_temporaries() -> Removed {
     removed
 }
 
-/// Like [`remove_temporaries`], for when memory has run out: allocates only for long paths, gives up if the lock is not
-/// available, and never releases it.
+/// Like [`remove_temporaries`], for when memory has run out: allocates only for long paths, gives up without the lock,
+/// and never releases it.
 pub fn try_remove_temporaries() {
     std::mem::forget(try_lock_and_remove(&FILES).map(Removed));
 }

@@ -13,14 +13,13 @@ use rustix::process::geteuid;
 use super::names::{beside, directory, fits, followed};
 use super::{FileError, registry};
 
-/// A successful check of an output path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputCheck {
     /// User and group of the replaced file, if the new one's differ because only the administrator may give files away.
     pub loses_owner: Option<(u32, u32)>,
 }
 
-/// Checks whether an output of this name can be created, and leaves no file behind.
+/// Checks whether an output of this name can be created.
 ///
 /// # Errors
 /// If the path is a directory, a device, a pipe or a socket. If links form a loop. If the directory does not exist or

@@ -88,8 +88,7 @@ impl Temporary {
         self.file.sync_data().map_err(FileError::io(&self.path, "write"))
     }
 
-    /// Renames the file to its target, with the old file's mode, access control list and, if allowed, owner. For one
-    /// process, after all have flushed.
+    /// Renames the file to its target, with the old file's access rights. For one process, after all have flushed.
     ///
     /// # Errors
     /// If the file cannot be written or renamed. The file is then removed.
@@ -142,7 +141,6 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
     Err(FileError::io(path, "create")(Error::from(ErrorKind::AlreadyExists)))
 }
 
-/// Writes a complete file of these sections.
 pub fn write_whole(path: &Path, tag: &str, sections: &[&[u8]]) -> Result<(), FileError> {
     // Errors show the user's path.
     let named = |error| match error {

@@ -31,7 +31,7 @@ const SCATTERED: f64 = 0.15;
 const NEW_PAGE: f64 = 3.0;
 /// Nanoseconds to read uncached data, not prefetched, from another page than before.
 const UNCACHED_PAGE: f64 = 30.0;
-/// Fraction of `UNCACHED_PAGE` for a packed operand, because packing prefetches some of it.
+/// Fraction of `UNCACHED_PAGE` for a packed operand, because some of it is prefetched.
 const PACKED_AHEAD: f64 = 0.6;
 /// Nanoseconds to start writing from a dense copy to the next uncached stretch of `out`.
 const UNCACHED_WRITE: f64 = 10.0;

@@ -33,7 +33,7 @@ pub fn log2_peak(network: &Network, order: &Order, sliced: &[Label]) -> f64 {
         whole.map(|label| network.extents[label.0 as usize] as f64).product::<f64>()
     };
     let (mut live, mut peak) = (0.0f64, 0.0f64);
-    // The sizes of all counted tensors that are live.
+    // Of live tensors.
     let mut sizes = vec![0.0; network.tensors.len() + order.len()];
     each_contraction(network, order, |group, _, result| {
         let size = if group + 1 == order.len() { 0.0 } else { size(result) };
@@ -75,7 +75,6 @@ fn each_contraction(network: &Network, order: &Order, mut visit: impl FnMut(usiz
     }
 }
 
-/// log2 of the product of the extents of `labels`.
 pub fn log2_size(labels: &[Label], extents: &[usize]) -> f64 {
     labels.iter().map(|label| (extents[label.0 as usize] as f64).log2()).sum()
 }

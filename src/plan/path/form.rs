@@ -68,7 +68,6 @@ impl FromStr for GivenPath {
     }
 }
 
-/// The pairs of a path as numbers of tensors.
 pub fn numbers(path: &[[usize; 2]], operands: usize) -> Vec<[usize; 2]> {
     let path: Vec<Vec<usize>> = path.iter().map(|pair| pair.to_vec()).collect();
     // A plan's path is valid.

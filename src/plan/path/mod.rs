@@ -124,7 +124,6 @@ impl Budget<'_> {
         self.runs * (products + elements) + COLD * (products.min(MAX_COLD_SECONDS) + elements)
     }
 
-    /// The budget of `auto`: `share` of the seconds of all runs in the best order so far.
     fn of_auto(&self, share: f64, runs: f64) -> f64 {
         self.seconds().unwrap_or((share * runs).min(MAX_SEARCH_SECONDS))
     }
@@ -143,8 +142,8 @@ impl Budget<'_> {
         LEAST_ANNEAL_SECONDS * tensors as f64 / self.threads.clamp(1, einsum_path::CHAINS) as f64
     }
 
-    /// The budget of `auto` after some rounds of a search, which stops when another doubling of its time is expected to
-    /// cost more than it saves. `known` is the seconds of all runs in the best order before the search.
+    /// The budget of `auto`: a search stops when another doubling of its time is expected to cost more than it saves.
+    /// `known` is the seconds of all runs in the best order before the search.
     fn after(&self, known: f64, rounds: &[Progress]) -> f64 {
         let runs = |round: &Progress| self.of_runs(round.products, round.elements).min(known);
         let Some(last) = rounds.last() else { return self.of_auto(MAX_SEARCH_SHARE, known) };
@@ -163,9 +162,7 @@ pub fn exceeds(largest: f64, free: f64) -> bool {
 
 pub struct Searched {
     pub order: Order,
-    /// Labels to slice.
     pub sliced: Vec<Label>,
-    /// The limit that ended the search early.
     pub limit: Option<SearchLimit>,
     pub record: SearchRecord,
 }
@@ -176,7 +173,7 @@ impl Searched {
     }
 }
 
-/// Finds the contraction order of one einsum. An explicit choice, which is for a whole expression, is not followed. With a
+/// Finds the contraction order of one einsum. Explicit choices are for whole expressions and not followed. With a
 /// memory limit, a search may begin with slices of the order `start`.
 pub fn order(network: &Network, choice: &PathChoice, budget: Budget, start: Option<&Order>) -> Searched {
     let tensors = network.tensors.len();
@@ -222,8 +219,7 @@ fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     Searched { order, limit: Some(limit), ..annealed }
 }
 
-/// Anneals orders, with slices if the intermediates do not fit otherwise. `seconds` is the budget, given the best
-/// order.
+/// Anneals orders, with slices if the intermediates do not fit otherwise.
 fn anneal(search: &PathSearch, budget: Budget, element: f64, seconds: &Seconds) -> Searched {
     let Budget { threads, elements, .. } = budget;
     let limit = (elements - LEAST_LIVE_BITS).max(0.0);

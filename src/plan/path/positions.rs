@@ -5,7 +5,7 @@
 
 use crate::tree::{NodeId, Order, Step, Tree};
 
-/// The numbers in the list, as a Fenwick tree of ones.
+/// A Fenwick tree of ones.
 struct Live {
     sums: Vec<usize>,
     count: usize,

@@ -39,12 +39,10 @@ pub fn patient_ties(tensors: usize) -> Range<u64> {
     0..if tensors > MAX_VARIED_TENSORS { 1 } else { MAX_TIE_ORDERS }
 }
 
-/// Number of tie-breaking seeds that a greedy search can try within `seconds`.
 pub fn ties_within(tensors: usize, seconds: f64) -> u64 {
     (seconds / (GREEDY_SECONDS * tensors as f64)) as u64
 }
 
-/// Number of steps of the optimal search in `seconds`.
 pub fn steps_within(seconds: f64) -> u64 {
     (seconds * STEPS_PER_SECOND) as u64
 }
@@ -66,7 +64,7 @@ pub struct PathSearch<'a> {
     tensors: Vec<Vec<u32>>,
     output: Vec<u32>,
     log2: Vec<f64>,
-    /// An order that is already known, of pairs.
+    /// Known before.
     start: Option<Vec<[usize; 2]>>,
 }
 
@@ -101,8 +99,7 @@ impl<'a> PathSearch<'a> {
         self.cheapest(orders.map(|steps| depth_first(&steps, self.tensors.len())))
     }
 
-    /// Searches for the order with the fewest operations. Returns the order if it is found within `steps` steps and
-    /// cheaper than `known`, and the outcome.
+    /// The order with the fewest operations, if found within `steps` steps and cheaper than `known`, and the outcome.
     pub fn optimal(&self, known: &Order, steps: u64) -> (Option<Order>, Proof) {
         let extents: Vec<usize> = self.network.extents.iter().map(|&extent| extent.max(1)).collect();
         let tensors = self.network.tensors.clone();

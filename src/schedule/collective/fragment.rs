@@ -11,8 +11,8 @@
 //!   6   add slot 1 to own part of out                  work      0, 5
 //! ```
 //!
-//! Copied parts are received in place, and summands in two alternating scratch buffers, so that one arrives while the
-//! previous one is added. Each piece of a message is a transfer, and fits a scratch buffer.
+//! Copied parts are received in place, and summands in two alternating scratch buffers. Each piece of a message is a
+//! transfer, and fits a scratch buffer.
 //!
 //! Invariants: all members pass the same algorithm and number of pieces, and views of equal extents for each part.
 
@@ -91,8 +91,7 @@ pub fn append(
     }
 }
 
-/// Declares up to two slots (scratch memory for a piece), each with as many buffers as the message with the most
-/// boxes.
+/// Declares up to two slots, each with as many buffers as the message with the most boxes.
 fn slots(
     builder: &mut Builder,
     pattern: &Pattern,

@@ -26,17 +26,17 @@
 //! | direct | the root to each member | the root with each member | every member with every other, by distance |
 //!
 //! **Trees with minimum distance** (Kwasniewski et al., Red-Blue Pebbling Revisited, section 7.2: "the distance in the
-//! grid between communicating processors is minimized"). For a collective with a root, the group is recursively
-//! divided into halves of adjacent members. The root sends the data for the other half to its nearest member, so every
-//! part only moves towards its owner.
+//! grid between communicating processors is minimized"). With a root, the group is recursively divided into halves of
+//! adjacent members. The root sends the data for the other half to its nearest member, so parts only move towards their
+//! owners.
 //!
 //! If all members need all parts, the last messages are the largest, so the even and the odd members gather separately
 //! first, and then exchange with their neighbours. Any number of members works: the last of an odd number receives the
 //! data from the member before it.
 //!
-//! Invariants: a member sends and receives at most one message per round. It sends only data that it had or received
-//! in previous rounds. All transfers have one total order, by round and then by piece, so a run terminates even with
-//! one unbuffered transfer in flight per lane.
+//! Invariants: a member sends and receives at most one message per round, of data that it had before. All transfers
+//! have one total order, by round and then by piece, so a run terminates even with one unbuffered transfer in flight
+//! per lane.
 //!
 //! A member's summands and its result must be in different buffers.
 
@@ -75,7 +75,7 @@ pub enum Collective {
     AllReduce,
 }
 
-/// The algorithm of a collective, i.e. which members exchange messages.
+/// Which members exchange messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CollectiveAlgorithm {
@@ -93,7 +93,7 @@ impl CollectiveAlgorithm {
         [CollectiveAlgorithm::Ring, CollectiveAlgorithm::Tree, CollectiveAlgorithm::Direct];
 }
 
-/// An ordered list of ranks, and this rank's position in it.
+/// An ordered list of ranks, and this rank's position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     ranks: Vec<usize>,
@@ -107,12 +107,10 @@ impl Group {
         Some(Group { ranks, me })
     }
 
-    /// The ranks of the members, in order.
     pub fn ranks(&self) -> &[usize] {
         &self.ranks
     }
 
-    /// This rank's member number.
     pub fn me(&self) -> usize {
         self.me
     }

@@ -17,8 +17,8 @@ pub struct Sum {
 }
 
 impl Pattern {
-    /// Returns the sums of each member: for its own part, and partial sums that it forwards; empty unless the
-    /// collective is a reduction. Cost: O(members^2), or O(members^3) for a ring.
+    /// Returns the sums of each member: for its own part, and partial sums that it forwards. Cost: O(members^2), or
+    /// O(members^3) for a ring.
     ///
     /// ```
     /// use einsum_dist::schedule::collective::{Collective, Pattern, CollectiveAlgorithm};
@@ -47,8 +47,8 @@ impl Pattern {
     }
 }
 
-/// Returns the summands that member `me` adds, in order, its own first. `computed` returns a member's own summands, and
-/// `part` the region of a part.
+/// Returns the summands that member `me` adds, in order. `computed` has a member's own, and `part` the region of a
+/// part.
 pub fn listed(
     sums: &[Sum],
     me: usize,

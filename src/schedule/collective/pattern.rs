@@ -41,7 +41,6 @@ impl Pattern {
         self.members
     }
 
-    /// The number of parts of the data.
     pub fn parts(&self) -> usize {
         if matches!(self.collective, Collective::Broadcast { .. }) { 1 } else { self.members }
     }
@@ -57,7 +56,6 @@ impl Pattern {
         if self.collective == Collective::AllReduce { 2 * all } else { all }
     }
 
-    /// A member's messages in a round.
     pub fn step(&self, member: usize, round: usize) -> Step {
         let Pattern { collective, algorithm, members } = *self;
         let one_phase = rounds(collective, algorithm, members);
@@ -78,12 +76,11 @@ impl Pattern {
         }
     }
 
-    /// Iterates over all messages between all members, in their total order. Cost: O(members x rounds).
+    /// All messages, in their total order. Cost: O(members x rounds).
     pub fn messages(self) -> impl Iterator<Item = Message> {
         (0..self.rounds()).flat_map(move |round| self.round(round))
     }
 
-    /// Iterates over the messages of one round.
     pub fn round(self, round: usize) -> impl Iterator<Item = Message> {
         (0..self.members).filter_map(move |member| self.step(member, round).sent)
     }

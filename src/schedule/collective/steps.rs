@@ -12,7 +12,6 @@
 
 use super::{Collective, CollectiveAlgorithm};
 
-/// The numbers of `count` parts, from `first` in steps of `step`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbers {
     pub first: usize,
@@ -21,12 +20,10 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Returns the list of only `first`.
     pub const fn one(first: usize) -> Numbers {
         Numbers { first, step: 1, count: 1 }
     }
 
-    /// Iterates over all numbers in ascending order.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         (0..self.count).map(move |at| self.first + at * self.step)
     }
@@ -43,14 +40,12 @@ pub struct Message {
 }
 
 impl Message {
-    /// Reverses the message: all messages reversed turn a scatter into a gather, and an all-gather into a
-    /// reduce-scatter (if `reduce`).
+    /// All messages reversed turn a scatter into a gather, and an all-gather into a reduce-scatter (if `reduce`).
     fn back(self, reduce: bool) -> Message {
         Message { from: self.to, to: self.from, reduce, ..self }
     }
 }
 
-/// The messages that one member sends and receives in one round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Step {
     pub sent: Option<Message>,
@@ -86,7 +81,7 @@ fn step(member: usize, from: usize, to: usize, parts: Numbers) -> Step {
     Step { sent: (member == from).then_some(message), received: (member == to).then_some(message) }
 }
 
-/// The step of `member` in a round of a spread, of own parts if `scatter`, otherwise of the same part.
+/// One member's step of a spread, of own parts if `scatter`, otherwise of the same part.
 pub fn spread(
     algorithm: CollectiveAlgorithm,
     members: usize,
@@ -137,7 +132,6 @@ pub fn spread(
     }
 }
 
-/// The step of `member` in a round of an exchange.
 pub fn exchange(algorithm: CollectiveAlgorithm, members: usize, member: usize, round: usize) -> Step {
     let copy = |from: usize, to: usize, parts: Numbers| Some(Message { from, to, parts, reduce: false });
     let [next, previous] = [1, members - 1].map(|distance| (member + distance) % members);

@@ -8,9 +8,9 @@
 //!   rank 4   the sends of its summand of out    its contractions, and what these received
 //! ```
 //!
-//! On ranks that were not chosen, a task is followed only if a followed task reads what it writes. Invariant: a rank
-//! in the cone has as many sends to another as that one has receives from it, so the n-th send matches the n-th
-//! receive. Termination is proved only for ranks in the cone.
+//! On ranks that were not chosen, a task is followed only if a followed task reads what it writes. Invariant: a rank in
+//! the cone has as many sends to another as that one has receives from it, so they match in order. Termination is
+//! proved only for ranks in the cone.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,8 +18,7 @@ use std::collections::btree_map::Entry;
 use super::{Fault, Spec, VerifyError, run};
 use crate::schedule::{Action, Schedule, Task, TaskId};
 
-/// Proves that the result blocks of the ranks `chosen` (ascending) are correct. Returns the number of ranks in their
-/// cone.
+/// Proves that the result blocks of the ranks `chosen` (ascending) are correct. Returns the size of their cone.
 ///
 /// # Errors
 /// If a check fails, with the rank and task of the first fault.
@@ -78,7 +77,7 @@ impl RankCone {
         sources
     }
 
-    /// Returns the tasks that `keep` accepts, in order, with edges from such tasks only: the last per lane.
+    /// Returns the tasks that `keep` accepts, with edges from such tasks only: the last per lane.
     fn kept(&self, keep: impl Fn(TaskId, &Task) -> bool) -> Vec<Task> {
         let tasks = &self.schedule.tasks;
         let mut kept: Vec<Task> = Vec::new();

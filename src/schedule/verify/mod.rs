@@ -3,8 +3,8 @@
 //! [`own`] checks one rank's schedule: views are inside buffers, and edges order any two accesses to the same elements
 //! of which one writes. [`whole`] checks all ranks together: sends match receives, and no element is read before it is
 //! written. The run terminates even with one unbuffered transfer in flight per lane. It also follows the *provenance*
-//! of every element from the operands through all tasks, and compares it with the expression. Each element of `out`
-//! must have the product for each summed index k exactly once, on every owner and replica.
+//! of every element from the operands through all tasks: each element of `out` must have the product for each summed
+//! index k exactly once, on every owner and replica.
 //!
 //! Conjugation is not followed: the schedule's flags are compared with the plan's.
 //!
@@ -23,8 +23,7 @@ pub use spec::{Order, Origin, Spec, Summand, Value};
 
 use super::{BufferId, Schedule, TaskId};
 
-/// A vector clock: the number of tasks on each lane, which completes them in order, that are certainly complete when a
-/// task starts.
+/// The number of tasks on each lane, which completes them in order, that are complete when a task starts.
 type Clock = [usize; 3];
 
 /// A schedule that [`own`] has checked, as the executor requires.

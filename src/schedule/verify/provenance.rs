@@ -23,8 +23,8 @@ pub struct Content {
     pub value: Option<usize>,
     /// The region of the tensor; without dimensions for zeros of unknown position.
     pub at: Region,
-    /// The products that have been added, in order, as disjoint regions of the summed dimensions. Adjacent regions are
-    /// merged if their indices alone determine the order.
+    /// The products that have been added, in order. Adjacent regions are merged if their indices alone determine the
+    /// order.
     pub sum: Vec<Region>,
     pub prior: Prior,
     pub alpha: bool,
@@ -90,8 +90,8 @@ impl Contents {
     }
 }
 
-/// Appends the products `more` to a sum. `follows` returns whether the first products of `more` may follow the last of
-/// the sum; the order within `more` has been checked. If `joins`, adjacent regions are merged.
+/// Appends the products `more` to a sum. `follows` returns whether products may follow others; the order within `more`
+/// has been checked. If `joins`, adjacent regions are merged.
 ///
 /// # Errors
 /// If products of `more` are already in the sum, or `follows` returns false.

@@ -93,8 +93,7 @@ fn work(rank: &mut Rank, task: TaskId) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Runs the next transfer of a lane if it is also next on the peer's opposite lane, and returns the peer; ranks are
-/// indices into `ranks`.
+/// Runs the next transfer of a lane if it is also next on the peer's opposite lane, and returns the peer.
 fn transfer(ranks: &mut [Rank], rank: usize, lane: Lane) -> Result<Option<usize>, VerifyError> {
     let Some(task) = ranks[rank].head(lane) else { return Ok(None) };
     let (Action::Send { peer, .. } | Action::Recv { peer, .. }) = *ranks[rank].action(task) else { return Ok(None) };

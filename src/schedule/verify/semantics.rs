@@ -15,8 +15,7 @@ pub struct Semantics<'a> {
 }
 
 impl Semantics<'_> {
-    /// Returns the contents at the start of a run: the operands, and the user's values of the output if results are
-    /// added to them.
+    /// The contents at the start of a run: the operands, and the output's values if results are added to them.
     pub fn initial(&self) -> Contents {
         let pieces = self.schedule.buffers.iter().map(|buffer| {
             let given = match buffer.home {
@@ -239,7 +238,6 @@ impl Semantics<'_> {
         self.add(contents, input, out)
     }
 
-    /// Checks that this rank's block of the output is the result of the expression.
     pub fn result(&self, contents: &Contents) -> Result<(), Fault> {
         let needed: usize = self.spec.summed(self.spec.output).1.iter().product();
         let value = &self.spec.values[self.spec.output];

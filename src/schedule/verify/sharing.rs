@@ -7,7 +7,6 @@ use super::Fault;
 use crate::schedule::arena::{Occupants, lifetimes};
 use crate::schedule::{BufferId, ReuseScope, Schedule, TaskId};
 
-/// Tracks which buffer occupies each byte of the arena.
 pub struct Sharing<'a> {
     schedule: &'a Schedule,
     lifetimes: Vec<Option<(TaskId, TaskId)>>,
@@ -20,8 +19,7 @@ pub struct Sharing<'a> {
     groups: Vec<ReuseScope>,
     /// For each buffer and section, the first and last branch that use it.
     branches: HashMap<(BufferId, usize), (usize, usize)>,
-    /// For each buffer and lane, the number of tasks that must be complete before its use, including all uses of
-    /// previous buffers in its bytes.
+    /// For each buffer and lane, the number of tasks that must be complete before its use.
     needs: Vec<Clock>,
 }
 
@@ -64,7 +62,7 @@ impl<'a> Sharing<'a> {
         if (0..count).all(inside) { Ok(sharing) } else { Err(Fault::Arena) }
     }
 
-    /// Checks that a task may use a buffer, with `clock` tasks per lane complete at its start.
+    /// `clock` tasks per lane are complete when the task starts.
     pub fn used(&mut self, task: TaskId, buffer: BufferId, clock: &Clock) -> Result<(), Fault> {
         if !self.is_own(buffer) {
             return Ok(());

@@ -5,7 +5,6 @@ use std::ops::Range;
 use crate::dims::Label;
 use crate::distribution::{Distribution, Intervals, Region};
 
-/// The step that produces a tensor from inputs in [`Spec::values`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// The operand with this index.
@@ -44,7 +43,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Whether the products' indices alone determine this order, so that adjacent regions may be merged.
+    /// Whether adjacent regions may be merged.
     pub fn joins(&self) -> bool {
         !matches!(self, Order::Listed(_))
     }

@@ -3,8 +3,7 @@
 //! this reduces the words.
 //!
 //! [`words`] estimates the words of each grid, and counts those of the busiest rank exactly for the best few.
-//! Guarantee: no rank exceeds the memory limit, unless the user prescribes `grid` and none fits. [`super::price`]
-//! predicts times.
+//! Guarantee: no rank exceeds the memory limit, unless the user prescribes `grid` and none fits.
 
 mod sharing;
 mod words;
@@ -81,14 +80,14 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
 type Found = ((f64, f64), [usize; 4]);
 
 impl GridFit<'_> {
-    /// Returns the grid with at most `idle` idle ranks, the fewest words, and then the least work on the busiest rank,
-    /// if any fits. Cost: about r (ln r)^2 steps for r ranks.
+    /// Returns the grid with at most `idle` idle ranks, the fewest words, and then the least work on the busiest rank.
+    /// Cost: about r (ln r)^2 steps for r ranks.
     pub fn best(&self, idle: usize) -> Option<Grid> {
         self.near_best(idle).into_iter().next()
     }
 
-    /// Returns the grid of [`GridFit::best`], then grids that cut other kinds and transfer at most 1 % more words.
-    /// Cost: that of [`GridFit::best`].
+    /// Returns [`GridFit::best`], then grids that cut other kinds and transfer at most 1 % more words, at the same
+    /// cost.
     pub fn near_best(&self, idle: usize) -> Vec<Grid> {
         let mut found =
             self.cheapest(self.ranks.saturating_sub(idle).max(1), |words, work| (words, work), MAX_COUNTED_GRIDS);
@@ -112,14 +111,13 @@ impl GridFit<'_> {
         best.into_iter().map(|(_, grid)| grid).collect()
     }
 
-    /// Returns the grid with the least work on the busiest rank, then the fewest words. Cost: that of
-    /// [`GridFit::best`].
+    /// Returns the grid with the least work on the busiest rank, then the fewest words, at the same cost.
     pub fn widest(&self) -> Option<Grid> {
         let found = self.cheapest(1, |words, work| (work, words), 1);
         self.grid(found.first()?.1)
     }
 
-    /// Returns the grid with `parts` tiles along c, m, n and k; `None` with too few indices or too little memory.
+    /// The grid with `parts` tiles along c, m, n and k; `None` with too few indices or too little memory.
     pub fn grid(&self, parts: [usize; 4]) -> Option<Grid> {
         let [c, m, n, k] = self.kinds();
         let [c, m, n, k] =
@@ -139,8 +137,8 @@ impl GridFit<'_> {
         let shared = self.shared(&cuts);
         let [left, right, out] = volumes.tensors();
         let summed = out / parts[3] as f64;
-        // At most one round per part of a shared operand (one without), or more with at least `DEEP_ROUND_INDICES`
-        // summed indices each, because every round passes over `out`.
+        // At most one round per part of a shared operand (one without), or more of at least `DEEP_ROUND_INDICES`
+        // indices, because every round passes over `out`.
         let shares = parts[1] > 1 || parts[2] > 1;
         let deep = if shares { (volumes.tile[3] / DEEP_ROUND_INDICES) as usize } else { 1 };
         let summed_indices = (volumes.tile[3] as usize).max(1);
@@ -155,15 +153,15 @@ impl GridFit<'_> {
         Some(Grid { cuts, shared, rounds, slots, pieces, in_place, algorithm: CollectiveAlgorithm::Direct })
     }
 
-    /// Returns the same grid with one round per part of an operand; `None` if that changes nothing, or with any memory
-    /// limit, because larger pieces need more memory.
+    /// The same grid with one round per part of an operand; `None` if that changes nothing, or with a memory limit,
+    /// because larger pieces need more.
     pub fn few_rounds(&self, grid: &Grid) -> Option<Grid> {
         let rounds = self.sharing_most(grid);
         (self.memory.is_none() && rounds < grid.rounds).then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// Returns the same grid with up to `MAX_PIECES` rounds, which expose less transfer time on slow links; `None` if
-    /// it already has them, with any memory limit, or if no operand is shared.
+    /// The same grid with up to `MAX_PIECES` rounds, which expose less transfer time on slow links; `None` if it has
+    /// them, with a memory limit, or if no operand is shared.
     pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
         let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();
         let rounds = MAX_PIECES.min(summed);
@@ -218,8 +216,8 @@ impl GridFit<'_> {
         best
     }
 
-    /// Cuts the dimensions of one kind into `parts` tiles: each prime factor divides the dimension with the longest
-    /// tiles. `None` if no dimension has enough indices for a factor.
+    /// Cuts the dimensions of one kind: each prime factor of `parts` divides the dimension with the longest tiles.
+    /// `None` if no dimension has enough indices.
     fn tiles(&self, labels: &[Label], parts: usize) -> Option<Tiles> {
         let mut cuts: Vec<(Label, usize)> = labels.iter().map(|&label| (label, 1)).collect();
         for factor in prime_factors(parts) {

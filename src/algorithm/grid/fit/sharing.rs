@@ -12,9 +12,8 @@ use crate::algorithm::grid::Sharing;
 use crate::dims::{Kinds, Label};
 
 impl GridFit<'_> {
-    /// Decides how ranks divide the tiles of `left`, `right` and `out`. An operand's tile is divided along a summed
-    /// dimension with enough indices, so that pieces of both operands arrive in the same order. Other tiles are divided
-    /// along the longest dimension, or along several if the largest part is then smaller.
+    /// An operand's tile is divided along a summed dimension with enough indices, so that pieces of both operands
+    /// arrive in the same order; others along the longest dimension, or several if the largest part is then smaller.
     pub(super) fn shared(&self, cuts: &[(Label, usize)]) -> [Vec<Sharing>; 3] {
         let Kinds { c, m, n, k } = self.kinds;
         let [left, right, out] = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
@@ -59,7 +58,7 @@ impl Tile {
         self.0.iter().map(|(_, length)| length).product()
     }
 
-    /// Divides the tile along one dimension; returns the elements in the largest part, and one `Sharing` per cut.
+    /// Divides the tile along one dimension; also returns the elements in the largest part.
     fn along(mut self, along: Label, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
         lacking.iter().for_each(|&(_, ranks)| self.cut(along, ranks));
         (self.volume(), lacking.iter().map(|&(cut, ranks)| Sharing { cut, along, ranks }).collect())

@@ -4,7 +4,7 @@ use super::GridFit;
 use crate::algorithm::grid::Grid;
 use crate::dims::Kinds;
 
-/// Maximum number of slots (buffers for a received or contracted piece) per operand; fewer are used if memory is short.
+/// Maximum slots (buffers for a received or contracted piece) per operand; fewer are used if memory is short.
 pub const OPERANDS: usize = 3;
 /// Buffers that receive pieces of other ranks' partial sums.
 pub const SUMMANDS: f64 = 2.0;
