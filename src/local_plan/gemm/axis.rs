@@ -35,7 +35,7 @@ pub struct Table {
     /// For each tensor, the dimension with stride 1, if any: the distance in the box's index between neighbours along
     /// it, and the box's extent in it.
     pub unit: [Option<(usize, usize)>; 2],
-    /// For each tensor, offsets that together are on every cache line along this dimension, if [`Axis::find_lines`] was
+    /// For each tensor, offsets that together are on every cache line along this dimension, if `Axis::find_lines` was
     /// called.
     pub lines: [Arc<[isize]>; 2],
     pub lens: Vec<usize>,
