@@ -312,8 +312,8 @@ impl<'a, T: Element> GemmShare<'a, T> {
     /// Computes one box of `out` in place or in a dense copy.
     ///
     /// # Safety
-    /// The panels contain the operands of the box, or `unpacked` packs them, or they point to them in place. The elements at the plan's offsets from
-    /// `out` may be written, and are initialised unless `beta` is 0.
+    /// The panels contain the operands of the box, or `unpacked` packs them, or they point to them in place. The
+    /// elements at the plan's offsets from `out` may be written, and are initialised unless `beta` is 0.
     unsafe fn product(
         &mut self,
         left: Panels<T>,

@@ -1,5 +1,7 @@
-//! Lists cache lines of an operand that will be packed next. Micro-kernels prefetch them one by one, because processors
-//! drop prefetches when too many are in flight.
+//! Lists cache lines of an operand that will be packed next. Micro-kernels prefetch a few of them at a time, because
+//! processors drop prefetches when too many are in flight.
+//!
+//! Invariant: each line is listed once, so an operand whose lines are all listed is cached when it is packed.
 
 use std::ops::Range;
 

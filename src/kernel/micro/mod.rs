@@ -33,7 +33,8 @@ use crate::local_plan::{CACHE_LINE, Isa, TileOffsets};
 /// The caller guarantees the following for every tile, after the tile's offsets are added. At each of `depth` steps,
 /// `rows` numbers from `left` on may be read, or full vectors if `left_padded` is true. At each step, one element of
 /// `right` per column may be read. `rows` numbers in each column of `out` may be written, and if `beta` is not 0, they
-/// are initialised. From `lines[0]` to `lines[1]` are `LINES` pointers or a multiple, to any addresses. `rows` numbers fill as many vectors (the last may be partial) as the kernel computes.
+/// are initialised. `rows` numbers fill as many vectors (the last may be partial) as the kernel computes. The list
+/// `lines` has a multiple of [`LINES`] pointers, to any addresses.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<R> {
     /// Number of terms in the sum.
