@@ -14,7 +14,7 @@ use crate::machine::{Link, Machine};
 use crate::memory::probe;
 use crate::plan::{AlgorithmName, FixedDistributions, Plan, PlanOptions};
 
-/// On one rank, because waking threads takes longer than these products.
+/// Sides of small cubes, measured on one rank, because waking threads takes longer than these products.
 const SMALL_SIDES: [usize; 4] = [16, 32, 64, 128];
 /// Rates do not change above 1024.
 const LARGE_SIDES: [usize; 3] = [256, 512, 1024];
@@ -85,7 +85,7 @@ impl World {
         Ok(all.first().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default())
     }
 
-    /// Of the cache file. Collective.
+    /// The path of the cache file. Collective.
     fn remembered(&self, workers: usize) -> Result<Option<PathBuf>> {
         let per_node = self.ranks_per_node()?;
         let (name, ranks) = (host::name(), self.ranks());
@@ -341,12 +341,12 @@ impl World {
         self.agreed(all[RUNS / 4])
     }
 
-    /// In seconds. Collective.
+    /// The seconds of the fastest of `runs` runs. Collective.
     fn quickest(&self, plan: &Plan, runs: usize) -> Result<f64> {
         self.agreed(self.seconds_of(plan, runs)?.into_iter().fold(f64::INFINITY, f64::min))
     }
 
-    /// On this process. Collective.
+    /// The seconds of each of `runs` runs on this process. Collective.
     fn seconds_of(&self, plan: &Plan, runs: usize) -> Result<Vec<f64>> {
         let mut all = Vec::with_capacity(runs);
         self.runs(plan, runs, |_, seconds| {

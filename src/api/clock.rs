@@ -14,7 +14,7 @@ const CLOCK_READINGS: usize = 32;
 /// Collective calls whose entry and exit times are compared between hosts.
 const ROUNDS: usize = 256;
 
-/// Of entry and exit, in nanoseconds.
+/// Entry and exit time of a collective call, in nanoseconds.
 type Round = [i64; 2];
 
 pub(super) struct Clock {

@@ -43,7 +43,7 @@ impl PreparedOutput {
         Ok(PreparedOutput { _announced: announced, tag })
     }
 
-    /// In the temporary name, chosen by rank 0.
+    /// The tag in the temporary name, chosen by rank 0.
     pub(super) fn tag(&self) -> &str {
         &self.tag
     }

@@ -60,7 +60,7 @@ impl Workers {
 
 static GLOBAL: OnceLock<Option<OwnCores>> = OnceLock::new();
 
-/// For [`run_in_current_pool`].
+/// Lets the workers of rayon's global pool have cores of their own in [`run_in_current_pool`].
 pub(super) fn keep_global_pool_on_own_cores() {
     GLOBAL.get_or_init(|| OwnCores::of(rayon::broadcast(|_| cores::this_thread())));
 }

@@ -61,7 +61,7 @@ pub struct Program<T: Element> {
     pub(super) world: World,
     pub(super) plan: Plan,
     kernel: ResolvedKernel,
-    /// Of the local ranks, for one slice.
+    /// The schedules of the local ranks for one slice.
     pub(super) ranks: Vec<RankProgram>,
     pub(super) record: Record,
     pub(super) bound_bytes: Vec<u64>,

@@ -282,7 +282,7 @@ impl World {
         }
     }
 
-    /// Of a world of one rank.
+    /// Threads of a world of one rank.
     pub(super) fn threads(&self) -> usize {
         self.workers().map_or_else(rayon::current_num_threads, |workers| workers.pool().current_num_threads())
     }

@@ -26,9 +26,9 @@ const MAX_CONSIDERED: usize = 8;
 #[derive(Debug, Clone)]
 struct Entry {
     distribution: Distribution,
-    /// Of the whole subtree.
+    /// Predicted seconds for the node's whole subtree.
     seconds: f64,
-    /// Of the node's own step.
+    /// Predicted seconds for the node's own step.
     own: f64,
     algorithm: Option<Algorithm>,
     /// For each input, the index of the entry used from its table; 0 for free inputs.

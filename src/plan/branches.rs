@@ -21,19 +21,19 @@ use super::structure::Plan;
 use crate::local_plan::MIN_PARALLEL_MULTIPLY_ADDS;
 use crate::tree::{self, NodeId, Step, Tree};
 
-/// In multiply-adds, like all overheads here.
+/// The fixed overhead per step, in multiply-adds.
 const STEP_OVERHEAD: f64 = 1e4;
 
 /// Per step and concurrent branch, from contention for the lock of buffers.
 const CONTENTION_OVERHEAD: f64 = 1e4;
 
-/// For starting all branches and waiting for them.
+/// The overhead of starting all branches and waiting for them, in multiply-adds.
 const SECTION_OVERHEAD: f64 = 2e5;
 
-/// Of the sequential time.
+/// Maximum fraction of the sequential time that branches may take.
 const MAX_TIME_SHARE: f64 = 0.8;
 
-/// Of the sequential plan's peak.
+/// Maximum peak memory as a multiple of the sequential plan's.
 const MAX_MEMORY_FACTOR: u64 = 2;
 
 /// A plan with branches if that is faster and memory suffices, otherwise `plan`, which was made from `tree`.

@@ -18,7 +18,7 @@ pub struct PlanningContext<'a> {
     pub tree: &'a Tree,
     pub machine: &'a Machine,
     pub options: &'a PlanOptions,
-    /// As prescribed, without those of a whole dimension.
+    /// The slices that the options prescribe, without those of the whole dimension.
     pub slices: Vec<Slice>,
     /// A plan that needs slices has at least this many if possible, so that every group of ranks has some.
     pub least_slices: usize,

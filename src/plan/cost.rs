@@ -37,7 +37,7 @@ impl Cost<'_> {
         busiest.fold(0.0, f64::max)
     }
 
-    /// On all workers of a rank.
+    /// Predicted seconds of a task on all workers of a rank.
     pub fn work(&self, schedule: &Schedule, work: &Work) -> f64 {
         match work {
             Work::Contract { left, right, out, .. } => {
@@ -58,7 +58,7 @@ impl Cost<'_> {
         }
     }
 
-    /// For a result with this distribution.
+    /// Predicted seconds of a unary step from `input` to `out`, if the result has this distribution.
     pub fn unary(&self, input: &[Label], out: &[Label], distribution: &Distribution) -> f64 {
         // Permutations and sums reach half of the rate of copies.
         let passes = if input == out { 1.0 } else { 2.0 };

@@ -14,7 +14,7 @@ use crate::schedule::{Buffer, BufferId, BufferPlacement, Builder, Factor, Home, 
 #[derive(Clone, Copy)]
 enum Block {
     Whole(Option<BufferId>),
-    /// For one batch each, used alternately.
+    /// Two buffers for one batch each, used alternately.
     DoubleBuffer([Option<BufferId>; 2]),
 }
 
@@ -34,7 +34,7 @@ fn of_group_member(plan: &Plan, of_group: &Plan, rank: usize, group: usize) -> S
     slice_groups::in_group(lower(of_group, rank - first), (first, plan.ranks()), plan.operands)
 }
 
-/// Of the sampled ranks in one slice.
+/// The bytes that the sampled ranks receive in one slice.
 pub fn all_bytes_received(plan: &Plan) -> u64 {
     plan.sampled_ranks().into_iter().map(|rank| tasks(plan, rank).unplaced().bytes_received()).sum()
 }

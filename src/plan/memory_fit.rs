@@ -152,7 +152,7 @@ fn arranged(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) 
 
 const TIGHTER_LIMITS: usize = 6;
 
-/// In Gflop, with the overhead of slices and of reading operands in parts.
+/// Returns the cost of a plan in Gflop, increased by the overhead for its slices and for reading operands in parts.
 fn cost(plan: &Plan) -> f64 {
     priced(plan.total_gflop() + reading_gflop(plan), plan.slice_count() as f64)
 }

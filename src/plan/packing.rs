@@ -30,7 +30,7 @@ impl<'a> Packing<'a> {
         schedule.peak_bytes().saturating_add(self.bytes(schedule)).saturating_add(outside).saturating_add(beside)
     }
 
-    /// Of workspace; 0 if the plan has no target.
+    /// Number of bytes of workspace; 0 if the plan has no target.
     fn bytes(&mut self, schedule: &Schedule) -> u64 {
         let Some(target) = self.plan.target else { return 0 };
         let dtype = self.plan.dtype;

@@ -46,7 +46,7 @@ fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumKind)> {
     }
 }
 
-/// With which a step adds a partial sum to a result element.
+/// Maximum additions with which a step adds a partial sum to a result element.
 fn visits(plan: &Plan, value: &Value) -> u64 {
     sum(plan, value).map_or(1, |(terms, of)| longest_visits(terms, of))
 }

@@ -42,7 +42,7 @@ impl State {
 
 #[derive(Debug, Clone, Copy)]
 pub struct SliceCost {
-    /// Of live elements.
+    /// Maximum elements that are live at the same time.
     pub peak: f64,
     /// Sum of (live / target)^4 over all steps above the target. Unlike the peak, it also decreases if only one of
     /// several steps at the peak becomes smaller.

@@ -26,7 +26,7 @@ const VISITS_PER_NODE: usize = 600;
 /// Added to the added cost, because all labels sliced at no cost would otherwise have the same score.
 const SLICE_WEIGHT: f64 = 0.01;
 
-/// From the operations in all slices, and the number of slices.
+/// A price from the total operations in all slices, and the number of slices.
 pub type Price = dyn Fn(f64, f64) -> f64;
 
 #[derive(Clone, Copy)]

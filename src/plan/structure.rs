@@ -142,7 +142,7 @@ pub struct Plan {
     pub branches: Vec<Range<usize>>,
     /// The pipeline, if there is one.
     pub pipeline: Option<Pipeline>,
-    /// With a pipeline or groups, the predicted seconds without.
+    /// With a pipeline or groups, the predicted seconds of the plan in which all ranks work on every step.
     pub ungrouped: Option<f64>,
     /// Whether the result is added onto an existing output.
     pub accumulate: bool,

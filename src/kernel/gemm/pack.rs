@@ -35,10 +35,10 @@ pub(super) struct Pack<'a, T> {
     /// The number of boxes, one for each index of the slab (a batch dimension packed together), at distances
     /// `slab_stride` in the tensor and `slab_panels` in the panels.
     pub slabs: usize,
-    /// Whether the lines of the box were prefetched.
-    pub prefetched: bool,
     pub slab_stride: isize,
     pub slab_panels: usize,
+    /// Whether the lines of the box were prefetched, so that [`PackBy::Depth`] does not.
+    pub prefetched: bool,
 }
 
 impl<T: Element> Body for Pack<'_, T> {

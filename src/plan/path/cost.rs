@@ -33,7 +33,7 @@ pub fn log2_peak(network: &Network, order: &Order, sliced: &[Label]) -> f64 {
         whole.map(|label| network.extents[label.0 as usize] as f64).product::<f64>()
     };
     let (mut live, mut peak) = (0.0f64, 0.0f64);
-    // Of live tensors.
+    // The sizes of all counted tensors that are live.
     let mut sizes = vec![0.0; network.tensors.len() + order.len()];
     each_contraction(network, order, |group, _, result| {
         let size = if group + 1 == order.len() { 0.0 } else { size(result) };

@@ -64,7 +64,7 @@ pub struct PathSearch<'a> {
     tensors: Vec<Vec<u32>>,
     output: Vec<u32>,
     log2: Vec<f64>,
-    /// Known before.
+    /// An order that is already known, of pairs.
     start: Option<Vec<[usize; 2]>>,
 }
 
