@@ -7,11 +7,15 @@
 use crate::dims::Label;
 use crate::distribution::tile_bounds;
 use crate::dtype::Dtype;
+use crate::local_plan::Effort;
 use crate::machine::Machine;
 
 /// With at least this many summed indices (close to a cache block's), a round's products take much longer than one pass
 /// over `out`.
 pub const DEEP_ROUND_INDICES: f64 = 512.0;
+
+/// Seconds to wake a worker and wait for it.
+const WAKE: f64 = 4e-6;
 
 pub struct Cost<'a> {
     pub machine: &'a Machine,
@@ -38,12 +42,26 @@ impl Cost<'_> {
 
     /// Like [`Cost::product`], in `blocks` sequential blocks, at the rate for one block.
     pub fn product_of(&self, blocks: f64, multiply_adds: f64, touched: f64) -> f64 {
-        // Rates are those of real numbers of 4 bytes.
-        let slower = self.dtype.size() as f64 / if self.dtype.is_complex() { 8.0 } else { 4.0 };
         let side = multiply_adds.cbrt();
-        let rate = self.machine.rate((multiply_adds / blocks).cbrt()) * self.machine.workers as f64 / slower;
+        let rate = self.machine.rate((multiply_adds / blocks).cbrt()) * self.machine.workers as f64 / self.slower();
         let compute = multiply_adds * self.dtype.flops_per_multiply_add() as f64 / rate;
         compute + self.stream_of(touched, 2.0 * (touched - 3.0 * side * side).max(0.0))
+    }
+
+    /// Seconds for the workers of one rank to run a local plan of so many multiply-adds, if the whole plan touches `touched`
+    /// elements.
+    pub fn local(&self, effort: &Effort, multiply_adds: f64, touched: f64) -> f64 {
+        let Effort { slowdown, nanoseconds, bytes, hidden, threads } = *effort;
+        let flops = multiply_adds * self.dtype.flops_per_multiply_add() as f64;
+        let work = (slowdown * flops * self.slower() / self.machine.flops + nanoseconds * 1e-9) / threads.max(1) as f64;
+        let bandwidth = self.machine.bandwidth(touched * self.dtype.size() as f64) * self.machine.workers as f64;
+        let (wake, traffic) = (if threads > 1 { WAKE } else { 0.0 }, bytes / bandwidth);
+        work + traffic - hidden * work.min(traffic) + wake
+    }
+
+    /// The time of an operation relative to one on real numbers of 4 bytes.
+    fn slower(&self) -> f64 {
+        self.dtype.size() as f64 / if self.dtype.is_complex() { 8.0 } else { 4.0 }
     }
 
     /// Seconds for the workers of one rank to read or write this many elements.

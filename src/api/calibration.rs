@@ -19,9 +19,9 @@ const SMALL_SIDES: [usize; 4] = [16, 32, 64, 128];
 /// Rates do not change above 1024.
 const LARGE_SIDES: [usize; 3] = [256, 512, 1024];
 const MOVE_RUNS: usize = 10;
-/// Elements that each rank copies or receives in a measurement of bandwidth.
+/// Elements that each rank copies or receives in measurements of links.
 const MOVED_ELEMENTS: usize = 1 << 22;
-const FORMAT: u32 = 9;
+const FORMAT: u32 = 10;
 /// Ranks count as equally fast if all speeds are this close to the mean.
 const MAX_SPEED_DEVIATION: f64 = 0.02;
 const MAX_WORKERS_PER_CORE: usize = 4;
@@ -70,13 +70,13 @@ impl World {
     fn has_room_to_measure(&self) -> Result<()> {
         const BYTES_PER_RANK: usize = 3 * LARGE_SIDES[2] * LARGE_SIDES[2] * size_of::<f32>();
         let ranks = self.local_ranks();
-        probe(ranks.len() * (BYTES_PER_RANK + 3 * self.most_copied() * size_of::<f32>()))
+        probe(ranks.len() * (BYTES_PER_RANK + 2 * self.most_summed() * size_of::<f32>()))
             .map_err(|cause| allocation_error(ranks.start, cause))
     }
 
-    /// The copies of all ranks together do not fit into common caches.
-    fn most_copied(&self) -> usize {
-        ((4 * MOVED_ELEMENTS) / self.ranks()).max(2 * MOVED_ELEMENTS)
+    /// The sums of all ranks together do not fit into common caches.
+    fn most_summed(&self) -> usize {
+        ((8 * MOVED_ELEMENTS) / self.ranks()).max(4 * MOVED_ELEMENTS)
     }
 
     /// Collective.
@@ -105,18 +105,16 @@ impl World {
         let startup_seconds = self.quickest(&self.cubes(&machine, 4)?, 20)?;
         let (block_rates, solo_speedup) = self.block_rates(&machine, startup_seconds)?;
         let flops = block_rates.iter().map(|[_, rate]| *rate).fold(0.0, f64::max);
-        let stay = self.rows(|rank| rank);
-        let (mut copy_rates, mut copied, mut rate) = (Vec::new(), 0.0, 0.0f64);
-        for elements in [self.most_copied(), MOVED_ELEMENTS, 1 << 20, 1 << 17] {
-            let seconds = after(startup_seconds, self.quickest(&self.moves(&machine, elements, &stay)?, MOVE_RUNS)?);
-            let bytes = (2 * elements * size_of::<f32>()) as f64;
-            // Starting a run may take longer than a small copy, so the rate of the next larger copy is the least.
+        let (mut copy_rates, mut rate) = (Vec::new(), 0.0f64);
+        for elements in [self.most_summed(), 1 << 23, 1 << 21, 1 << 18] {
+            let seconds = after(startup_seconds, self.quickest(&self.sums(&machine, elements)?, MOVE_RUNS)?);
+            let bytes = (elements * size_of::<f32>()) as f64;
+            // Starting a run may take longer than a small sum, so the rate of the next larger sum is the least.
             rate = rate.max(per_worker(bytes, seconds));
             copy_rates.insert(0, [bytes, rate]);
-            if elements == MOVED_ELEMENTS {
-                copied = seconds;
-            }
         }
+        let copied = self.quickest(&self.moves(&machine, MOVED_ELEMENTS, &self.rows(|rank| rank))?, MOVE_RUNS)?;
+        let copied = after(startup_seconds, copied);
         let memory_bandwidth = copy_rates[copy_rates.len() - 1][1];
         let speeds = self.speeds(&machine)?;
         // Cubes of side 4 on all ranks replace `startup_seconds` until `starts` has measured it.
@@ -300,6 +298,15 @@ impl World {
         let options = PlanOptions { algorithm: Some(algorithm), ..PlanOptions::default() };
         let shapes = [vec![self.ranks(), m, k], vec![self.ranks(), k, n]];
         Problem::parse("cmk,ckn->cmn")?.shapes(&shapes)?.plan(machine, &options)
+    }
+
+    /// Long sums, because they read at full speed whatever the size, while large copies bypass the caches.
+    fn sums(&self, machine: &Machine, elements: usize) -> Result<Plan> {
+        const LINES: usize = 64;
+        let rows = self.rows(|rank| rank);
+        let fixed = FixedDistributions { operands: vec![Some(rows.clone())], output: Some(rows) };
+        let options = PlanOptions { fixed, ..PlanOptions::default() };
+        Problem::parse("rij->ri")?.shapes(&[vec![self.ranks(), LINES, elements / LINES]])?.plan(machine, &options)
     }
 
     fn moves(&self, machine: &Machine, elements: usize, to: &Distribution) -> Result<Plan> {

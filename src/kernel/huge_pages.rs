@@ -1,13 +1,13 @@
 //! Requests huge pages for large buffers where programs have to (`madvise`).
 //!
 //! Fewer pages mean fewer TLB misses when a kernel accesses memory with large strides. A request touches no page, so
-//! each is still placed on the NUMA node of its first user. Buffers are not aligned to huge pages, which would need up
-//! to 2 MiB more for one more huge page. Reserved pages (hugetlbfs) need an administrator and are not used.
+//! each is still placed on the NUMA node of its first user. Reserved pages (hugetlbfs) need an administrator and are not
+//! used.
 
 use std::mem::MaybeUninit;
 
 /// Size of a huge page in bytes on x86-64, and on AArch64 with pages of 4 KiB. Elsewhere, a request may have no effect.
-const HUGE_PAGE: usize = 2 << 20;
+pub const HUGE_PAGE: usize = 2 << 20;
 
 /// Requests huge pages for every complete huge page inside `memory`. Does nothing if the system has no huge pages or
 /// needs no request.

@@ -6,7 +6,7 @@
 
 use super::gemm::{plan_gemm, price_gemm};
 use super::{
-    Dim, GemmPlan, KernelFamily, Layout, LoopPlan, Price, SmallBatchPlan, StagedPlan, Target, fold, plan_loops,
+    Dim, Effort, GemmPlan, KernelFamily, Layout, LoopPlan, Price, SmallBatchPlan, StagedPlan, Target, fold, plan_loops,
 };
 use crate::dims::{Kind, Label, classify};
 use crate::dtype::Dtype;
@@ -71,13 +71,16 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
 pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, target: &Target) -> Price {
     let dims = dims_of([left, right, out]);
     if trivial_body(&dims).is_some() {
-        return Price { nanoseconds: 0.0, reliable: true };
+        return Price { nanoseconds: 0.0, reliable: true, effort: Effort::default() };
     }
     let dims = dims.map(fold);
     let (multiply_adds, threads) = size(&dims, target);
-    let loops = plan_loops(&dims, dtype, threads).cost();
-    let staged = StagedPlan::if_large(&dims, dtype, target).map_or(f64::INFINITY, |plan| plan.cost());
-    let loops = Price { nanoseconds: loops.min(staged), reliable: true };
+    let loops = plan_loops(&dims, dtype, threads);
+    let (nanoseconds, effort) = match StagedPlan::if_large(&dims, dtype, target) {
+        Some(staged) if staged.cost() < loops.cost() => (staged.cost(), staged.effort()),
+        _ => (loops.cost(), loops.effort(bytes(&dims, dtype))),
+    };
+    let loops = Price { nanoseconds, reliable: true, effort };
     if only_loops_apply(&dims, multiply_adds) {
         return loops;
     }
@@ -112,6 +115,15 @@ fn trivial_body(dims: &[Vec<Dim<3>>; 4]) -> Option<Body> {
         return Some(Body::Nothing);
     }
     empty(&[Kind::K]).then_some(Body::Scale)
+}
+
+/// The bytes of all tensors, without broadcasts.
+fn bytes(dims: &[Vec<Dim<3>>; 4], dtype: Dtype) -> f64 {
+    let elements = |t: usize| {
+        let moving = dims.iter().flatten().filter(|dim| dim.strides[t] != 0);
+        moving.map(|dim| dim.extent as f64).product::<f64>()
+    };
+    (0..3).map(elements).sum::<f64>() * dtype.size() as f64
 }
 
 fn agreed_extent(label: Label, tensors: [&Layout; 3]) -> usize {

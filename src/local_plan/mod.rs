@@ -7,6 +7,7 @@
 
 mod chain;
 mod contract;
+mod effort;
 mod fold;
 mod gemm;
 mod isa;
@@ -21,6 +22,7 @@ mod unary;
 
 pub use chain::{SumKind, longest_chain, longest_visits};
 pub use contract::{Body, LocalContract, plan_contract, price_contract};
+pub use effort::Effort;
 pub use fold::{Dim, Loops, fold};
 pub use gemm::{
     Access, Axis, AxisDim, BoxAt, GemmPlan, Grid, Group, MAX_COLUMNS, OutAccess, PackBy, Panel, Partial, Price,

@@ -91,6 +91,9 @@ pub struct StagedPlan {
     shares: usize,
     /// In picoseconds.
     price: u64,
+    /// Picoseconds on one thread without the traffic, and bytes of traffic.
+    work: u64,
+    bytes: u64,
 }
 
 /// A block of a tensor as columns: one for each index of the short loops, with an element for each lane.
@@ -143,6 +146,11 @@ impl StagedPlan {
     /// The estimated nanoseconds with each share on its own core.
     pub fn cost(&self) -> f64 {
         self.price as f64 / 1000.0
+    }
+
+    /// The nanoseconds on one thread without the traffic, and the bytes of traffic.
+    pub(super) fn work(&self) -> [f64; 2] {
+        [self.work as f64 / 1000.0, self.bytes as f64]
     }
 
     pub fn shares(&self) -> usize {
@@ -300,6 +308,8 @@ impl Short {
             copied: 0,
             shares: 1,
             price: 0,
+            work: 0,
+            bytes: 0,
         }
     }
 
@@ -312,8 +322,10 @@ impl Short {
             true => NEAR,
             false => FAR,
         };
-        let traffic = self.traffic(dtype, target) * waits;
-        let time = lanes as f64 / plan.lanes as f64 * block + traffic;
+        let (work, bytes) = (lanes as f64 / plan.lanes as f64 * block, self.bytes(dtype));
+        let traffic = if bytes <= target.caches.l2 as f64 { 0.0 } else { bytes * MEMORY_BYTE };
+        let time = work + traffic * waits;
+        (plan.work, plan.bytes) = ((work * 1000.0) as u64, bytes as u64);
         plan.shares = useful_threads(time, target.threads).min(plan.count());
         let added = if self.totals { plan.shares * plan.outs.len() } else { 0 };
         plan.price = (shared(time, plan.shares, added) * 1000.0) as u64;
@@ -395,15 +407,14 @@ impl Short {
         START + copies.sum::<f64>() + plan.outs.len() as f64 * sum
     }
 
-    /// The time to move the tensors between memory and one core, again for outer loops in which they do not change.
-    fn traffic(&self, dtype: Dtype, target: &Target) -> f64 {
+    /// The bytes to move between memory and the cores, again for outer loops in which a tensor does not change.
+    fn bytes(&self, dtype: Dtype) -> f64 {
         let bytes = |t: usize| {
             let moving = self.out.iter().chain(&self.sum).chain([&self.long]).filter(|dim| dim.strides[t] != 0);
             let elements: f64 = moving.chain(&self.outer).map(|dim| dim.extent as f64).product();
             elements * dtype.size() as f64
         };
-        let bytes: f64 = (0..3).map(bytes).sum();
-        if bytes <= target.caches.l2 as f64 { 0.0 } else { bytes * MEMORY_BYTE }
+        (0..3).map(bytes).sum()
     }
 }
 

@@ -87,6 +87,11 @@ fn staged(out_loops: &[Dim<2>], sums: &[Dim<1>], dtype: Dtype, target: &Target) 
 }
 
 impl UnaryPlan {
+    /// The elements of the input and of `out`.
+    pub(super) fn elements(&self) -> [usize; 2] {
+        self.extents.each_ref().map(|extents| extents.iter().product())
+    }
+
     pub fn workspace_elements(&self) -> usize {
         match &self.body {
             UnaryBody::Staged(plan) => plan.workspace_elements().div_ceil(self.parts),

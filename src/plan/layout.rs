@@ -191,7 +191,7 @@ impl LayoutSearch<'_> {
     }
 
     fn contraction(&mut self, nodes: [NodeId; 3], tensors: [&Vec<Label>; 3]) -> f64 {
-        let Price { nanoseconds, reliable } = self.price(tensors);
+        let Price { nanoseconds, reliable, .. } = self.price(tensors);
         let written = nodes.map(|id| &self.tree.nodes[id].labels);
         if reliable || !self.price(written).reliable { nanoseconds } else { UNRELIABLE_PRICE_FACTOR * nanoseconds }
     }

@@ -24,6 +24,7 @@ mod fixed;
 mod found;
 mod groups;
 mod layout;
+mod local_seconds;
 mod lower;
 mod memory_fit;
 mod options;

@@ -9,7 +9,7 @@ use super::packing::Packing;
 use super::proof::{Classes, Step};
 use super::slice_groups::Between;
 use super::structure::{Plan, Value};
-use super::{bound, lower, path, path_report, proof, rounding, simulate, slice_groups, spec};
+use super::{bound, local_seconds, lower, path, path_report, proof, rounding, simulate, slice_groups, spec};
 use crate::machine::Machine;
 use crate::schedule::verify::{Spec, VerifyError};
 use crate::schedule::{ReuseScope, Schedule, TaskId};
@@ -56,7 +56,8 @@ impl Plan {
     /// - If a tensor is too large for any address space, or no plan fits within the memory limit.
     /// - If an operand to keep constant or to conjugate does not exist.
     pub fn new(expression: &str, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Result<Plan, PlanError> {
-        super::planned(&PlanningContext::new(expression, tree, machine, options)?)
+        let plan = super::planned(&PlanningContext::new(expression, tree, machine, options)?)?;
+        Ok(local_seconds::predicted(plan))
     }
 
     /// Returns the tasks of one rank in one slice, without those between groups of ranks ([`Plan::slice_groups`]).

@@ -8,27 +8,29 @@ use super::grid::{Grid, grid};
 use super::partial::Partial;
 use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, cost};
 use crate::dtype::Dtype;
-use crate::local_plan::{CACHE_LINE, Dim, Isa, KernelFamily, Target};
+use crate::local_plan::{CACHE_LINE, Dim, Effort, Isa, KernelFamily, Target};
 
 /// Longer stretches, in bytes, are not prefetched, because that gained nothing (measured with AVX-512).
 const MAX_PREFETCHED_STRETCH: usize = 1024;
 /// With fewer rows or columns, micro-kernels would end before they prefetched everything.
 const MIN_PREFETCHED_SIDE: usize = 64;
 
-/// The estimated cost of a contraction, which ranks contractions of equal size and predicts no run times.
+/// The estimated cost of a contraction, which ranks contractions of equal size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
     pub nanoseconds: f64,
     /// Whether packed operands are contiguous runs and `out` is written in place; elsewhere, times differed by 50 %.
     pub reliable: bool,
+    /// From which run times are predicted.
+    pub effort: Effort,
 }
 
 /// Returns the price of the cheapest plan without building it; dimensions are fused with `fold`, and no extent is 0.
 pub(in crate::local_plan) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Price {
-    let (nanoseconds, candidate, _) = cheapest(dims, dtype, target);
+    let (nanoseconds, candidate, grid) = cheapest(dims, dtype, target);
     let in_runs = |access: &Access| matches!(access, Access::InPlace | Access::Packed(PackBy::Runs | PackBy::Depth));
     let reliable = candidate.access.iter().all(in_runs) && matches!(candidate.out, OutAccess::Direct);
-    Price { nanoseconds, reliable }
+    Price { nanoseconds, reliable, effort: cost::effort(&candidate, dtype, target, grid.shares()) }
 }
 
 /// Returns the cheapest candidate, with enough boxes for all threads, its price on them, and its grid.

@@ -6,7 +6,7 @@ use super::candidate::Candidate;
 use super::footprint::{Footprint, PAGE};
 use super::{Access, AxisDim, OutAccess, PackBy, cycles_of_step};
 use crate::dtype::Dtype;
-use crate::local_plan::{CACHE_LINE, Target};
+use crate::local_plan::{CACHE_LINE, Effort, Target};
 
 /// The factor by which threads slow each other down.
 pub(super) const PARALLEL_LOSS: f64 = 1.05;
@@ -80,6 +80,22 @@ pub(super) fn cost(candidate: &Candidate, dtype: Dtype, target: &Target, least: 
     }
     let (storing, pieces, written) = estimate.out();
     Cost { storing, pieces, traffic: (moved + written) * byte, ..cost }
+}
+
+/// The effort of a candidate. Its factors were fitted together; storing overlaps with computing, so its traffic does not
+/// count.
+pub(super) fn effort(candidate: &Candidate, dtype: Dtype, target: &Target, threads: usize) -> Effort {
+    let Cost { computing, pages, packing, storing, pieces, .. } = cost(candidate, dtype, target, f64::INFINITY);
+    let Estimate { extents: [rows, cols, depth], lanes, element, .. } = Estimate::new(candidate, dtype, target);
+    let parts = if dtype.is_complex() { 2.0 } else { 1.0 };
+    let least = CYCLE * candidate.batches * rows * cols * depth * parts / (2 * lanes) as f64;
+    Effort {
+        slowdown: 0.93 * computing / least,
+        nanoseconds: 0.39 * packing.iter().sum::<f64>() + 0.1 * pages.iter().sum::<f64>() + 3.5 * storing + 0.6 * pieces,
+        bytes: candidate.batches * (rows + cols) * depth * element,
+        hidden: 0.0,
+        threads,
+    }
 }
 
 struct Estimate<'a> {

@@ -29,8 +29,8 @@ fn operand_strides(l: &Loop) -> usize {
     l.dim.strides[0].unsigned_abs().saturating_add(l.dim.strides[1].unsigned_abs())
 }
 
-/// Returns the cheapest choice, and its nanoseconds on one thread.
-pub(super) fn best(loops: &[Loop], dtype: Dtype) -> (Choice, f64) {
+/// Returns the cheapest choice, and its nanoseconds on one thread: of the work, and of the traffic.
+pub(super) fn best(loops: &[Loop], dtype: Dtype) -> (Choice, [f64; 2]) {
     let mut best = (Choice::Strided, price::nest(loops, &Choice::Strided, dtype));
     for (at, l) in loops.iter().enumerate() {
         let choice = match (l.sum, l.dim.strides) {
@@ -40,7 +40,7 @@ pub(super) fn best(loops: &[Loop], dtype: Dtype) -> (Choice, f64) {
             _ => continue,
         };
         let price = price::nest(loops, &choice, dtype);
-        if price < best.1 {
+        if price[0] + price[1] < best.1[0] + best.1[1] {
             best = (choice, price);
         }
     }

@@ -13,7 +13,7 @@ mod choose;
 mod cut;
 mod price;
 
-use super::{Dim, fold::fold};
+use super::{Dim, Effort, fold::fold};
 use crate::dtype::Dtype;
 pub use blocks::SumBlocks;
 use choice::Loop;
@@ -34,6 +34,8 @@ pub struct LoopPlan {
     pub partials: Option<Partials>,
     /// In picoseconds.
     price: u64,
+    /// Picoseconds on one thread without the traffic.
+    work: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,7 +113,8 @@ pub struct StridedNest {
 /// `fold`, and no extent is 0.
 pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> LoopPlan {
     let (mut start, mut loops) = choose::oriented(dims);
-    let (choice, price) = choose::best(&loops, dtype);
+    let (choice, [work, traffic]) = choose::best(&loops, dtype);
+    let price = work + traffic;
     let swapped = choice.swapped();
     if swapped {
         start.swap(0, 1);
@@ -144,7 +147,8 @@ pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> Loop
     let shares: Vec<ThreadShare> = shares.collect();
     let added = partials.as_ref().map_or(0, |partials| parts * partials.step);
     let price = price::shared(price, parts, added);
-    LoopPlan { swapped, shares, partials, price: (price * 1000.0) as u64 }
+    let [price, work] = [price, work].map(|nanoseconds| (nanoseconds * 1000.0) as u64);
+    LoopPlan { swapped, shares, partials, price, work }
 }
 
 fn dense(loops: &mut [Loop], start: isize) -> Partials {
@@ -168,6 +172,11 @@ impl LoopPlan {
     /// Returns the estimated nanoseconds with each share on its own core.
     pub fn cost(&self) -> f64 {
         self.price as f64 / 1000.0
+    }
+
+    /// The effort, for tensors of `bytes` bytes.
+    pub(super) fn effort(&self, bytes: f64) -> Effort {
+        Effort::of_loops(self.work as f64 / 1000.0, bytes, self.shares.len())
     }
 }
 

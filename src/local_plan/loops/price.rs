@@ -46,8 +46,8 @@ pub(in super::super) fn shared(price: f64, threads: usize, added: usize) -> f64 
     price / threads as f64 + threads_start + added as f64 * ADDING
 }
 
-/// Returns the price of a choice on one thread, before operands are exchanged.
-pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> f64 {
+/// Returns the price of a choice on one thread, before operands are exchanged: of the work, and of the traffic.
+pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> [f64; 2] {
     let element_bytes = dtype.size();
     let step = VECTOR_STEP * if dtype.is_complex() { COMPLEX } else { 1.0 };
     let vectors = |lanes: usize| (lanes * element_bytes).div_ceil(VECTOR_BYTES) as f64;
@@ -93,7 +93,7 @@ pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> f64 {
             (Vec::new(), steps * (STEP + 3.0 * START / inner))
         }
     };
-    CALL + work + memory(&loops, &outer, element_bytes)
+    [CALL + work, memory(&loops, &outer, element_bytes)]
 }
 
 fn memory(loops: &[Loop], outer: &[Dim<3>], element_bytes: usize) -> f64 {

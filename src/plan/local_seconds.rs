@@ -1,0 +1,46 @@
+//! Predicts the steps of one rank from their local plans, which know the order of dimensions.
+//!
+//! While algorithms are chosen, a contraction's price depends only on its size ([`Cost::product`]), so that it is equal
+//! for all candidates. A plan without a target keeps these prices, as do steps of several ranks.
+
+use super::structure::{Plan, Source, Value};
+use crate::algorithm::Cost;
+use crate::local_plan::{Layout, Target, plan_unary, price_contract, row_major};
+
+pub fn predicted(mut plan: Plan) -> Plan {
+    let Some(target) = plan.target.filter(|_| plan.ranks() == 1) else { return plan };
+    // Tensors of earlier steps have evicted those of this one from caches that cannot hold all.
+    let touched = plan.values.iter().map(|value| value.shape.iter().map(|&extent| extent as f64).product::<f64>()).sum();
+    let seconds: Vec<_> = plan.values.iter().map(|value| step_seconds(&plan, value, touched, &target)).collect();
+    for (value, seconds) in plan.values.iter_mut().zip(seconds) {
+        value.seconds = seconds.unwrap_or(value.seconds);
+    }
+    plan
+}
+
+/// `None` for steps that are not priced here.
+fn step_seconds(plan: &Plan, value: &Value, touched: f64, target: &Target) -> Option<f64> {
+    let cost = Cost { machine: &plan.machine, dtype: plan.dtype, extents: &plan.extents };
+    let strides = |value: &Value| row_major(&value.shape);
+    let out = strides(value);
+    let out = Layout::new(&value.labels, &value.shape, &out);
+    let (effort, multiply_adds) = match value.source {
+        Source::Contract { left, right, ref kinds, .. } => {
+            let [left, right] = [left, right].map(|input| &plan.values[input]);
+            let [a, b] = [left, right].map(strides);
+            let left = Layout::new(&left.labels, &left.shape, &a);
+            let right = Layout::new(&right.labels, &right.shape, &b);
+            let labels = kinds.iter().map(|(label, _)| label);
+            let extents = labels.map(|label| left.extent(label).or(right.extent(label)).unwrap_or(1) as f64);
+            (price_contract(&left, &right, &out, plan.dtype, target).effort, extents.product())
+        }
+        Source::Unary { input, .. } => {
+            let input = &plan.values[input];
+            let strides = strides(input);
+            let input = Layout::new(&input.labels, &input.shape, &strides);
+            (plan_unary(&input, &out, plan.dtype, target).effort(plan.dtype.size()), 0.0)
+        }
+        _ => return None,
+    };
+    Some(cost.local(&effort, multiply_adds, touched))
+}
