@@ -33,7 +33,7 @@ import machine  # noqa: E402
 
 DTYPES = {"f32": "float32", "f64": "float64", "c64": "complex64", "c128": "complex128"}
 SUITES = ("tccg-small", "tccg-full", "gemm", "batches", "bandwidth", "short", "trees")
-COLUMNS = ("processor", "kernel", "workers", "class", "suite", "case", "dtype", "predicted", "cold", "warm")
+COLUMNS = ("processor", "kernel", "workers", "class", "suite", "case", "dtype", "predicted", "predicted_cold", "cold", "warm")
 # Operations per element above which a contraction counts as limited by computing.
 INTENSITY = 64
 PROCESSES, WARM_SECONDS, MAX_RUNS = 3, 0.3, 300
@@ -84,14 +84,19 @@ def measure(program, suite, case, workers, quick):
             "case": node["expression"] + (f" {sizes}" if suite == "short" else f" {case.name}"),
             "dtype": case.dtype,
             "predicted": node["predicted_seconds"],
+            "predicted_cold": cold[0]["nodes"][at]["predicted_seconds"],
             "cold": statistics.median(times[0]),
             "warm": times[1][0],
         }
 
 
+def predicted(row, column):
+    return float(row["predicted_cold" if column == "cold" else "predicted"])
+
+
 def ratio(row, column):
     """The larger of the predicted and the measured time over the smaller one, negative if the prediction is too short."""
-    quotient = float(row["predicted"]) / float(row[column])
+    quotient = predicted(row, column) / float(row[column])
     return quotient if quotient >= 1 else -1 / quotient
 
 
@@ -102,7 +107,7 @@ def table(rows):
     for name in [*classes, "all"]:
         chosen = [row for row in rows if name in ("all", row["class"])]
         for column in ("cold", "warm"):
-            quotients = sorted(float(row["predicted"]) / float(row[column]) for row in chosen)
+            quotients = sorted(predicted(row, column) / float(row[column]) for row in chosen)
             share = lambda most: f"{sum(1 / most <= q <= most for q in quotients) / len(quotients):.0%}"
             mean = math.exp(statistics.fmean(math.log(q) for q in quotients))
             extremes = f"{quotients[0]:.2f} | {quotients[-1]:.2f}"

@@ -93,6 +93,8 @@ fn report(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Repor
     report.transport = Some(world.transport().to_owned());
     report.kernel = outcome.map_or_else(|| config.kernel(), |outcome| outcome.kernel).to_owned();
     if let Some(outcome) = outcome {
+        let steps = report.nodes.iter_mut().zip(first_run_seconds(config));
+        steps.for_each(|(node, additional)| node.predicted_seconds += additional);
         report.plan_seconds = Some(config.plan_seconds);
         report.compile_seconds = Some(outcome.compile_seconds);
         report.seconds = Some(outcome.seconds);
@@ -266,7 +268,13 @@ fn time(config: &RunConfig, outcome: &Outcome) -> String {
             seconds(times.max)
         ),
     };
-    measured + &predicted(config, config.plan.seconds())
+    measured + &predicted(config, config.plan.seconds() + first_run_seconds(config).iter().sum::<f64>())
+}
+
+/// The additional seconds of each step, if the only timed run is the first one.
+fn first_run_seconds(config: &RunConfig) -> Vec<f64> {
+    let is_first = config.args.warmup == 0 && config.args.repeat.get() == 1;
+    if is_first { config.plan.first_run_seconds() } else { Vec::new() }
 }
 
 fn predicted(config: &RunConfig, predicted: f64) -> String {

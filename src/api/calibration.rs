@@ -102,6 +102,7 @@ impl World {
         self.expect_size(workers)?;
         let machine = Machine::new(self.ranks(), workers);
         let per_worker = |amount: f64, seconds: f64| amount / (seconds.max(1e-9) * workers as f64);
+        let first_run_seconds = self.first_run_seconds(&self.cubes(&machine, LARGE_SIDES[0])?)?;
         let startup_seconds = self.quickest(&self.cubes(&machine, 4)?, 20)?;
         let (block_rates, solo_speedup) = self.block_rates(&machine, startup_seconds)?;
         let flops = block_rates.iter().map(|[_, rate]| *rate).fold(0.0, f64::max);
@@ -113,8 +114,10 @@ impl World {
             rate = rate.max(per_worker(bytes, seconds));
             copy_rates.insert(0, [bytes, rate]);
         }
-        let copied = self.quickest(&self.moves(&machine, MOVED_ELEMENTS, &self.rows(|rank| rank))?, MOVE_RUNS)?;
-        let copied = after(startup_seconds, copied);
+        let stays = |elements: usize| self.moves(&machine, elements, &self.rows(|rank| rank));
+        let copied = after(startup_seconds, self.quickest(&stays(MOVED_ELEMENTS)?, MOVE_RUNS)?);
+        let new_bytes = (self.most_summed() / 2 * size_of::<f32>()) as f64;
+        let new_memory_bandwidth = per_worker(new_bytes, self.first_run_seconds(&stays(self.most_summed() / 2)?)?);
         let memory_bandwidth = copy_rates[copy_rates.len() - 1][1];
         let speeds = self.speeds(&machine)?;
         // Cubes of side 4 on all ranks replace `startup_seconds` until `starts` has measured it.
@@ -123,6 +126,8 @@ impl World {
             memory_bandwidth,
             copy_rates,
             startup_seconds,
+            first_run_seconds,
+            new_memory_bandwidth,
             block_rates,
             solo_speedup,
             speeds,
@@ -149,6 +154,14 @@ impl World {
         };
         let interference = self.interference(&measured)?;
         Ok(Machine { startup_seconds, sync_overhead, interference, ..measured })
+    }
+
+    /// The seconds of the first run in addition to those of later ones. Collective.
+    fn first_run_seconds(&self, plan: &Plan) -> Result<f64> {
+        const LATER: usize = 3;
+        let all = self.all_seconds_of(plan, LATER)?;
+        let least = all[1..].iter().copied().fold(f64::INFINITY, f64::min);
+        self.agreed((all[0] - least).max(0.0))
     }
 
     /// The rate of one worker for each cube size, and the speedup of a rank while all others wait.
@@ -355,7 +368,12 @@ impl World {
 
     /// The seconds of each of `runs` runs on this process. Collective.
     fn seconds_of(&self, plan: &Plan, runs: usize) -> Result<Vec<f64>> {
-        let mut all = Vec::with_capacity(runs);
+        Ok(self.all_seconds_of(plan, runs)?.split_off(1))
+    }
+
+    /// The same, after those of the warm-up. Collective.
+    fn all_seconds_of(&self, plan: &Plan, runs: usize) -> Result<Vec<f64>> {
+        let mut all = Vec::with_capacity(runs + 1);
         self.runs(plan, runs, |_, seconds| {
             all.push(seconds);
             Ok(())
@@ -368,7 +386,7 @@ impl World {
         self.of_root(&mine.to_string())?.parse().map_err(|_| Error::Usage("rank 0 measured nothing".to_owned()))
     }
 
-    /// Runs a plan once as a warm-up and then `runs` times, with `each`. Collective.
+    /// Runs a plan once as a warm-up and then `runs` times, each followed by `each`. Collective.
     fn runs(&self, plan: &Plan, runs: usize, mut each: impl FnMut(&Program<f32>, f64) -> Result<()>) -> Result<()> {
         let operands: Vec<DistTensor<f32>> = (0..plan.operands)
             .map(|index| {
@@ -379,12 +397,10 @@ impl World {
         let operands: Vec<&DistTensor<f32>> = operands.iter().collect();
         let mut out = DistTensor::try_zeros(self, &plan.output().shape, &plan.output().distribution)?;
         let mut program = self.compile::<f32>(plan)?;
-        for run in 0..=runs {
+        for _ in 0..=runs {
             let started = Instant::now();
             program.run_dist(1.0, &operands, 0.0, &mut out)?;
-            if run > 0 {
-                each(&program, started.elapsed().as_secs_f64())?;
-            }
+            each(&program, started.elapsed().as_secs_f64())?;
         }
         Ok(())
     }

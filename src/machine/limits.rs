@@ -55,11 +55,13 @@ impl Machine {
         let numbers = [
             ("flops", flops, MIN_RATE, MAX_RATE),
             ("memory_bandwidth", memory_bandwidth, MIN_RATE, MAX_RATE),
+            ("new_memory_bandwidth", self.new_memory_bandwidth, MIN_RATE, MAX_RATE),
             ("link_bandwidth", link_bandwidth, MIN_RATE, MAX_RATE),
             ("node_bandwidth", node_bandwidth, MIN_RATE, MAX_RATE),
             ("link_latency", link_latency, 0.0, MAX_SECONDS),
             ("node_latency", node_latency, 0.0, MAX_SECONDS),
             ("start", startup_seconds, 0.0, MAX_SECONDS),
+            ("first_run_seconds", self.first_run_seconds, 0.0, MAX_SECONDS),
             ("sync_overhead", sync_overhead, 0.0, MAX_SECONDS),
             ("solo_speedup", solo_speedup, 1.0, MAX_FACTOR),
             ("interference", interference, 0.0, MAX_FACTOR),

@@ -56,6 +56,10 @@ pub struct Machine {
     /// Seconds that every run takes in addition.
     #[serde(rename = "start", alias = "startup_seconds")]
     pub startup_seconds: f64,
+    /// Additional seconds of the first run of a process, without those of new memory.
+    pub first_run_seconds: f64,
+    /// Bytes per second at which one worker accesses new memory for the first time.
+    pub new_memory_bandwidth: f64,
     /// Additional seconds of a run on several ranks, which begins when the last has woken up.
     #[serde(alias = "together")]
     pub sync_overhead: f64,
@@ -92,6 +96,8 @@ impl Default for Machine {
             node_bandwidth: 4e9,
             node_latency: 1e-5,
             startup_seconds: 0.0,
+            first_run_seconds: 0.0,
+            new_memory_bandwidth: 1e10,
             sync_overhead: 0.0,
             solo_speedup: 1.0,
             interference: 1.0,

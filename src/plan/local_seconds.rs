@@ -6,6 +6,7 @@
 use super::structure::{Plan, Source, Value};
 use crate::algorithm::Cost;
 use crate::local_plan::{Layout, Target, plan_unary, price_contract, row_major};
+use crate::machine::Machine;
 
 pub fn predicted(mut plan: Plan) -> Plan {
     let Some(target) = plan.target.filter(|_| plan.ranks() == 1) else { return plan };
@@ -43,4 +44,23 @@ fn step_seconds(plan: &Plan, value: &Value, touched: f64, target: &Target) -> Op
         _ => return None,
     };
     Some(cost.local(&effort, multiply_adds, touched))
+}
+
+impl Plan {
+    /// The additional seconds of each step, in the order of [`Plan::values`] without operands, in the first run of a
+    /// process: new memory for its result, and in the first step everything else ([`Machine::first_run_seconds`]).
+    ///
+    /// [`Machine::first_run_seconds`]: crate::Machine::first_run_seconds
+    pub fn first_run_seconds(&self) -> Vec<f64> {
+        let Machine { new_memory_bandwidth, workers, first_run_seconds, .. } = self.machine;
+        let steps = self.values.iter().filter(|value| !matches!(value.source, Source::Operand(_)));
+        let new = steps.map(|value| {
+            let block = value.distribution.largest_block(&value.shape);
+            let elements: f64 = block.iter().map(|&extent| extent as f64).product();
+            elements * self.dtype.size() as f64 / (new_memory_bandwidth * workers as f64)
+        });
+        let mut seconds: Vec<f64> = new.collect();
+        seconds.iter_mut().take(1).for_each(|first| *first += first_run_seconds);
+        seconds
+    }
 }
