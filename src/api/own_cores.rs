@@ -4,14 +4,19 @@
 //! measured on a virtual machine. Every run then takes twice as long. Therefore each worker is pinned to a core. If one
 //! has to wait for its core, all may use all cores again, for a time that doubles whenever that recurs.
 //!
+//! Workers stay awake for a moment when they have no work ([`awake`]).
+//!
 //! Invariant: the calling thread is never pinned. Workers are pinned only if there is one for each core of the process
 //! and no CPU quota, if the system reports how long they wait, and if no one else changes their affinity masks.
+
+mod awake;
 
 use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use rayon::{Scope, ThreadPool};
 
+use self::awake::Awake;
 use super::cores::{self, Thread};
 use super::host;
 use crate::sync::{Condvar, Mutex};
@@ -79,6 +84,7 @@ struct OwnCores {
     /// The core of each worker, and all cores of the process.
     cores: Vec<usize>,
     all: Vec<usize>,
+    awake: Arc<Awake>,
     state: Mutex<State>,
 }
 
@@ -118,12 +124,14 @@ impl OwnCores {
             return None;
         }
         let state = State { pinned: false, next: Some(Instant::now()), pause: PAUSES[0], times: Vec::new() };
-        Some(OwnCores { workers, cores, all, state: Mutex::new(state) })
+        let awake = Awake::new(workers.len());
+        Some(OwnCores { workers, cores, all, awake, state: Mutex::new(state) })
     }
 
     /// The calling thread waits, and checks the workers meanwhile.
     fn run<V: Send>(&self, pool: Option<&ThreadPool>, work: impl FnOnce() -> V + Send) -> V {
         self.check();
+        let _run = self.awake.run(pool);
         let (mut value, end) = (None, End::default());
         match pool {
             Some(pool) => pool.in_place_scope(|scope| self.spawn(scope, work, &mut value, &end)),
@@ -167,13 +175,18 @@ impl OwnCores {
             state.next = None;
             return;
         }
-        let times = self.workers.iter().map(|&worker| times(worker)).collect::<Option<Vec<_>>>().unwrap_or_default();
+        let times = self.workers.iter().enumerate().map(|(at, &worker)| {
+            let [ran, waited] = times(worker)?;
+            Some([ran, waited.saturating_sub(self.awake.lent(at))])
+        });
+        let times = times.collect::<Option<Vec<_>>>().unwrap_or_default();
         let since = times.iter().zip(&state.times).map(|(new, old)| [0, 1].map(|i| new[i].saturating_sub(old[i])));
         let since: Vec<[u64; 2]> = since.collect();
         let interval = INTERVAL.max(PER_WORKER * self.workers.len() as u32);
         let longest = since.iter().map(|[ran, waited]| ran + waited).max().unwrap_or_default();
         let is_short = state.pinned && u128::from(longest) < INTERVAL.as_nanos();
-        let waits = |&[ran, waited]: &[u64; 2]| waited as f64 > MAX_WAIT * (ran + waited) as f64;
+        // A worker with little to do may have waited for the calling thread for most of that time.
+        let waits = |&[_, waited]: &[u64; 2]| waited as f64 > MAX_WAIT * longest as f64;
         if times.is_empty() || state.pinned && !is_short && since.iter().any(waits) {
             self.workers.iter().for_each(|&worker| cores::bind_thread(worker, &self.all));
             let pause = PAUSES[1].min(2 * state.pause);

@@ -3,19 +3,10 @@
 //! Prices only rank plans, and count traffic in full. An effort separates it from other work. Its factors were fitted
 //! to measured times (processor family 26, AVX-512), which `benches/prices.py` compares with predicted ones.
 
-use super::permute::CopyKind;
-use super::{StagedPlan, UnaryBody, UnaryPlan};
-
 /// Factors of the prices of columns, of windows and of loops.
 const COLUMNS: f64 = 1.3;
 const WINDOWS: f64 = 0.55;
 const LOOPS: f64 = 0.5;
-/// Nanoseconds to transpose 4 bytes, to move any other element alone, to add each word of 4 bytes but the first, and to
-/// start a line of words.
-const TRANSPOSED: f64 = 0.19;
-const ALONE: f64 = 1.0;
-const ADDED: f64 = 0.05;
-const LINE: f64 = 1.1;
 /// The part of the shorter of work and traffic that overlaps with the longer one.
 const HIDDEN: f64 = 0.8;
 
@@ -39,33 +30,13 @@ impl Effort {
     pub(super) fn of_loops(nanoseconds: f64, bytes: f64, threads: usize) -> Effort {
         Effort { slowdown: 0.0, nanoseconds: LOOPS * nanoseconds, bytes, hidden: HIDDEN, threads }
     }
-}
 
-impl StagedPlan {
-    pub(super) fn effort(&self) -> Effort {
-        let (factor, hidden) = if self.windows.is_some() { (WINDOWS, 0.0) } else { (COLUMNS, HIDDEN) };
-        let [work, bytes] = self.work();
-        Effort { slowdown: 0.0, nanoseconds: factor * work, bytes, hidden, threads: self.shares() }
+    /// The same for blocks of columns or of windows.
+    pub(super) fn of_blocks(windows: bool, nanoseconds: f64, bytes: f64, threads: usize) -> Effort {
+        let (factor, hidden) = if windows { (WINDOWS, 0.0) } else { (COLUMNS, HIDDEN) };
+        Effort { slowdown: 0.0, nanoseconds: factor * nanoseconds, bytes, hidden, threads }
     }
 }
 
-impl UnaryPlan {
-    /// The effort for elements of this many bytes.
-    pub fn effort(&self, element: usize) -> Effort {
-        let word = (element as f64 / 4.0).max(1.0);
-        let [from, to] = self.elements().map(|elements| elements as f64);
-        let (nanoseconds, threads) = match self.body() {
-            UnaryBody::Staged(plan) => return plan.effort(),
-            UnaryBody::Permute(permute) => {
-                let each = match permute.kind() {
-                    CopyKind::Lines { .. } | CopyKind::Spread => 0.0,
-                    CopyKind::Tiles { .. } => TRANSPOSED * word,
-                    CopyKind::Elements => ALONE,
-                };
-                (each * to, permute.shares())
-            }
-            UnaryBody::Sum(sum) => (LINE * word * (sum.units() * sum.steps()) as f64 + ADDED * (word - 1.0) * from, sum.threads),
-        };
-        Effort { slowdown: 0.0, nanoseconds, bytes: (from + to) * element as f64, hidden: 0.0, threads }
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ mod windows;
 use std::cmp::Reverse;
 
 use super::loops::{shared, useful_threads};
-use super::{CACHE_LINE, Dim, Isa, Target};
+use super::{CACHE_LINE, Dim, Effort, Isa, Target};
 use crate::dtype::Dtype;
 pub use windows::{PATTERNS, Pick, Windows};
 
@@ -148,9 +148,8 @@ impl StagedPlan {
         self.price as f64 / 1000.0
     }
 
-    /// The nanoseconds on one thread without the traffic, and the bytes of traffic.
-    pub(super) fn work(&self) -> [f64; 2] {
-        [self.work as f64 / 1000.0, self.bytes as f64]
+    pub(super) fn effort(&self) -> Effort {
+        Effort::of_blocks(self.windows.is_some(), self.work as f64 / 1000.0, self.bytes as f64, self.shares)
     }
 
     pub fn shares(&self) -> usize {

@@ -3,11 +3,17 @@
 //!
 //! A diagonal is one dimension whose stride is the sum of those of the repeated label.
 
-use super::{Dim, Layout, Loops, Permute, StagedPlan, Sum, Target, fold};
+use super::{CopyKind, Dim, Effort, Layout, Loops, Permute, StagedPlan, Sum, Target, fold};
 use crate::dtype::Dtype;
 
 /// Minimum contiguous elements in a line of a [`Sum`]; the overhead of a line would exceed the additions of a shorter one.
 const MIN_LINE: usize = 16;
+/// Nanoseconds to transpose 4 bytes, to move any other element alone, to add each word of 4 bytes but the first, and to
+/// start a line of words.
+const TRANSPOSED: f64 = 0.19;
+const ALONE: f64 = 1.0;
+const ADDED: f64 = 0.05;
+const LINE: f64 = 1.1;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnaryPlan {
@@ -87,9 +93,26 @@ fn staged(out_loops: &[Dim<2>], sums: &[Dim<1>], dtype: Dtype, target: &Target) 
 }
 
 impl UnaryPlan {
-    /// The elements of the input and of `out`.
-    pub(super) fn elements(&self) -> [usize; 2] {
-        self.extents.each_ref().map(|extents| extents.iter().product())
+    /// The effort for elements of this many bytes.
+    pub fn effort(&self, element: usize) -> Effort {
+        let word = (element as f64 / 4.0).max(1.0);
+        let [from, to] = self.extents.each_ref().map(|extents| extents.iter().product::<usize>() as f64);
+        let (nanoseconds, threads) = match &self.body {
+            UnaryBody::Staged(plan) => return plan.effort(),
+            UnaryBody::Permute(permute) => {
+                let each = match permute.kind() {
+                    CopyKind::Lines { .. } | CopyKind::Spread => 0.0,
+                    CopyKind::Tiles { .. } => TRANSPOSED * word,
+                    CopyKind::Elements => ALONE,
+                };
+                (each * to, permute.shares())
+            }
+            UnaryBody::Sum(sum) => {
+                let lines = (sum.units() * sum.steps()) as f64;
+                (LINE * word * lines + ADDED * (word - 1.0) * from, sum.threads)
+            }
+        };
+        Effort { slowdown: 0.0, nanoseconds, bytes: (from + to) * element as f64, hidden: 0.0, threads }
     }
 
     pub fn workspace_elements(&self) -> usize {

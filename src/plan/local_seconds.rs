@@ -11,7 +11,8 @@ use crate::machine::Machine;
 pub fn predicted(mut plan: Plan) -> Plan {
     let Some(target) = plan.target.filter(|_| plan.ranks() == 1) else { return plan };
     // Tensors of earlier steps have evicted those of this one from caches that cannot hold all.
-    let touched = plan.values.iter().map(|value| value.shape.iter().map(|&extent| extent as f64).product::<f64>()).sum();
+    let touched =
+        plan.values.iter().map(|value| value.shape.iter().map(|&extent| extent as f64).product::<f64>()).sum();
     let seconds: Vec<_> = plan.values.iter().map(|value| step_seconds(&plan, value, touched, &target)).collect();
     for (value, seconds) in plan.values.iter_mut().zip(seconds) {
         value.seconds = seconds.unwrap_or(value.seconds);

@@ -28,3 +28,16 @@ fn large_memory_is_not_touched() {
     assert!(resident() < before + 100_000);
     drop(memory);
 }
+
+#[test]
+fn large_memory_starts_and_ends_at_huge_pages() {
+    for bytes in [MIN_HUGE, MIN_HUGE + 1, HUGE_PAGE, 3 * HUGE_PAGE + 100] {
+        let memory = Zeroed::new(bytes, 64).unwrap();
+        let start = memory.start().as_ptr() as usize;
+        assert_eq!((start % HUGE_PAGE, memory.bytes()), (0, bytes));
+        let (base, size) = (memory.base.as_ptr() as usize, memory.layout.size());
+        assert!(start + bytes.next_multiple_of(HUGE_PAGE) <= base + size);
+    }
+    // Less memory would take much more than was asked for.
+    assert!(Zeroed::new(MIN_HUGE - 1, 64).unwrap().layout.size() < HUGE_PAGE);
+}

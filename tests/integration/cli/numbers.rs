@@ -227,6 +227,8 @@ fn machines_are_within_reason() {
         ("workers = 9223372036854775807", "workers is 9223372036854775807, and must be from 1 to 65536"),
         ("ranks_per_node = 0", "ranks_per_node is 0"),
         ("flops = nan", "flops is NaN, and must be from 0.001 to 1e24"),
+        ("new_memory_bandwidth = 0", "new_memory_bandwidth is 0.0, and must be"),
+        ("first_run_seconds = -1", "first_run_seconds is -1.0, and must be from 0.0"),
         ("flops = inf", "flops is inf, and must be"),
         ("flops = 1e400", "machine.toml: "),
         ("link_bandwidth = 1e-300", "link_bandwidth is 1e-300, and must be"),

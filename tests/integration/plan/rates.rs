@@ -35,13 +35,47 @@ fn each_rank_has_only_its_part_in_caches() {
     }
 }
 
+/// The local plan adds packing and the ends of tiles to the multiply-adds.
 #[test]
 fn doubles_take_twice_as_long_whether_real_or_complex() {
     let machine = Machine { flops: 1e11, ..Machine::new(1, 1) };
-    let cube = |dtype| seconds("mk,kn->mn", &vec![vec![512, 512]; 2], &machine, dtype);
     let flop = 2.0 * 512f64.powi(3);
-    near(cube(Dtype::Float32), flop / 1e11);
-    near(cube(Dtype::Float64), 2.0 * flop / 1e11);
-    near(cube(Dtype::Complex64), 4.0 * flop / 1e11);
-    near(cube(Dtype::Complex128), 8.0 * flop / 1e11);
+    for (dtype, factor) in
+        [(Dtype::Float32, 1.0), (Dtype::Float64, 2.0), (Dtype::Complex64, 4.0), (Dtype::Complex128, 8.0)]
+    {
+        let quotient = seconds("mk,kn->mn", &vec![vec![512, 512]; 2], &machine, dtype) / (factor * flop / 1e11);
+        assert!((0.9..1.4).contains(&quotient), "{} {quotient}", dtype.name());
+    }
+    // Ranks that divide the work are priced by its size only.
+    let (two, shapes) = (Machine { flops: 1e11, ..Machine::new(2, 1) }, vec![vec![2, 512, 512]; 2]);
+    for (dtype, factor) in [(Dtype::Float32, 1.0), (Dtype::Complex128, 8.0)] {
+        near(seconds("cmk,ckn->cmn", &shapes, &two, dtype), factor * flop / 1e11);
+    }
+}
+
+#[test]
+fn the_order_of_dimensions_counts() {
+    let machine = Machine::new(1, 1);
+    let of = |expression, shapes: &[Vec<usize>]| seconds(expression, shapes, &machine, Dtype::Float32);
+    let shape = [vec![40, 50, 60]];
+    assert!(of("abc->cab", &shape) > 1.5 * of("abc->abc", &shape));
+    // Memory limits this product, of which one layout has to be transposed.
+    let factors = [vec![60, 40, 50], vec![50, 8]];
+    assert!(of("abk,kn->bna", &factors) > 1.2 * of("abk,kn->abn", &factors));
+}
+
+#[test]
+fn first_runs_need_new_memory() {
+    let plan = |ranks, expression: &str, shapes: &[Vec<usize>]| {
+        let machine = Machine { first_run_seconds: 0.5, new_memory_bandwidth: 1e6, ..Machine::new(ranks, 2) };
+        let problem = Problem::parse(expression).unwrap().shapes(shapes).unwrap();
+        problem.plan(&machine, &PlanOptions::default()).unwrap()
+    };
+    let tree = plan(1, "[ab,bc->ac],cd->ad", &[vec![30, 20], vec![20, 50], vec![50, 7]]);
+    for (got, want) in tree.first_run_seconds().into_iter().zip([0.5 + 30.0 * 50.0 * 4.0 / 2e6, 30.0 * 7.0 * 4.0 / 2e6])
+    {
+        near(got, want);
+    }
+    let two = plan(2, "cmk,ckn->cmn", &[vec![2, 30, 20], vec![2, 20, 50]]);
+    near(two.first_run_seconds().iter().sum(), 0.5 + 30.0 * 50.0 * 4.0 / 2e6);
 }
