@@ -1,4 +1,4 @@
-//! Computes compensated sums, as accurate as in twice the precision.
+//! Compensated sums, as accurate as in twice the precision.
 //!
 //! This is algorithm 4.1 in T. Ogita, S. M. Rump and S. Oishi, Accurate Sum and Dot Product, SIAM J. Sci. Comput. 26
 //! (2005): the rounding errors are summed separately and added to the total. If a term is infinite or NaN, the total

@@ -1,6 +1,6 @@
-//! Defines [`RunConfig`], the description of a run after all of its flags have been validated.
+//! [`RunConfig`], the description of a run after all flags have been validated.
 //!
-//! Invariant: every rank of the world has the same [`RunConfig`], or no rank has one.
+//! Invariant: every rank has the same [`RunConfig`], or none has one.
 
 use einsum_dist::exec::{ResolvedKernel, kernel_name};
 use einsum_dist::report::PathSearchReport;
@@ -25,13 +25,13 @@ pub struct RunConfig {
     pub checkpoint: Option<Checkpoint>,
     /// Whether neither `--size` nor a file gives some extent.
     pub default_sizes: bool,
-    /// In bytes per process.
+    /// Bytes for the check per process.
     pub check_bytes: u64,
     pub args: Args,
 }
 
 impl RunConfig {
-    /// Returns the name of the kernel in the schedules, or in a few of them above 256 ranks.
+    /// The name of the kernel in the schedules, or in a few of them above 256 ranks.
     pub fn kernel(&self) -> &'static str {
         let ranks = self.plan.sampled_ranks();
         kernel_name(self.resolved_kernel, self.plan.dtype, ranks.iter().map(|&rank| self.plan.schedule(rank)))

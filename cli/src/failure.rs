@@ -1,4 +1,4 @@
-//! Defines the failures that end the program early, with their messages and exit codes.
+//! The failures that end the program early, with their messages and exit codes.
 //!
 //! The message is the same in every output format; the caller chooses the rank that prints.
 
@@ -57,7 +57,7 @@ pub fn memory<V>(had: std::result::Result<V, OutOfMemory>) -> Result<V> {
 }
 
 impl Failure {
-    /// Returns the exit code, which is 2 for invalid input and 1 for a failed run or check.
+    /// The exit code, which is 2 for invalid input and 1 for a failed run or check.
     pub fn code(&self) -> u8 {
         match self {
             Failure::Arguments(_) => 2,
@@ -100,7 +100,7 @@ impl Failure {
         if json {
             let (kind, message) = (self.kind(), self.message());
             let error = serde_json::json!({ "schema": 1, "error": { "kind": kind, "message": message } });
-            // If standard output is closed too, the error cannot be reported anywhere.
+            // If standard output is closed too, there is nowhere to report the error.
             let _ = write_out(&format!("{error}\n"));
         }
     }
@@ -127,7 +127,7 @@ impl Failure {
         }
     }
 
-    /// Returns the message on one line, without the middle beyond `MAX_MESSAGE_BYTES`.
+    /// The message on one line, without the middle beyond `MAX_MESSAGE_BYTES`.
     pub fn message(&self) -> String {
         clipped(&self.whole_message())
     }

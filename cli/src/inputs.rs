@@ -11,16 +11,16 @@ use einsum_dist::{Error, Result, World};
 
 use super::args::Args;
 
-/// Enough for a million operands with dozens of labels.
+/// The maximum suffices for a million operands with dozens of labels.
 const MAX_EXPRESSION_MIB: u64 = 64;
 
-/// Returns the text of the expression, from the command line, a file (`@FILE`) or standard input (`-`). Collective,
-/// because only rank 0 has standard input.
+/// The text of the expression, from the command line, a file (`@FILE`) or standard input (`-`). Collective, because
+/// only rank 0 has standard input.
 pub fn expression(world: &World, typed: &str) -> Result<String> {
     if typed == "-" { shared(world, typed, "the expression") } else { text(world, typed, "the expression") }
 }
 
-/// Returns a text of the command line, which `@FILE` reads from a file; errors call it `what`. Collective.
+/// A text of the command line, which `@FILE` reads from a file; errors call it `what`. Collective.
 pub fn text(world: &World, typed: &str, what: &str) -> Result<String> {
     if typed.starts_with('@') { shared(world, typed, what) } else { Ok(typed.to_owned()) }
 }
@@ -79,7 +79,7 @@ pub fn headers(args: &Args) -> Result<Headers> {
     Ok(Headers { operands, accumulate })
 }
 
-/// Returns the element type: that to which the files' types are promoted or, for random operands, `--dtype`.
+/// The element type: that to which the files' types are promoted or, for random operands, `--dtype`.
 ///
 /// # Errors
 /// If the type is unknown, or cannot represent the array of `--accumulate` without loss.

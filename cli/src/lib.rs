@@ -1,4 +1,4 @@
-//! Implements the command line: parses the flags, validates and carries out the run, and prints the result.
+//! The command line: parses the flags, validates and carries out the run, and prints the result.
 //!
 //! ```text
 //! args --start--> World --config--> RunConfig --run--> Outcome --print--> text or JSON
@@ -103,7 +103,7 @@ fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<Str
     }
 }
 
-/// From the arguments to the printed result. Collective.
+/// Carries out the run that the arguments describe, and prints the result. Collective.
 fn carry_out(world: &World, arguments: std::result::Result<Args, clap::Error>) -> Result<()> {
     let args = start::agree(world, arguments.map_err(Failure::Arguments))?;
     let config = RunConfig::new(world, args)?;

@@ -1,4 +1,4 @@
-//! Computes the Frobenius norm of a result of any size and scale.
+//! The Frobenius norm of a result of any size and scale.
 //!
 //! Squares of large, ordinary and small numbers are summed separately, the first and last scaled into the range of
 //! double precision (J. L. Blue, A Portable Fortran Program to Find the Euclidean Norm of a Vector, ACM TOMS 4 (1978)).
@@ -17,12 +17,12 @@ const SCALE: f64 = power(-600);
 /// Values in a block, whose squares are summed plainly.
 const BLOCK: usize = 1 << 12;
 
-/// Returns 2^`exponent`, which must be a normal number.
+/// 2^`exponent`, which must be a normal number.
 const fn power(exponent: i64) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// Returns `number` times 2^`exponent`, which may itself be out of range.
+/// `number` times 2^`exponent`, which may itself be out of range.
 pub fn scaled(mut number: f64, exponent: i64) -> f64 {
     // Doubles differ by a factor of at most 2^2200.
     let mut left = exponent.clamp(-2200, 2200) as i32;
@@ -34,7 +34,7 @@ pub fn scaled(mut number: f64, exponent: i64) -> f64 {
     number
 }
 
-/// Returns the decimal logarithm of a norm times 2^`exponent`, if it is positive and finite.
+/// The decimal logarithm of a norm times 2^`exponent`, if it is positive and finite.
 pub fn log10(norm: f64, exponent: i64) -> Option<f64> {
     (norm > 0.0 && norm.is_finite()).then(|| norm.log10() + exponent as f64 * std::f64::consts::LOG10_2)
 }
@@ -56,7 +56,7 @@ pub fn text(norm: f64, exponent: i64) -> String {
 pub struct Norm {
     /// Sums of the squares of large, ordinary and small numbers.
     sums: [Compensated; 3],
-    /// The same over the current block only.
+    /// Those sums over the current block only.
     block: [f64; 3],
     added: usize,
     /// The sum of infinite and NaN sizes.
@@ -88,14 +88,14 @@ impl Norm {
         (self.block, self.added) = ([0.0; 3], 0);
     }
 
-    /// Returns the sums for other processes.
+    /// The sums for other processes.
     pub fn numbers(mut self) -> [f64; 4] {
         self.end_block();
         let [large, ordinary, small] = self.sums.map(|sum| sum.total());
         [large, ordinary, small, self.special]
     }
 
-    /// Returns the norm of the numbers of several processes, added in order, reproducibly.
+    /// The norm of the numbers of several processes, added in order, reproducibly.
     pub fn of<'a>(processes: impl Iterator<Item = &'a [f64]>) -> f64 {
         let (mut sums, mut special) = ([Compensated::default(); 3], 0.0);
         for numbers in processes {

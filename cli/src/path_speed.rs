@@ -1,4 +1,4 @@
-//! Measures this machine's speed of searching for contraction orders, to convert `--path-time` to nominal seconds.
+//! Measures this machine's speed of path searches, to convert `--path-time` to nominal seconds.
 //!
 //! Invariant: all ranks get the speed of rank 0, because they must find the same order.
 
@@ -16,7 +16,7 @@ const LONG_SEARCH: f64 = 0.75;
 
 const TIMED_SECONDS: f64 = 0.03;
 
-/// Returns the nominal seconds of search per second on rank 0; 1 without `--path-time`. Collective.
+/// The nominal seconds of search per second on rank 0; 1 without `--path-time`. Collective.
 pub fn shared(world: &World, args: &Args, workers: usize) -> Result<f64> {
     if args.path_time.is_none() {
         return Ok(1.0);

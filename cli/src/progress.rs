@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::config::RunConfig;
 
-/// Does nothing if there is a single slice.
+/// Shows a bar unless there is a single slice.
 pub fn show<T: Element>(world: &World, config: &RunConfig, program: &mut Program<T>) {
     let slices = config.plan.slice_count() as u64;
     if slices < 2 || !world.is_root() || config.args.quiet || !std::io::stderr().is_terminal() {

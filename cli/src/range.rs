@@ -13,7 +13,7 @@ use super::start::gather;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutOfRange {
-    /// `overflow` or `underflow`.
+    /// Either `overflow` or `underflow`.
     pub what: &'static str,
     /// The warning with the remedy, without a full stop.
     pub message: String,

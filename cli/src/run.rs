@@ -20,7 +20,7 @@ use super::result_sink::ResultSink;
 use super::start::gather;
 use super::{Result, progress, range, signals, trace_files, units};
 
-/// Collective.
+/// Carries out the run. Collective.
 pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
     world.check_memory(&config.plan, 0)?;
     if config.args.verbose && config.args.check && world.is_root() {

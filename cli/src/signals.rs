@@ -1,4 +1,4 @@
-//! On signals that end the program, removes temporary files, then ends by the same signal for the parent's sake.
+//! On signals that end the program, removes temporary files, then ends by the same signal for the parent.
 //! `docs/files.md` describes signals and launchers.
 //!
 //! A thread waits for these signals, from before the first file is created. Signals that the parent made this program
@@ -6,8 +6,8 @@
 //! checkpoint, the first signal only asks it to stop.
 //!
 //! MPICH's launcher kills rank 0 by SIGKILL, without warning. So rank 0 starts this program again in a separate process
-//! group, as a guard, which waits for the end of its standard input, a pipe from rank 0, and removes the temporary
-//! files that no process has locked.
+//! group, as a guard, which waits for the end of a pipe from rank 0, and removes the temporary files that no process
+//! has locked.
 //!
 //! SIGPIPE and SIGSEGV are not handled.
 

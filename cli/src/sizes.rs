@@ -74,7 +74,7 @@ impl Sizes {
         self.named.get(name).copied().or(self.all)
     }
 
-    /// Returns the shapes for random operands, and whether any label has the default extent.
+    /// The shapes for random operands, and whether any label has the default extent.
     pub fn shapes(&self, problem: &Problem) -> Result<(Vec<Vec<usize>>, bool)> {
         let expression = problem.expression();
         let shapes = |default: usize| -> Vec<Vec<usize>> {
@@ -124,7 +124,7 @@ fn names<'a>(expression: &'a Expression, term: &'a Term) -> impl Iterator<Item =
     })
 }
 
-/// Returns a term's labels with their extents in `shape`, those after an ellipsis from the end.
+/// A term's labels with their extents in `shape`, those after an ellipsis from the end.
 fn placed<'a>(expression: &'a Expression, term: &'a Term, shape: &[usize]) -> Vec<(&'a str, usize)> {
     let before = term.indices.iter().take_while(|index| index.kind != IndexKind::Ellipsis).count();
     let names: Vec<&str> = names(expression, term).collect();

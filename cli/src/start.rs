@@ -1,7 +1,7 @@
-//! Creates the world (the set of ranks) for a run, from the flags and the launcher that started the process.
+//! Creates the world (the set of ranks) for a run, from the flags and the launcher.
 //!
 //! MPI is initialised first, because ranks must communicate to agree on an error. For tests, the environment variable
-//! `EINSUM_DIST_INJECT` injects faults; `worker@RANK`, for example, makes a worker panic.
+//! `EINSUM_DIST_INJECT` injects faults, such as `worker@RANK`, a panic of a worker.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const MAX_RANKS: usize = 4096;
 
 pub const MAX_WORKERS: usize = 4096;
 
-/// Returns whether this process prints errors that occur before the world exists.
+/// Whether this process prints errors that occur before the world exists.
 pub fn prints_errors() -> bool {
     launcher().is_none_or(|launcher| launcher.rank == 0)
 }
@@ -180,7 +180,7 @@ pub fn agree<V>(world: &World, mine: Result<V>) -> Result<V> {
     Ok(value)
 }
 
-/// Returns a user error without a position in the expression.
+/// A user error without a position in the expression.
 pub fn usage(message: impl Into<String>) -> Failure {
     Failure::Library(Error::Usage(message.into()))
 }

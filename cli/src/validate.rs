@@ -1,4 +1,4 @@
-//! Checks all flags against each other, the files and the world, and makes the plan for the run.
+//! Checks all flags against each other, the files and the world, and plans the run.
 //!
 //! Guarantee: if any rank returns an error, all ranks return one.
 
@@ -162,8 +162,8 @@ impl Request {
         Ok(Request { shaped, machine, options, resolved_kernel, default_sizes })
     }
 
-    /// Plans the tree of an interrupted run, or else one from the cache or a search, with a memory limit if there is too
-    /// little memory for a plan without. Collective.
+    /// Plans the tree of an interrupted run, the cache or a search, with a memory limit if there is too little memory
+    /// for a plan without. Collective.
     pub fn planned(&mut self, world: &World, args: &Args, checkpoint: Option<&mut Checkpoint>) -> Result<Planned> {
         let Request { shaped, machine, options, .. } = &*self;
         if let Some((searched, machine, options)) = checkpoint.as_ref().and_then(|it| it.tree(shaped, machine, options))
@@ -189,7 +189,7 @@ impl Request {
         Ok(planned)
     }
 
-    /// Collective.
+    /// Searches and plans. Collective.
     fn searched_and_planned(&mut self, world: &World, args: &Args) -> Result<Planned> {
         let started = Instant::now();
         let searched = self.searched(world, args)?;
@@ -278,7 +278,7 @@ fn with_flag_name(error: Error) -> Failure {
     })
 }
 
-/// Whether the plan is for the ranks of this world, with a permitted number of workers.
+/// Whether the plan is for this world's ranks, with a permitted number of workers.
 fn runs_here(world: &World, args: &Args, workers: usize) -> bool {
     args.machine.is_none()
         && workers <= MAX_WORKERS
@@ -300,7 +300,7 @@ fn one_rank_plan(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &Plan
     if machine.ranks > 1 { shaped.plan_tree(tree, &one, &options).ok() } else { None }
 }
 
-/// Returns rank 0's target for all ranks, which share one plan. Collective.
+/// Rank 0's target for all ranks, which share one plan. Collective.
 fn shared_target(world: &World, args: &Args, workers: usize) -> Result<Option<Target>> {
     // An unavailable kernel is refused when the element type is known.
     let kernel = args.kernel.parse().unwrap_or_default();
@@ -401,7 +401,7 @@ fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usi
     Ok(())
 }
 
-/// Returns the work of the largest step: products of a contraction, or input elements of another.
+/// The work of the largest step: products of a contraction, or input elements of another.
 fn most_work(tree: &Tree) -> f64 {
     let work = |id: usize| match &tree.nodes[id].step {
         Step::Leaf { .. } => 0.0,

@@ -1,8 +1,7 @@
 //! Parses the values of flags. Error messages name the flag, the value and the allowed values.
 //!
-//! A flag consumes the next argument even if it begins with a hyphen, so that `-5` is refused as a value instead of
-//! being parsed as a flag. A value that looks like a flag is refused too. Values whose meaning depends on the
-//! expression or the files are parsed elsewhere.
+//! A flag consumes the next argument even if it begins with a hyphen, so that `-5` is refused as a value, as is one
+//! that looks like a flag. Values whose meaning depends on the expression or the files are parsed elsewhere.
 
 use std::ffi::OsStr;
 use std::num::NonZero;
@@ -71,7 +70,7 @@ pub fn file() -> Reader<PathBuf> {
     })
 }
 
-/// Returns a parser for a number of ranks or workers. The upper limit is checked later.
+/// A parser for a number of ranks or workers. The upper limit is checked later.
 pub fn count() -> Reader<NonZero<usize>> {
     reader(|value| {
         let count = usize::try_from(whole(value, 1..=u64::MAX)?).ok().and_then(NonZero::new);

@@ -1,11 +1,8 @@
-//! Determines the form (notation) of a text, which is a single einsum, a tree of einsums, or an einsum_ir tree. If an
-//! innermost bracket contains no arrow, the text is an einsum_ir tree. Otherwise, a text with brackets is a tree, and a
-//! text without brackets is one einsum.
+//! Determines the form (notation) of a text. If an innermost bracket contains no arrow, the text is an einsum_ir tree.
+//! Otherwise, a text with brackets is a tree, and a text without brackets is one einsum.
 //!
-//! This module also checks that brackets are balanced, because the parsers rely on this. It reports an unclosed bracket
-//! before the parsers can report other mistakes in the text after that bracket.
-//!
-//! The rules for the contents of a bracket are in `parse_terms` and `parse_ir`.
+//! Also checks that brackets are balanced, because the parsers rely on this, and an unclosed bracket must be reported
+//! before other mistakes after it.
 
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Form, ParseError, Span};

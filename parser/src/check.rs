@@ -1,13 +1,12 @@
-//! Checks the outputs, as far as this is possible without extents. Every output label must be in an input, and must
-//! occur only once in the output.
+//! Checks the outputs without extents: every output label must be in an input, and only once in the output.
 //!
-//! This module does not check that an ellipsis of the inputs is also in the output. An ellipsis that is missing from
-//! the output is a mistake only if it stands for at least one dimension, which depends on the shapes.
+//! An ellipsis that is missing from the output is not checked here, because it is a mistake only if it stands for at
+//! least one dimension, which depends on the shapes.
 
 use crate::message::{labels_list, quoted};
 use crate::{ErrorKind, Expression, Form, IndexKind, Label, Node, NodeKind, ParseError, Span, Term};
 
-/// Maximum characters of a name that a message suggests to split into one-character names.
+/// Maximum characters of a name that a message suggests to split.
 const MAX_SPLIT_NAME: usize = 12;
 
 /// Checks the output of every einsum. Cost: O(length of the expression).

@@ -1,8 +1,7 @@
-//! Defines the error for an invalid text, with the kind of the mistake and its place in the text.
+//! The error for an invalid text, with the kind and the place of the mistake.
 //!
 //! Invariant: the span and all related spans start and end at character boundaries of the text. The error owns a copy
-//! of the text, so it can be rendered where the text is no longer available. The wording of the messages is in
-//! `message`.
+//! of the text, so it can be rendered where the text is no longer available.
 
 use std::sync::Arc;
 
@@ -16,9 +15,9 @@ use crate::{Span, message, render_carets};
 pub struct ParseError {
     /// The kind of the mistake.
     pub kind: ErrorKind,
-    /// The place of the mistake. The span is empty if something is missing between two characters.
+    /// The place of the mistake; empty if something is missing between two characters.
     pub span: Span,
-    /// Other places that help to explain the mistake, each with a short remark.
+    /// Other places that help to explain the mistake, each with a remark.
     pub related: Vec<(Span, String)>,
     /// The complete text as typed.
     pub text: Arc<str>,
@@ -73,7 +72,7 @@ pub enum ErrorKind {
     SecondOutput,
     /// A bracket after the arrow (in an einsum_ir tree, a bracket with a subtree).
     BracketInOutput,
-    /// More text after the output of an einsum_ir tree.
+    /// Text after the output of an einsum_ir tree.
     TextAfterOutput,
     /// A bracket around other brackets, without an arrow of its own.
     MissingArrowInBracket,
@@ -81,7 +80,7 @@ pub enum ErrorKind {
     MissingOuterArrow,
     /// One bracket around the complete expression.
     BracketedWhole,
-    /// A comma at the end of the text, with nothing after it.
+    /// A comma at the end of the text.
     TrailingComma,
     /// `][`.
     MissingCommaBetweenBrackets,
@@ -103,8 +102,7 @@ pub enum ErrorKind {
     BareName,
     /// An output outside brackets, in an einsum_ir tree.
     BareOutput,
-    /// An arrow directly after names, in an einsum_ir tree. The user probably left out the arrow in a different
-    /// bracket.
+    /// An arrow directly after names, in an einsum_ir tree, probably missing in a different bracket.
     ArrowAmongNames,
     /// A bracket among names.
     BracketAmongNames,
@@ -124,7 +122,7 @@ pub enum ErrorKind {
 
 impl ParseError {
     pub(crate) fn new(text: &str, kind: ErrorKind, span: Span) -> Self {
-        // A text that is too long to parse is also too long to copy.
+        // A text that is too long to parse is too long to copy.
         let text = if kind == ErrorKind::TooLong { "" } else { text };
         Self { kind, span, related: Vec::new(), text: text.into(), labels: Vec::new(), advice: None }
     }
@@ -144,31 +142,31 @@ impl ParseError {
         self
     }
 
-    /// Returns the message, which is one sentence that describes the mistake.
+    /// A sentence that describes the mistake.
     #[must_use]
     pub fn message(&self) -> String {
         message::message(self)
     }
 
-    /// Returns a short text to display next to the caret of the mistake.
+    /// A short text to show next to the caret.
     #[must_use]
     pub fn label(&self) -> String {
         message::label(self.kind).to_owned()
     }
 
-    /// Returns advice on how to correct the mistake, or `None` if no correction is likely.
+    /// How to correct the mistake, or `None` if no correction is likely.
     #[must_use]
     pub fn help(&self) -> Option<String> {
         self.advice.clone().or_else(|| message::help(self.kind).map(str::to_owned))
     }
 
-    /// Returns the names of the labels that the mistake concerns.
+    /// The labels that the mistake concerns.
     #[must_use]
     pub fn labels(&self) -> &[String] {
         &self.labels
     }
 
-    /// Returns the message, the text with carets under the marked places, and the help, on several lines.
+    /// The message, the text with carets under the marked places, and the help.
     #[must_use]
     pub fn render(&self) -> String {
         let mut places = vec![(self.span, self.label())];

@@ -1,8 +1,8 @@
-//! Defines the parsed expression, which is an arena of nodes in post-order. Each node has a span in the text as typed.
+//! The parsed expression: an arena of nodes in post-order, each with a span in the text as typed.
 //!
 //! Invariants: children precede their parent, and the root is the last node. Operands are numbered in written order,
-//! and labels in order of first appearance. Only the root node of an expression in [`Form::Einsum`] may omit its output
-//! labels. Because of the arena, cloning, comparing and dropping an expression needs no recursion, whatever its depth.
+//! and labels in order of first appearance. Only the root of a [`Form::Einsum`] may omit its output. Because of the
+//! arena, cloning, comparing and dropping an expression needs no recursion.
 //!
 //! [`Builder`] constructs expressions. They are immutable afterwards.
 
@@ -11,7 +11,7 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use crate::Span;
 
-/// The name of a dimension, as an index into [`Expression::names`]. Labels are numbered in order of first appearance.
+/// The name of a dimension, as an index into [`Expression::names`], in order of first appearance.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Label(pub u32);
@@ -23,7 +23,7 @@ pub struct NodeId(pub u32);
 /// The notation of a text.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// One einsum without brackets, where every label is one character, such as `mk,kn->mn`.
+    /// One einsum without brackets, whose labels are single characters, such as `mk,kn->mn`.
     Einsum,
     /// A tree where every bracket is an einsum with an arrow, which is contracted before the einsum around it, such as
     /// `[ij,jk->ik],kl->il`.
@@ -33,7 +33,7 @@ pub enum Form {
     EinsumIr,
 }
 
-/// A parsed expression, which [`parse`](crate::parse) returns.
+/// A parsed expression, from [`parse`](crate::parse).
 ///
 /// `==` also compares the text and all spans, unlike [`Expression::same_structure`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,10 +44,10 @@ pub struct Expression {
     pub(crate) nodes: Vec<Node>,
 }
 
-/// A node of the tree, which is an operand or an einsum.
+/// An operand or an einsum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// The span of the node in the text, including its brackets.
+    /// The span in the text, including brackets.
     pub span: Span,
     /// The kind of the node.
     pub kind: NodeKind,
@@ -58,7 +58,7 @@ pub struct Node {
 pub enum NodeKind {
     /// A leaf of the tree.
     Operand {
-        /// Position of the operand among all operands, in written order.
+        /// Position among all operands, in written order.
         index: usize,
         /// The indices of the operand.
         term: Term,
@@ -67,8 +67,7 @@ pub enum NodeKind {
     Einsum {
         /// The inputs, in written order.
         inputs: Vec<NodeId>,
-        /// The output, or `None` if it is implicit. Only the root node of an expression in [`Form::Einsum`] can have an
-        /// implicit output.
+        /// The output; `None` if it is implicit, which only the root of a [`Form::Einsum`] can be.
         output: Option<Term>,
     },
 }
@@ -76,8 +75,8 @@ pub enum NodeKind {
 /// The indices of one operand or output; empty for a 0-dimensional tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// The span of the term in the text. In an einsum_ir tree, it includes the brackets. In the other forms, the span
-    /// of an empty term is empty.
+    /// The span in the text. In an einsum_ir tree, it includes the brackets. In the other forms, an empty term has an
+    /// empty span.
     pub span: Span,
     /// The indices, in written order.
     pub indices: Vec<Index>,
@@ -86,76 +85,72 @@ pub struct Term {
 /// One index of a term.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Index {
-    /// The span of the index in the text.
+    /// The span in the text.
     pub span: Span,
     /// The kind of the index.
     pub kind: IndexKind,
 }
 
-/// The kind of an index of a term.
+/// The kind of an index.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum IndexKind {
     /// The label of one dimension.
     Label(Label),
-    /// `...`, which stands for any number of dimensions. A term has at most one ellipsis, and an einsum_ir tree has
-    /// none.
+    /// `...`, which stands for any number of dimensions; at most one per term, and none in an einsum_ir tree.
     Ellipsis,
 }
 
 impl Expression {
-    /// Returns the text as typed. `to_string()` returns the canonical text instead.
+    /// The text as typed. `to_string()` returns the canonical text instead.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns the notation of the text.
+    /// The notation of the text.
     #[must_use]
     pub fn form(&self) -> Form {
         self.form
     }
 
-    /// Returns the names of all labels. A [`Label`] is an index into this list.
+    /// The names of all labels, indexed by [`Label`].
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Returns the name of a label.
+    /// The name of a label.
     ///
     /// # Panics
-    ///
-    /// If `label` belongs to a different expression that has more labels than this one.
+    /// If `label` belongs to an expression with more labels than this one.
     #[must_use]
     pub fn name(&self, label: Label) -> &str {
         &self.names[label.0 as usize]
     }
 
-    /// Returns the root, which is the last node.
+    /// The root, the last node.
     #[must_use]
     pub fn root(&self) -> NodeId {
-        // The number fits in `u32`, because there are at most three more nodes than bytes in the text (see
-        // `MAX_TEXT_BYTES`).
+        // The number fits in `u32`; see `MAX_TEXT_BYTES`.
         NodeId((self.nodes.len() - 1) as u32)
     }
 
-    /// Returns all nodes in post-order, so that children precede their parents.
+    /// All nodes in post-order, so that children precede their parents.
     #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// Returns the node with this index.
+    /// The node with this index.
     ///
     /// # Panics
-    ///
-    /// If `id` belongs to a different expression that has more nodes than this one.
+    /// If `id` belongs to an expression with more nodes than this one.
     #[must_use]
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.0 as usize]
     }
 
-    /// Returns the terms of all operands, in written order.
+    /// The terms of all operands, in written order.
     pub fn operands(&self) -> impl Iterator<Item = &Term> {
         self.nodes.iter().filter_map(|node| match &node.kind {
             NodeKind::Operand { term, .. } => Some(term),
@@ -163,7 +158,7 @@ impl Expression {
         })
     }
 
-    /// Whether both expressions are the same tree with the same names, regardless of how they were typed.
+    /// Whether both are the same tree with the same names, however they were typed.
     ///
     /// ```
     /// use einsum_parser::parse;
@@ -180,7 +175,7 @@ impl Expression {
 }
 
 impl Node {
-    /// Returns the term of an operand, or the output of an einsum. Returns `None` if the output is implicit.
+    /// The term of an operand, or the output of an einsum; `None` if it is implicit.
     #[must_use]
     pub fn term(&self) -> Option<&Term> {
         match &self.kind {
@@ -203,7 +198,7 @@ impl Node {
 }
 
 impl Term {
-    /// Returns the labels in written order, without the ellipsis.
+    /// The labels in written order, without the ellipsis.
     pub fn labels(&self) -> impl Iterator<Item = Label> {
         self.indices.iter().filter_map(|index| match index.kind {
             IndexKind::Label(label) => Some(label),
@@ -211,18 +206,18 @@ impl Term {
         })
     }
 
-    /// Returns the span of the ellipsis, if there is one.
+    /// The span of the ellipsis, if there is one.
     #[must_use]
     pub fn ellipsis(&self) -> Option<Span> {
         self.indices.iter().find(|index| index.kind == IndexKind::Ellipsis).map(|index| index.span)
     }
 }
 
-/// Writes the canonical text, which has the same notation as the typed text and no white space. Parsing it gives the
-/// same structure again. An explicit stack instead of recursion allows trees of any depth.
+/// Writes the canonical text, in the same notation without white space. Parsing it gives the same structure again. An
+/// explicit stack instead of recursion allows trees of any depth.
 impl Display for Expression {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        // The nodes still to be written, each with the number of its inputs that are already written.
+        // The nodes still to be written, each with the number of its written inputs.
         let mut stack: Vec<(NodeId, usize)> = vec![(self.root(), 0)];
         while let Some((id, done)) = stack.pop() {
             match &self.node(id).kind {
@@ -276,8 +271,7 @@ impl Expression {
     }
 }
 
-/// Builds the list of an expression's nodes bottom-up, and numbers its labels and operands. A node is added after its
-/// inputs. The builder does not check its input; the parsers and `check` do.
+/// Builds an expression bottom-up, and numbers its labels and operands. The parsers and `check` check the input.
 pub(crate) struct Builder<'a> {
     text: &'a str,
     labels: HashMap<&'a str, Label>,
@@ -291,7 +285,7 @@ impl<'a> Builder<'a> {
         Self { text, labels: HashMap::new(), names: Vec::new(), nodes: Vec::new(), operands: 0 }
     }
 
-    /// Returns the index whose label is written at `span`. A label that is new gets the next number.
+    /// The index whose label is at `span`. A new label gets the next number.
     pub fn index(&mut self, span: Span) -> Index {
         let name = &self.text[span.start..span.end];
         let label = *self.labels.entry(name).or_insert_with(|| {
@@ -312,15 +306,14 @@ impl<'a> Builder<'a> {
         self.node(span, NodeKind::Einsum { inputs, output })
     }
 
-    /// Returns the expression. Its root is the node that was added last.
+    /// The expression, whose root is the last added node.
     pub fn finish(self, form: Form) -> Expression {
         Expression { text: self.text.to_owned(), form, names: self.names, nodes: self.nodes }
     }
 
     fn node(&mut self, span: Span, kind: NodeKind) -> NodeId {
         self.nodes.push(Node { span, kind });
-        // The number fits in `u32`, because there are at most three more nodes than bytes in the text (see
-        // `MAX_TEXT_BYTES`).
+        // The number fits in `u32`; see `MAX_TEXT_BYTES`.
         NodeId((self.nodes.len() - 1) as u32)
     }
 }

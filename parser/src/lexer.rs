@@ -2,8 +2,6 @@
 //!
 //! A [`TokenKind::Word`] is a run of label characters without white space. In an einsum_ir tree, a word is one name. In
 //! the other two forms, each character of a word is a label.
-//!
-//! The rules for the order of tokens are in `brackets`, `parse_terms` and `parse_ir`.
 
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while, take_while1};
@@ -45,7 +43,7 @@ fn space(input: &str) -> IResult<&str, &str> {
 }
 
 fn token(input: &str) -> IResult<&str, TokenKind> {
-    // Read all consecutive dots as one run, so that a fourth dot is not read as the start of the next token.
+    // Read all consecutive dots as one run, so that a fourth dot does not start the next token.
     let dots = verify(take_while1(|c| c == '.'), |dots: &str| dots.len() == 3);
     alt((
         value(TokenKind::Word, take_while1(is_label)),
@@ -94,8 +92,8 @@ pub(crate) fn foreign_arrow(text: &str, place: Span) -> Option<Span> {
     Some(Span::new(start, start + arrow.len_utf8()))
 }
 
-/// The error for a character that cannot start a token. It usually has a specific cause, such as an unquoted `>` in a
-/// shell, or a notation from a different program, so most of these characters have their own kind of mistake.
+/// The error for a character that cannot start a token. Most have their own kind of mistake, because they have a
+/// specific cause, such as an unquoted `>` in a shell, or a different program's notation.
 fn explain(text: &str, at: usize) -> ParseError {
     let rest = &text[at..];
     let (kind, length) = match rest.as_bytes().first() {

@@ -1,5 +1,4 @@
-//! Parses text into an [`Expression`]. The text is an einsum expression, a tree of einsum expressions in square
-//! brackets, or an einsum_ir tree.
+//! Parses text into an [`Expression`]: an einsum, a tree of einsums in square brackets, or an einsum_ir tree.
 //!
 //! ```text
 //! text --lexer--> tokens --brackets--> form --parse_terms | parse_ir--> arena --check--> Expression
@@ -40,7 +39,7 @@ pub use render::{Span, render_carets};
 /// can number all.
 const MAX_TEXT_BYTES: usize = u32::MAX as usize / 2;
 
-/// Parses an expression in any of the three forms, and performs all checks that need no extents.
+/// Parses an expression in any form, and performs all checks that need no extents.
 ///
 /// ```
 /// use einsum_parser::{Form, parse};
@@ -62,7 +61,6 @@ const MAX_TEXT_BYTES: usize = u32::MAX as usize / 2;
 /// ```
 ///
 /// # Errors
-///
 /// If the text is not a valid expression. The error describes the first mistake found, and its place in the text:
 ///
 /// ```

@@ -1,10 +1,9 @@
-//! Provides three texts for each kind of mistake: a message, a label next to the caret, and help on how to correct the
-//! mistake.
+//! The texts for each kind of mistake: a message, a label next to the caret, and help.
 //!
-//! Each text is one line. No two kinds of mistakes have the same message. Invisible characters in names are written as
-//! escapes, and long names are shortened.
+//! Each text is one line. No two kinds have the same message. Invisible characters in names are written as escapes, and
+//! long names are shortened.
 //!
-//! Help that depends on the expression is not in this module. The code that finds the mistake provides it.
+//! Help that depends on the expression comes from the code that finds the mistake.
 
 use crate::ErrorKind as K;
 use crate::ParseError;

@@ -1,20 +1,18 @@
 //! Parses tokens into the nodes of an einsum_ir tree, where brackets without an arrow are lists of names.
 //!
 //! A `[` directly before another `[` or an arrow opens a subtree; any other `[` opens a list. An explicit stack has one
-//! frame per open subtree. The parser relies on balanced brackets, which `brackets` has checked.
-//!
-//! The module `check` checks the output labels later.
+//! frame per open subtree. `brackets` has checked that brackets are balanced, and `check` checks the output labels
+//! later.
 
 use crate::expression::Builder;
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Expression, Form, Index, NodeId, ParseError, Span, Term, lexer};
 
-/// The inputs and output of an einsum that have been read so far. The einsum is the content of a bracket, or the text
-/// outside all brackets.
+/// What has been read of an einsum, which is the content of a bracket, or the text outside all brackets.
 struct Frame {
     open: Span,
     inputs: Vec<NodeId>,
-    /// The span of the input that has been read since the last comma.
+    /// The input since the last comma.
     input: Option<Span>,
     arrow: Option<Span>,
     output: Option<Term>,
@@ -190,7 +188,7 @@ impl Parser<'_> {
         self.because(kind, place)
     }
 
-    /// The error for a mistake. Help that would show another notation is replaced by an einsum_ir example.
+    /// The error, with an einsum_ir example in place of help that would show another notation.
     fn mistake(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = ParseError::new(self.text, kind, place);
         let advice = match kind {
@@ -207,8 +205,8 @@ impl Parser<'_> {
         error.advise(advice.to_owned())
     }
 
-    /// The error for a mistake that usually results from confusing two notations. It also marks `witness`, which makes
-    /// the text an einsum_ir tree, unless the mistake is inside.
+    /// The error for a mistake that usually results from confusing two notations. It also marks `witness`, unless the
+    /// mistake is inside.
     fn because(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = self.mistake(kind, place);
         if self.witness.contains(place) {

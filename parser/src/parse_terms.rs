@@ -1,24 +1,20 @@
-//! Parses tokens into the nodes of one einsum, or of a tree of einsums in brackets. Every label is one character.
+//! Parses tokens into one einsum, or a tree of einsums in brackets. Every label is one character.
 //!
-//! An explicit stack on the heap has one frame per open bracket, so that deep trees do not overflow the call stack. The
-//! parser relies on balanced brackets, which `brackets` has checked.
-//!
-//! The module `check` checks the output labels later.
+//! An explicit stack has one frame per open bracket, so that deep trees do not overflow the call stack. `brackets` has
+//! checked that brackets are balanced, and `check` checks the output labels later.
 
 use crate::expression::Builder;
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Expression, Form, Index, IndexKind, NodeId, ParseError, Span, Term, lexer};
 
-/// The inputs and output of an einsum that have been read so far. The einsum is the content of a bracket, or the text
-/// outside all brackets.
+/// What has been read of an einsum, which is the content of a bracket, or the text outside all brackets.
 struct Frame {
     open: Span,
     inputs: Vec<NodeId>,
     arrow: Option<Span>,
-    /// The span of the current input, if that input is a bracket.
+    /// The span of the current input, if it is a bracket.
     bracket: Option<Span>,
-    /// The indices of the current term that have been read so far. `empty` is the span of the term if it has no
-    /// indices.
+    /// The indices read of the current term. `empty` is its span if it has none.
     indices: Vec<Index>,
     empty: Span,
 }

@@ -1,9 +1,7 @@
-//! Defines places in a text, and renders an error for a terminal, as a message and the text with carets under marked
-//! places.
+//! Places in a text, and errors rendered for a terminal: a message, and the text with carets under marked places.
 //!
-//! Line breaks become spaces, so that the text fits on one line. If the places are too far apart for one line, each
-//! place has its own line, which shows only the text around that place. `^` marks the first place, and `-` marks the
-//! others.
+//! Line breaks become spaces, so that the text fits on one line. If the places are too far apart for one line, each has
+//! its own line, with only the text around it. `^` marks the first place, and `-` the others.
 //!
 //! Guarantee: rendering never panics. Spans may be in any order, and may be outside the text. A character has one
 //! column, except that a combining character has none, and a wide East Asian character has two.
@@ -18,7 +16,7 @@ const COLUMNS_BEFORE: usize = 30;
 /// A clipped line shows a marked place completely, or at least this many columns of it.
 const MIN_MARK_COLUMNS: usize = 40;
 
-/// A place in a text, as a half-open range of byte offsets. An empty span is a place between two characters.
+/// A place in a text, as a half-open range of bytes. An empty span is between two characters.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
     /// Offset of the first byte.
@@ -28,25 +26,25 @@ pub struct Span {
 }
 
 impl Span {
-    /// Returns the span of the bytes `start..end`.
+    /// The span of the bytes `start..end`.
     #[must_use]
     pub const fn new(start: usize, end: usize) -> Self {
         Self { start, end }
     }
 
-    /// Returns the empty span before byte `at`.
+    /// The empty span before byte `at`.
     #[must_use]
     pub const fn at(at: usize) -> Self {
         Self { start: at, end: at }
     }
 
-    /// Returns the smallest span that contains both spans.
+    /// The smallest span that contains both spans.
     #[must_use]
     pub fn to(self, other: Self) -> Self {
         Self { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// Returns whether `other` is inside this span.
+    /// Whether `other` is inside this span.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end
@@ -55,7 +53,7 @@ impl Span {
 
 struct Line {
     shown: Vec<char>,
-    /// The byte offset of each character, and of the end of the text. `columns` contains their first columns.
+    /// The byte offset of each character, and of the end; `columns` has their first columns.
     bytes: Vec<usize>,
     columns: Vec<usize>,
 }
@@ -68,8 +66,8 @@ struct Mark<'a> {
     words: &'a str,
 }
 
-/// Returns the message, the text with a mark and an explanation under each place, and the help. The first place is the
-/// main place; it is marked by `^`.
+/// The message, the text with a mark and an explanation under each place (`^` under the first, the main one), and the
+/// help.
 ///
 /// ```
 /// use einsum_parser::{Span, render_carets};
@@ -136,13 +134,13 @@ impl Line {
 
     fn mark<'a>(&self, span: Span, primary: bool, words: &'a str) -> Mark<'a> {
         let last = self.shown.len();
-        // If a span starts inside a character, the mark includes this character.
+        // A span that starts inside a character includes it.
         let start = self.bytes.partition_point(|byte| *byte <= span.start).saturating_sub(1);
         let end = self.bytes.partition_point(|byte| *byte < span.end).min(last);
         Mark { start, end: end.max(start), primary, words }
     }
 
-    /// Returns the range of characters to show if the first place is at character `first`.
+    /// The range of characters to show if the first place is at character `first`.
     fn window(&self, first: usize) -> Range<usize> {
         let last = self.shown.len();
         let all = self.columns[last];

@@ -17,7 +17,7 @@ pub const MAX_WORDS_AT_ONCE: usize = 32;
 /// A contraction order with its slices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Solution {
-    /// The contractions. The result of the i-th one has the number (tensors) + i.
+    /// The contractions; the i-th result has the number (tensors) + i.
     pub steps: Vec<[usize; 2]>,
     /// Sliced labels as indices into [`Prepared::originals`], ascending.
     pub sliced: Vec<usize>,
@@ -75,8 +75,8 @@ const SUBTREE: usize = 8;
 
 const MAX_PASSES: usize = 8;
 
-/// Maximum nominal seconds, per tensor, for slicing labels one after another until the tree is within the limit. This is
-/// not part of the chain's length, because there is no solution without it.
+/// Maximum nominal seconds, per tensor, for slicing labels until the tree is within the limit, in addition to the
+/// chain's length, because there is no solution without it.
 const SLICING_SECONDS: f64 = 1e-3;
 
 /// The number of tensors in a window of a large network, and the nominal seconds that a window is annealed for.
@@ -91,7 +91,7 @@ impl Chain {
         Chain { start: Start::From(solution), seed: 7, hot: COLD, seconds: 0.0 }
     }
 
-    /// Runs the chain with sets of labels of a suitable size. Large networks are annealed in windows.
+    /// Runs the chain. Large networks are annealed in windows.
     pub fn run(&self, network: &Prepared, settings: Settings) -> Solution {
         let words = network.labels().div_ceil(64);
         if words <= MAX_WORDS_AT_ONCE {
@@ -103,7 +103,7 @@ impl Chain {
         if whole.largest <= settings.limit {
             return whole;
         }
-        // The sets of labels of the widest trees would not fit into caches, so the order is only adapted to the slices.
+        // Label sets of the widest trees do not fit into caches, so the order is only adapted to the slices.
         let rest = Chain { start: Start::From(whole), seconds: self.seconds - seconds, hot: COLD, seed: self.seed };
         rest.run_at_once(network, settings, words)
     }
@@ -200,7 +200,7 @@ impl<'a, const W: usize> Run<'a, W> {
             if self.tree.effort >= end {
                 continue;
             }
-            // A random part of the labels is chosen again, after the tree was annealed without these slices.
+            // A random part of the labels is chosen again after annealing without these slices.
             let share = 0.1 + 0.5 * self.random.uniform();
             let mut sliced = best.sliced;
             best.sliced.iter().filter(|_| self.random.uniform() < share).for_each(|label| sliced.remove(label));

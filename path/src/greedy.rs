@@ -1,4 +1,4 @@
-//! Searches greedily. Among all pairs of tensors with a common label, the pair with the lowest score is contracted first.
+//! Searches greedily: of all pairs of tensors with a common label, the one with the lowest score is contracted first.
 //!
 //! Guarantee: the same network and parameters give the same order. For each of its labels, a tensor is paired with at
 //! most [`PARTNERS_PER_LABEL`] other tensors, because evaluating all pairs of thousands of tensors would take minutes.
@@ -14,22 +14,20 @@ use crate::random::{Random, gumbel};
 /// How pairs are scored.
 #[derive(Debug, Clone, Copy)]
 pub struct GreedyParameters {
-    /// The score of a pair is the number of elements in its result, minus this factor times the number of elements in
-    /// the pair itself. The pair with the lowest score is contracted.
+    /// The score of a pair is the number of elements in its result, minus this factor times that in the pair itself.
     pub weight: f64,
-    /// Seed for the order of pairs with equal scores, and for the noise. Regular networks have many such pairs, and one
-    /// order may cost several times as much as another.
+    /// Seed for the noise, and for the order of pairs with equal scores, of which regular networks have many. One order
+    /// may cost several times as much as another.
     pub ties: u64,
-    /// Temperature of random noise, which is added to the logarithm of the score.
+    /// Temperature of the noise added to the logarithm of the score.
     pub noise: f64,
 }
 
-/// Maximum holders of a label with which a tensor is paired: those that follow it in the cyclic order of tensor
-/// numbers.
+/// Maximum holders of a label with which a tensor is paired: those that follow in cyclic order of their numbers.
 const PARTNERS_PER_LABEL: usize = 32;
 
-/// Returns the cheapest of several greedy orders with random parameters, in the ranges from which cotengra's random
-/// greedy search draws them.
+/// The cheapest of several greedy orders with random parameters, in the ranges from which cotengra's random greedy
+/// search draws them.
 pub fn best_of_random(network: Labelled, tries: usize, random: &mut Random) -> Vec<[usize; 2]> {
     let tried = (0..tries.max(1)).map(|_| {
         let scale = 0.5 + 3.5 * random.uniform();
@@ -39,7 +37,7 @@ pub fn best_of_random(network: Labelled, tries: usize, random: &mut Random) -> V
     tried.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, steps)| steps).unwrap_or_default()
 }
 
-/// Computes a contraction order. Returns its number of multiply-adds, at least approximately, and its contractions.
+/// Returns the approximate multiply-adds and the contractions of an order.
 ///
 /// Cost: O(l p log p) for p pairs with a common label and l labels per tensor. Each label of each tensor adds at most 2
 /// x 32 pairs.
@@ -70,8 +68,8 @@ pub fn greedy(given: Labelled, parameters: GreedyParameters) -> (f64, Vec<[usize
     (products, steps)
 }
 
-/// Appends the steps that multiply tensors into one tensor, smallest first. For each tensor, `sizes` contains log2 of
-/// the number of elements, and the tensor's number.
+/// Appends the steps that multiply tensors into one, smallest first. `sizes` has each tensor's log2 of elements, and
+/// number.
 pub fn multiply(sizes: Vec<(f64, usize)>, tensors: usize, steps: &mut Vec<[usize; 2]>) {
     let mut left_over: BinaryHeap<Reverse<(Size, usize)>> =
         sizes.into_iter().map(|(log2, tensor)| Reverse((Size(log2), tensor))).collect();
@@ -85,7 +83,7 @@ struct Network<'a> {
     log2: &'a [f64],
     /// Labels of every tensor, ascending; `None` for contracted tensors.
     labels: Vec<Option<Vec<u32>>>,
-    /// log2 of the number of elements of every tensor.
+    /// log2 of the elements of every tensor.
     sizes: Vec<f64>,
     /// For each label, the tensors that have it, ascending, after `OUTPUT` (a tensor that is never contracted) if the
     /// output has it.
@@ -155,8 +153,8 @@ impl<'a> Network<'a> {
         merged.copied().filter(needed)
     }
 
-    /// log2 of the number of elements of the result of a pair, and of the space of all labels of the pair. Cost: a binary
-    /// search for each label of the tensor with fewer labels.
+    /// log2 of the elements of a pair's result, and of the space of all its labels. Cost: a binary search for each
+    /// label of the tensor with fewer labels.
     fn pair_sizes(&self, left: usize, right: usize) -> [f64; 2] {
         let swap = self.labels(left).len() > self.labels(right).len();
         let (few, many) = if swap { (right, left) } else { (left, right) };
@@ -206,7 +204,7 @@ impl<'a> Network<'a> {
     }
 }
 
-/// A size with a total order. The size is never NaN.
+/// A size, never NaN, with a total order.
 #[derive(PartialEq)]
 struct Size(f64);
 

@@ -3,8 +3,8 @@
 //! A contraction order is a list of pairs of tensors. The n tensors of a network have the numbers 0 to n - 1, and the
 //! result of the i-th contraction has the number n + i.
 //!
-//! Guarantees: the same network, settings and request give the same order, whichever thread runs which chain. No clock is
-//! read, and no recursion is deeper than the logarithm of the number of tensors.
+//! Guarantees: the same network, settings and request give the same order, whichever thread runs which chain. No clock
+//! is read, and no recursion is deeper than the logarithm of the number of tensors.
 //!
 //! ```
 //! use einsum_path::{Network, Prepared, Price, Request, Settings, search};

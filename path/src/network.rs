@@ -1,8 +1,8 @@
 //! A network: the labels of each tensor and of the output, and the extents of the labels.
 //!
-//! Invariants of a prepared network: labels are numbered so that labels of equal extents are neighbours; no tensor has a
-//! label twice; every label is in at least two tensors, or in one tensor and the output. Other labels are summed before
-//! the first contraction, in any order, so the searches ignore them.
+//! Invariants of a prepared network: labels of equal extents have neighbouring numbers; no tensor has a label twice;
+//! every label is in at least two tensors, or in one tensor and the output. Other labels are summed before the first
+//! contraction, in any order, so the searches ignore them.
 
 use crate::bits::Bits;
 
@@ -87,8 +87,8 @@ impl Prepared {
         Labelled { tensors: &self.tensors, output: &self.output, log2: &self.log2 }
     }
 
-    /// The network of some tensors, given by their labels. `output` lists the labels of its result; if `None`, the result
-    /// has the labels that occur once or in the output of the whole network.
+    /// The network of some tensors, given by their labels. `output` lists the result's labels; if `None`, these are the
+    /// labels that occur once or in the output of the whole network.
     pub fn part(&self, tensors: Vec<Vec<u32>>, output: Option<Vec<u32>>) -> Prepared {
         let mut labels: Vec<u32> = tensors.iter().flatten().copied().collect();
         labels.sort_unstable();
@@ -152,7 +152,7 @@ fn log2(network: &Network, label: u32) -> f64 {
     if label == UNUSED { f64::NAN } else { (network.extents[label as usize] as f64).log2() }
 }
 
-/// Computes log2 of the number of elements that a set of labels spans.
+/// Computes log2 of the elements that a set of labels spans.
 #[derive(Debug, Clone)]
 pub struct Weights<const W: usize> {
     /// The weight of all labels of a word, if these are equal.

@@ -1,15 +1,13 @@
 //! Finds the order with the fewest multiply-adds, by dynamic programming over sets of tensors.
 //!
-//! The cheapest way to contract a set of tensors is the cheapest over all splits of the set into two sets. Sets are
-//! built in order of size. As in `opt_einsum`'s dynamic programming, only sets that cost no more than a cap are kept,
-//! and the cap grows until the set of all tensors is built. The first pass pairs only sets that share a label, and
-//! processes one connected component of the network after another. The results of the components are multiplied at the
-//! end, smallest first. The second pass also pairs sets without a common label. The second pass has a bounded number of
-//! steps and searches only for cheaper orders.
+//! The cheapest contraction of a set of tensors is the cheapest over all splits into two sets. Sets are built in order
+//! of size. As in `opt_einsum`'s dynamic programming, only sets that cost no more than a cap are kept, and the cap
+//! grows until the set of all tensors is built. The first pass pairs only sets that share a label, one connected
+//! component of the network after another, whose results are multiplied at the end, smallest first. The second pass, of
+//! bounded steps, also pairs sets without a common label, and searches only for cheaper orders.
 //!
 //! Guarantee: the same network and limit give the same order on all ranks, because the limit counts steps instead of
-//! seconds. A label that several tensors have is summed when the last of these tensors is contracted. A label in the
-//! output is never summed.
+//! seconds. A label is summed when the last of its tensors is contracted, and never if it is in the output.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
@@ -21,7 +19,7 @@ use crate::network::Labelled;
 /// Steps counted for evaluating a pair of sets, besides one for examining it.
 const EVALUATION_STEPS: u64 = 8;
 
-/// Maximum number of sets that are kept. This many sets occupy a few hundred megabytes.
+/// Maximum number of sets, which occupy a few hundred megabytes.
 const MAX_SETS: usize = 2_000_000;
 
 /// Factor by which the cap on costs grows from one round to the next.
@@ -30,10 +28,10 @@ const CAP_GROWTH: f64 = 4.0;
 /// Relative tolerance when costs are compared, because costs are rounded sums.
 const COST_TOLERANCE: f64 = 1e-9;
 
-/// Maximum number of steps of the second pass, which also multiplies tensors without a common label.
+/// Maximum number of steps of the second pass.
 const OUTER_STEPS: u64 = 300_000_000;
 
-/// The outcome of a search. The outcome states what the search proved about the order, or which limit ended the search.
+/// What a search proved about the order, or which limit ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
     /// No order has fewer multiply-adds.
@@ -47,8 +45,7 @@ pub enum Proof {
     Sets,
 }
 
-/// Returns the best order that costs at most 2^`known` multiply-adds, if the search finds one, and the outcome of the
-/// search.
+/// The best order that costs at most 2^`known` multiply-adds, if found, and the outcome of the search.
 ///
 /// Cost: examines at most `steps` pairs of sets, at a few nanoseconds per pair.
 pub fn optimal(network: Labelled, known: f64, steps: u64) -> (Option<Vec<[usize; 2]>>, Proof) {
@@ -99,8 +96,8 @@ fn search<const W: usize>(network: Labelled, known: f64, mut left: u64) -> (Opti
     }
 }
 
-/// Returns log2 of the cost of each product of two results of connected components, smallest first. The results have no
-/// common labels.
+/// log2 of the cost of each product of two results of connected components, which have no common labels, smallest
+/// first.
 fn outer_costs(sizes: &mut Vec<f64>) -> Vec<f64> {
     let mut costs = Vec::new();
     sizes.sort_by(|one, other| other.total_cmp(one));
@@ -157,7 +154,7 @@ struct Set<const W: usize> {
     log2: f64,
     /// Number of multiply-adds, as a multiple of the known cost (`Sets::known`).
     cost: f64,
-    /// The two sets that this set was built from; `None` for a single tensor.
+    /// The two sets that make this one; `None` for a single tensor.
     pair: Option<[u32; 2]>,
 }
 
@@ -176,15 +173,14 @@ struct Sets<const W: usize> {
     ids: HashMap<Bits<W>, u32, BuildHasherDefault<BitHasher>>,
     /// `levels[n]` lists the ids of the sets with n + 1 tensors.
     levels: Vec<Vec<u32>>,
-    /// log2 of the extent of each label; labels are numbered from 0 within this search. `holders` lists the tensors of
-    /// each label, and `kept` contains the labels of the output.
+    /// log2 of the extent of each label, numbered from 0 within this search. `holders` lists the tensors of each label,
+    /// and `kept` the labels of the output.
     extents: Vec<f64>,
     holders: Vec<Bits<W>>,
     kept: Bits<W>,
-    /// For each tensor in this search, the tensor's number in the network.
+    /// The number in the network of each tensor in this search.
     numbers: Vec<usize>,
-    /// log2 of the number of multiply-adds in an order that is already known. The costs of sets are multiples of this
-    /// cost.
+    /// log2 of the multiply-adds of a known order; costs of sets are multiples of these.
     known: f64,
 }
 
@@ -205,8 +201,7 @@ impl<const W: usize> Sets<W> {
             kept: network.output.iter().filter_map(|label| local.get(label)).fold(Bits::default(), |b, &at| b.with(at)),
             extents,
             numbers,
-            // Assumes at least one multiply-add, so that relative costs are also defined for a network without
-            // operations.
+            // Assumes at least one multiply-add, so that relative costs are defined without operations.
             known: known.max(0.0),
         };
         for (tensor, &number) in sets.numbers.clone().iter().enumerate() {
@@ -230,7 +225,7 @@ impl<const W: usize> Sets<W> {
     }
 
     fn connected(&mut self, left: &mut u64) -> Result<usize, Proof> {
-        // Every tensor takes part in a contraction, so the cost of an order is at least the size of the largest tensor.
+        // Every tensor is contracted, so an order costs at least the size of the largest tensor.
         let largest = self.all.iter().map(|set| set.log2).fold(0.0, f64::max);
         let mut cap = (largest - self.known).exp2().max(f64::MIN_POSITIVE) * CAP_GROWTH;
         loop {
@@ -278,7 +273,7 @@ impl<const W: usize> Sets<W> {
     ) -> Result<(), Proof> {
         let [ones, others] = levels.map(|level| &scanned[level]);
         for (at, one) in ones.iter().enumerate() {
-            // If both sets have the same size, visits each pair only once.
+            // Visits each pair of sets of equal size only once.
             let others = if levels[0] == levels[1] { &others[at + 1..] } else { others };
             let (mut seen, mut evaluated) = (0, 0);
             for other in others {
@@ -328,8 +323,8 @@ impl<const W: usize> Sets<W> {
         }
     }
 
-    /// Appends the contractions that build a set and returns the number of the set's result. Results are numbered after
-    /// the `tensors` tensors, in the order of steps.
+    /// Appends the contractions that build a set and returns the number of its result. Results are numbered after the
+    /// `tensors` tensors, in the order of steps.
     fn append(&self, root: usize, tensors: usize, steps: &mut Vec<[usize; 2]>) -> usize {
         let mut reached = vec![root];
         let mut at = 0;
@@ -337,8 +332,7 @@ impl<const W: usize> Sets<W> {
             reached.extend(self.all[id].pair.iter().flatten().map(|&id| id as usize));
             at += 1;
         }
-        // A set has more tensors than each of the two sets that it was built from, so sorting puts the set after both
-        // of them.
+        // A set has more tensors than the two that it was built from, so sorting puts it after them.
         reached.sort_by_key(|&id| self.all[id].tensors.count());
         let mut numbers: HashMap<usize, usize> = HashMap::new();
         for id in reached {

@@ -2,8 +2,8 @@
 //!
 //! The tensors are divided into two parts that share as few labels as possible, then each part is divided in the same
 //! way. A bisection coarsens the network by merging neighbours, divides the coarsest network, and improves the division
-//! on each finer network by the method of Fiduccia and Mattheyses (1982), as multilevel partitioners such as KaHyPar do.
-//! Small parts are contracted greedily.
+//! on each finer network by the method of Fiduccia and Mattheyses (1982), as multilevel partitioners such as KaHyPar
+//! do. Small parts are contracted greedily.
 
 use std::collections::BinaryHeap;
 
@@ -36,8 +36,8 @@ struct Hypergraph {
     incident: Vec<Vec<u32>>,
 }
 
-/// Returns the contractions of an order from recursive bisection. `imbalance` is the share of the tensors by which the
-/// larger part may exceed one half.
+/// The contractions of an order from recursive bisection. `imbalance` is the share of the tensors by which the larger
+/// part may exceed one half.
 pub fn partitioned(network: &Prepared, imbalance: f64, random: &mut Random) -> Vec<[usize; 2]> {
     let all: Vec<u32> = (0..network.tensors.len() as u32).collect();
     let mut steps = Vec::with_capacity(all.len());
@@ -132,7 +132,7 @@ impl Hypergraph {
         tries.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, side)| side).unwrap_or_default()
     }
 
-    /// Merges pairs of neighbours. Returns the coarser network, and the new node of each node; `None` if few pairs can be
+    /// Merges pairs of neighbours. Returns the coarser network and each node's new node; `None` if few pairs can be
     /// merged.
     fn coarsened(&self, heaviest: f64, random: &mut Random) -> Option<(Hypergraph, Vec<u32>)> {
         let count = self.weights.len();
@@ -214,7 +214,7 @@ impl Hypergraph {
         side
     }
 
-    /// Moves nodes between the parts while that lowers the cost of the cut labels, which is returned. Each part keeps at
+    /// Moves nodes between the parts while that lowers the cost of the cut labels, and returns it. Each part keeps at
     /// least the weight `least`.
     fn refine(&self, side: &mut [bool], least: f64) -> f64 {
         let mut counts: Vec<[u32; 2]> = self

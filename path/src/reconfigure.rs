@@ -1,5 +1,5 @@
-//! Replaces small subtrees by the cheapest contraction of their leaves, found by dynamic programming over sets of leaves
-//! (as `subtree_reconfigure` of cotengra).
+//! Replaces small subtrees by the cheapest contraction of their leaves, by dynamic programming over sets of leaves (as
+//! cotengra's `subtree_reconfigure`).
 //!
 //! The leaves of a subtree may be any nodes of the tree. Cost: O(3^k) evaluations for k leaves.
 

@@ -1,9 +1,9 @@
 //! Runs chains in rounds, on several threads, and keeps the best solutions.
 //!
 //! Invariant: the same network, settings and request give the same solutions, as far as the functions of the standard
-//! library for powers and logarithms do. Each round has a fixed number of chains that do not depend on each other, so it
-//! does not matter which thread runs which chain. Budgets are in nominal seconds, which are numbers of steps divided by
-//! the steps that a core makes per second, so no clock is read.
+//! library for powers and logarithms do. Each round has a fixed number of independent chains, so it does not matter
+//! which thread runs which. Budgets are in nominal seconds: steps divided by a core's steps per second, so no clock is
+//! read.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,19 +14,19 @@ use crate::greedy::GreedyParameters;
 use crate::network::Prepared;
 use crate::random::Random;
 
-/// The number of chains in a round, and the maximum number of threads that a search uses.
+/// The number of chains in a round, and the maximum threads of a search.
 pub const CHAINS: usize = 4;
 
 const KEPT: usize = 4;
 
-/// Rotations of each contraction in a chain of the first round, their growth from round to round, and their maximum. Many
+/// Rotations of each contraction in a chain of the first round, their growth per round, and their maximum. Many
 /// restarts are better than one long chain, except for large networks, which the budget ends before the maximum.
 const FIRST_SWEEPS: f64 = 64.0;
 const GROWTH: f64 = 1.5;
 const MAX_SWEEPS: f64 = 20_000.0;
 
-/// Maximum number of random greedy orders of a chain, and the share of its time for them. Few orders of a large network
-/// are good, and annealing improves them little, so more of them are tried.
+/// Maximum random greedy orders of a chain, and the share of its time for them. Few orders of a large network are good,
+/// and annealing improves them little, so more are tried.
 const MAX_RANDOM: f64 = 64.0;
 const LEAST_LARGE_RANDOM: f64 = 4.0;
 const RANDOM_SHARE: f64 = 0.25;
@@ -35,7 +35,7 @@ const LARGE_RANDOM_SHARE: f64 = 0.6;
 /// A chain is shortened to the rest of the budget if that is at least this share of its length.
 const LEAST_REST: f64 = 0.2;
 
-/// First inverse temperatures of the chains that start from known orders in the first round. The others have their own starts.
+/// First inverse temperatures of the chains that start from known orders in the first round.
 const START_HEATS: [f64; 2] = [15.0, 6.0];
 
 const GREEDY: GreedyParameters = GreedyParameters { weight: 1.0, ties: 0, noise: 0.0 };
@@ -51,11 +51,11 @@ pub struct Request<'a> {
     pub threads: usize,
     /// The budget in nominal seconds, given the progress after every round so far. Read before every round.
     pub budget: &'a dyn Fn(&[Progress]) -> f64,
-    /// Orders without slices that are already known, from which some chains start.
+    /// Known orders without slices, from which some chains start.
     pub known: Vec<Vec<[usize; 2]>>,
     /// log2 of the factor by which a solution needs too much memory. Solutions that fit (at most 0) are better than all
-    /// others. With more memory than [`Settings::limit`] per result, a solution may still not fit, because several results
-    /// are live at the same time. Chains then get lower limits.
+    /// others. A solution within [`Settings::limit`] may still not fit, because several results are live at the same
+    /// time. Chains then get lower limits.
     pub excess: &'a dyn Fn(&Solution) -> f64,
 }
 

@@ -1,7 +1,7 @@
 //! Chooses labels to slice, so that no result of a contraction has more elements than a limit.
 //!
-//! A sliced label has one value in each slice, so it disappears from all tensors, and the whole tree runs once per value.
-//! Contractions without the label are then repeated, which is the overhead of a slice.
+//! A sliced label has one value in each slice, so it disappears from all tensors, and the tree runs once per value.
+//! Contractions without the label are repeated, which is the overhead of a slice.
 
 use crate::bits::Bits;
 use crate::random::Random;

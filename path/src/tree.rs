@@ -1,6 +1,6 @@
 //! A contraction tree that local changes update in constant time.
 //!
-//! Invariants: node i is the tensor i for i below `leaves`; every other node has two children. `labels` of a node are the
+//! Invariants: node i is tensor i for i below `leaves`; every other node has two children. `labels` of a node are the
 //! labels of its result, without sliced labels. A rotation changes the labels of one node only, because the labels of a
 //! node depend on the set of tensors below it and not on their order.
 
@@ -42,7 +42,7 @@ pub struct Tree<'a, const W: usize> {
 }
 
 impl<'a, const W: usize> Tree<'a, W> {
-    /// Builds the tree of a list of contractions. Tensors have the numbers 0 to n - 1, followed by results in order.
+    /// Builds the tree of a list of contractions, with the n tensors numbered first, then the results.
     pub fn new(network: &'a Prepared, steps: &[[usize; 2]], price: Price) -> Tree<'a, W> {
         let leaves = network.tensors.len();
         let count = leaves + steps.len();
@@ -89,7 +89,7 @@ impl<'a, const W: usize> Tree<'a, W> {
         labels.without(&self.sliced)
     }
 
-    /// Computes labels, sizes and costs of all nodes anew. Call this after `sliced` has changed.
+    /// Computes labels, sizes and costs of all nodes anew, after `sliced` has changed.
     pub fn refresh(&mut self) {
         self.effort += effort::refresh(W) * self.children.len() as f64;
         let order = self.bottom_up();
@@ -139,7 +139,7 @@ impl<'a, const W: usize> Tree<'a, W> {
         self.weights.log2(&self.sliced)
     }
 
-    /// log2 of the number of multiply-adds over all slices.
+    /// log2 of the multiply-adds over all slices.
     pub fn log2_products(&self) -> f64 {
         let terms: Vec<f64> = (self.leaves..self.children.len())
             .map(|node| {
@@ -151,7 +151,7 @@ impl<'a, const W: usize> Tree<'a, W> {
         self.log2_slices() + largest + terms.iter().map(|term| (term - largest).exp2()).sum::<f64>().log2()
     }
 
-    /// log2 of the number of elements that all contractions read and write, over all slices.
+    /// log2 of the elements that all contractions read and write, over all slices.
     pub fn log2_elements(&self) -> f64 {
         let leaves: f64 = self.elements[..self.leaves].iter().sum();
         let results: f64 = self.elements[self.leaves..].iter().sum();
@@ -159,8 +159,8 @@ impl<'a, const W: usize> Tree<'a, W> {
         (leaves + 2.0 * results - self.elements[self.root]).log2() + self.log2_slices()
     }
 
-    /// log2 of the number of elements of the largest intermediate. The tensors and the final result are not counted,
-    /// because slices do not make them smaller.
+    /// log2 of the elements of the largest intermediate, without tensors and final result, which slices do not make
+    /// smaller.
     pub fn largest(&self) -> f64 {
         let between = (self.leaves..self.children.len()).filter(|&node| node != self.root);
         between.map(|node| self.log2[node]).fold(0.0, f64::max)

@@ -1,8 +1,8 @@
 //! Improves the contraction tree of a large network in windows.
 //!
 //! A window is a part of the tree: a contraction, and about a hundred nodes below it, which are the tensors of a small
-//! network. This network is annealed alone, with small sets of labels. The tree itself stores the labels of its nodes as
-//! lists, whose total length is far below (nodes) x (labels).
+//! network. It is annealed alone, with small sets of labels. The tree itself stores labels as lists, whose total length
+//! is far below (nodes) x (labels).
 //!
 //! Invariant: a window never makes the tree more expensive.
 
@@ -145,7 +145,7 @@ impl<'a> Large<'a> {
         node
     }
 
-    /// The nodes below `root` that are the tensors of the window, and the contractions in the window, parents first.
+    /// The nodes below `root` that are the window's tensors, and its contractions, parents first.
     fn window(&self, root: usize, size: usize) -> (Vec<usize>, Vec<usize>) {
         let leaves = self.network.tensors.len();
         let key = |node: usize| ((self.cost[node].log2() * 1e6) as i64, node);

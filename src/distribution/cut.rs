@@ -1,4 +1,4 @@
-//! Defines cuts: how one axis of a grid of ranks divides a dimension into tiles.
+//! How an axis of a grid of ranks cuts a dimension into tiles.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,6 @@ impl Cut {
     pub fn tile(&self, extent: usize, parts: usize, index: usize) -> Intervals {
         match self {
             Cut::Even => Intervals::from(tile_bounds(extent, parts, index)),
-            // A single interval.
             Cut::Cyclic { .. } if parts == 1 => Intervals::from(0..extent),
             // A saturated product is at least as large as any extent.
             Cut::Cyclic { block } => {

@@ -1,4 +1,4 @@
-//! Represents sets of indices along one dimension as unions of half-open intervals.
+//! Sets of indices along one dimension, as unions of half-open intervals.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ impl From<Range<usize>> for Intervals {
 }
 
 impl Intervals {
-    /// Returns the set of all indices in `ranges`.
+    /// The set of all indices in `ranges`.
     ///
     /// # Panics
     /// If the ranges are not in ascending order, or not disjoint.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The rank at each place in a grid. The parameter `axes` is the number of coordinates along each axis, slowest first.
+/// The rank at each place in a grid. `axes` is the number of coordinates along each axis, slowest first.
 ///
 /// ```
 /// # use einsum_dist::distribution::Owners;
@@ -135,7 +135,6 @@ impl Owners {
     }
 }
 
-/// The number of places in a grid, or `None` on overflow.
 pub(super) fn places(axes: &[usize]) -> Option<usize> {
     // An axis without coordinates must not hide an overflow.
     axes.iter().try_fold(1usize, |places, &axis| places.checked_mul(axis.max(1)))?;

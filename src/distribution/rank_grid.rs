@@ -1,4 +1,4 @@
-//! Defines distributions (ranks as a grid), and computes the block of each rank.
+//! Distributions (ranks as a grid), and the block of each rank.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::owners::places;
 use super::{Cut, Intervals, Owners, Region};
 
-/// The maximum number of separate boxes in one block, because schedules list every box.
+/// Maximum separate boxes in one block, because schedules list every box.
 const MAX_PIECES: usize = 1 << 20;
 
 /// The effect of one axis of the grid on the tensor.
@@ -16,9 +16,9 @@ const MAX_PIECES: usize = 1 << 20;
 pub enum Role {
     /// Divides a dimension among the coordinates of the axis.
     Cut {
-        /// The position of the dimension, counted from 0.
+        /// The position of the dimension, from 0.
         dim: usize,
-        /// The rule by which the dimension is divided.
+        /// How the dimension is divided.
         how: Cut,
     },
     /// Ranks that differ only along this axis store the same block.
@@ -63,7 +63,7 @@ pub struct Distribution {
     end: usize,
 }
 
-/// A deserialized distribution, not yet validated.
+/// A deserialized, unvalidated distribution.
 #[derive(Deserialize)]
 struct Unchecked {
     axes: Vec<Axis>,
@@ -79,7 +79,7 @@ impl TryFrom<Unchecked> for Distribution {
 }
 
 impl Distribution {
-    /// Returns the distribution with these axes, and a rank of `owners` at each place.
+    /// The distribution with these axes, and a rank of `owners` at each place.
     ///
     /// ```
     /// # use einsum_dist::distribution::{Axis, Distribution, Owners, Role};
@@ -89,8 +89,8 @@ impl Distribution {
     /// ```
     ///
     /// # Errors
-    /// If an axis has no ranks, or an invalid cut for their number. If the number of places or of the largest rank
-    /// overflows. If `owners` does not assign a distinct rank to each place.
+    /// If an axis has no ranks or an invalid cut for their number, if the number of places or of the largest rank
+    /// overflows, or if `owners` does not assign a distinct rank to each place.
     pub fn try_new(axes: Vec<Axis>, owners: Owners) -> Result<Distribution, GridError> {
         for (at, Axis { ranks, role }) in axes.iter().enumerate() {
             if *ranks == 0 {
@@ -116,7 +116,7 @@ impl Distribution {
         Distribution::try_new(axes, owners).unwrap_or_else(|error| panic!("no grid of ranks: {error}"))
     }
 
-    /// Returns the distribution with these axes on consecutive ranks from 0. For axes from a file or a user, use
+    /// The distribution with these axes on consecutive ranks from 0. For axes from a file or a user, use
     /// [`Distribution::try_new`].
     ///
     /// # Panics
@@ -125,7 +125,7 @@ impl Distribution {
         Distribution::new_or_panic(axes, Owners::default())
     }
 
-    /// Returns the same distribution with the ranks of `owners`.
+    /// The same distribution with the ranks of `owners`.
     ///
     /// # Panics
     /// If `owners` does not assign a distinct rank to each place.
@@ -169,7 +169,7 @@ impl Distribution {
         Ok(())
     }
 
-    /// Returns the same distribution with `to - from` added to every rank.
+    /// The same distribution with `to - from` added to every rank.
     ///
     /// # Panics
     /// If a rank would be negative or overflow.
@@ -226,7 +226,7 @@ impl Distribution {
         self.places
     }
 
-    /// The ranks that a run needs, one more than the largest rank.
+    /// The ranks that a run needs: one more than the largest.
     pub fn ranks(&self) -> usize {
         self.end
     }
@@ -260,8 +260,8 @@ impl Distribution {
         self.owners.rank(&self.extents(), coordinates)
     }
 
-    /// The rank from which `target` reads the block of `holder`: itself if it has a replica, otherwise another one with
-    /// a replica. Different targets read from different replicas to spread the load; `None` if `holder` has no block.
+    /// The rank from which `target` reads the block of `holder`: itself if it has a replica, otherwise one that depends
+    /// on `target` to spread the load. `None` if `holder` has no block.
     pub fn replica_for(&self, holder: usize, target: usize) -> Option<usize> {
         let mut coordinates = self.coordinates(holder)?;
         let same = self.coordinates(target).is_some_and(|own| {
@@ -300,7 +300,7 @@ impl Distribution {
         self.number_on(rank, &Role::Replicate)
     }
 
-    /// The ranks with the same block as `rank`, including it, in order of replicas.
+    /// The ranks with the block of `rank`, in order of replicas.
     pub fn same_as(&self, rank: usize) -> Vec<usize> {
         let Some(mut coordinates) = self.coordinates(rank) else { return Vec::new() };
         (0..self.replicas()).map(|number| self.with_replica(&mut coordinates, number)).collect()
@@ -326,7 +326,7 @@ impl Distribution {
     }
 
     /// The ranks whose blocks overlap a region, ascending. Coordinates are fixed axis by axis and dropped if their tile
-    /// is outside, so most blocks outside are never computed.
+    /// is outside, so few other blocks are computed.
     ///
     /// ```
     /// # use einsum_dist::{Axis, Cut, Distribution, Region, Role};
@@ -364,8 +364,7 @@ impl Distribution {
     /// The block of `rank`, or an empty region outside the grid.
     pub fn block_or_empty(&self, shape: &[usize], rank: usize) -> Region {
         self.block(shape, rank).unwrap_or_else(|| {
-            // Without dimensions, this region has one element, so callers declare no buffer for a rank outside the
-            // grid.
+            // Without dimensions, this region has one element, so callers declare no buffer for such a rank.
             Region::from(shape.iter().map(|_| 0..0).collect::<Vec<_>>())
         })
     }
@@ -397,8 +396,8 @@ impl Distribution {
         extents
     }
 
-    /// The distribution as text, such as `m/4`, `k/2 n/3`, `x3` (replicated), `sum/2` (partial sums) or `rank 0`.
-    /// `names` are those of the tensor's dimensions.
+    /// Text such as `m/4`, `k/2 n/3`, `x3` (replicated), `sum/2` (partial sums) or `rank 0`. `names` are those of the
+    /// tensor's dimensions.
     pub fn describe(&self, names: &[&str]) -> String {
         let parts = self.axes.iter().map(|axis| match &axis.role {
             Role::Cut { dim, how } => format!("{}/{}{}", names[*dim], axis.ranks, how.describe()),
@@ -432,7 +431,7 @@ pub enum GridError {
     /// A cut is invalid for its axis: a wrong number of tiles, indices that do not ascend, or empty cyclic blocks.
     #[error("axis {axis} of the grid has {ranks} ranks, which its cut does not divide a dimension among")]
     Cut { axis: usize, ranks: usize },
-    /// The number of places (the product over the axes) overflows.
+    /// The number of places overflows.
     #[error("it needs {axes} ranks, more than 64 bits count")]
     Places { axes: String },
     /// The number of the last rank overflows.
@@ -447,7 +446,7 @@ pub enum GridError {
     /// The grid needs more ranks than the run has.
     #[error("it needs {needed} ranks, and there are {ranks}")]
     Ranks { needed: usize, ranks: usize },
-    /// A block would have too many separate boxes, all of which schedules list.
+    /// A block would have too many separate boxes.
     #[error(
         "blocks of rank 0 would be {pieces} separate pieces, {most} at most are possible: take larger cyclic blocks"
     )]

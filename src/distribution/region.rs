@@ -1,4 +1,4 @@
-//! Defines regions of a tensor (Cartesian products of one index set per dimension) and boxes (with single intervals).
+//! Regions of a tensor (Cartesian products of one index set per dimension) and boxes (with single intervals).
 
 use std::ops::Range;
 
@@ -57,7 +57,7 @@ impl Region {
         Region(shape.iter().map(|&extent| Intervals::from(0..extent)).collect())
     }
 
-    /// The bounds of a region that is a single box, as after even cuts.
+    /// The bounds of a single box, as after even cuts.
     pub(crate) fn only_box(&self) -> Bounds {
         self.0.iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
     }
@@ -72,12 +72,12 @@ impl Region {
         self.0.iter().map(Intervals::len).collect()
     }
 
-    /// The number of elements in the region.
+    /// The number of elements.
     pub fn volume(&self) -> usize {
         self.0.iter().map(Intervals::len).product()
     }
 
-    /// Whether the region has no elements.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.0.iter().any(Intervals::is_empty)
     }
@@ -88,7 +88,7 @@ impl Region {
         Region(self.0.iter().zip(&other.0).map(|(a, b)| a.intersect(b)).collect())
     }
 
-    /// The union of two regions that are adjacent intervals along one dimension and equal in all others, if they are.
+    /// The union, if the regions are adjacent intervals along one dimension and equal in all others.
     pub fn joined(&self, other: &Region) -> Option<Region> {
         let mut differ = self.0.iter().zip(&other.0).enumerate().filter(|(_, (a, b))| a != b);
         let (dim, (a, b)) = differ.next().filter(|_| self.0.len() == other.0.len())?;

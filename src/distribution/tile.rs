@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// Returns the bounds of tile `index`. The sizes of tiles differ by at most one, larger ones first.
+/// The bounds of tile `index`. The sizes of tiles differ by at most one, larger ones first.
 ///
 /// ```
 /// # use einsum_dist::distribution::tile_bounds;

@@ -1,4 +1,4 @@
-//! Defines a run's errors, and the faults that tests inject.
+//! A run's errors, and the faults that tests inject.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::comm::CommError;
 use crate::memory::LeaseError;
 use crate::schedule::TaskId;
 
-/// The reason why a rank's run ended early.
+/// Why a rank's run ended early.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("rank {rank}, {}: {message}", self.place())]
 pub struct RunError {
@@ -39,7 +39,7 @@ impl RunError {
     }
 }
 
-/// Beyond any reasonable test.
+/// A limit beyond any reasonable test.
 const MAX_SILENCE_SECONDS: u64 = 3600;
 
 /// A fault that can be injected.
@@ -51,7 +51,7 @@ pub enum Fault {
     Communication,
     /// The allocation of the program's memory fails.
     Allocation,
-    /// The communication thread makes no progress for this number of seconds.
+    /// The communication thread makes no progress for this many seconds.
     Silence(u64),
 }
 

@@ -1,4 +1,4 @@
-//! Defines [`Job`], a work task with its leases (rights to access one box of a buffer), for workers.
+//! Work tasks with their leases (rights to access one box of a buffer), for workers.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

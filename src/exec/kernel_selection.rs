@@ -78,7 +78,7 @@ impl ResolvedKernel {
         }
     }
 
-    /// For all operations except contractions.
+    /// The instruction set for all operations except contractions.
     pub(super) fn isa(self) -> Isa {
         match self {
             ResolvedKernel::Planned { isa, .. } => isa,

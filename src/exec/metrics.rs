@@ -1,4 +1,4 @@
-//! Stores measurements of a run's tasks.
+//! Measurements of a run's tasks.
 
 use std::time::Instant;
 
@@ -21,9 +21,9 @@ pub struct TaskMetric {
 pub struct Metrics {
     /// Start time of the run.
     pub started: Instant,
-    /// Of all tasks, in schedule order.
+    /// Measurements of all tasks, in schedule order.
     pub tasks: Vec<TaskMetric>,
-    /// From the start of the run to the end of its last task.
+    /// Seconds from the start of the run to the end of its last task.
     pub seconds: f64,
     /// Peak bytes of buffers and packing workspace.
     pub owned_bytes: u64,

@@ -11,9 +11,8 @@
 //! Tasks are passed to workers only when their inputs are complete (edges), so workers never wait for data. Each lane
 //! (a rank's work, send or receive tasks) starts and completes tasks in order, as the verifier assumes.
 //!
-//! Tasks access memory only through leases (checked rights), so a wrong schedule is an error, not a data race. A failed
-//! task ends its rank's run, and the caller stops the others; nothing is retried. Only `kernels` depends on element
-//! types. The plan decides everything, except that `kernel_selection` resolves its kernel choice.
+//! A failed task ends its rank's run, and the caller stops the others; nothing is retried. Only `kernels` depends on
+//! element types. The plan decides everything, except that `kernel_selection` resolves its kernel choice.
 
 mod fault;
 mod inline;
@@ -62,9 +61,9 @@ pub struct RunOptions {
     pub window: usize,
     /// The run fails if no bytes move for this time while this rank waits for transfers and computes nothing. Processes
     /// also wait at most this long for each other between runs; `None` means no timeout. It must exceed the longest
-    /// silence of any other rank, which may compute several tasks in a row or, between runs, access files. It must also
-    /// exceed the time to transfer a gigabyte between two ranks. A silent rank in this process cannot be killed, so the
-    /// run fails only when it returns.
+    /// silence of any other rank, which may compute several tasks in a row or, between runs, access files, and the time
+    /// to transfer a gigabyte between two ranks. A silent rank in this process cannot be killed, so the run fails only
+    /// when it returns.
     pub timeout: Option<Duration>,
     /// A fault to inject, for tests.
     pub injection: Option<Injection>,

@@ -1,5 +1,4 @@
-//! Caches the local plans for tasks. A task is planned again only if its tensors' layout changes, as user tensors' may
-//! in every run.
+//! Caches the local plans for tasks. A task is planned again only if its tensors' layout changes.
 //!
 //! Tasks with equal layouts share one plan, so a ring of many steps has only a few. Different plans share equal tables.
 //! Plans for additions, copies and scaling cost no more than a lookup, and are not cached.
@@ -31,7 +30,7 @@ pub struct Planned {
 struct CachedPlans<P> {
     tasks: usize,
     plans: Vec<Option<Arc<Entry<P>>>>,
-    /// Keyed by layouts and number of threads.
+    /// Plans by layouts and number of threads.
     known: HashMap<Vec<isize>, Weak<Entry<P>>>,
 }
 

@@ -19,7 +19,7 @@ pub struct RankProgram {
     footprint: Arc<Footprint>,
     /// The buffers' addresses, element types and shapes, which are in the store during a run.
     slots: Vec<Option<Slot>>,
-    /// For each parallel branch.
+    /// Plans for each parallel branch.
     planned: Vec<Mutex<Planned>>,
     /// For each value, whether its contractions apply `alpha`.
     is_result: Vec<bool>,
@@ -86,7 +86,7 @@ impl RankProgram {
         self.verified.schedule()
     }
 
-    /// The schedule, which remains usable while a run borrows the program.
+    /// The schedule, usable while a run borrows the program.
     pub fn verified(&self) -> Arc<Verified> {
         self.verified.clone()
     }

@@ -15,7 +15,7 @@ use crate::memory::Store;
 use crate::schedule::{Action, Lane, TaskId};
 use crate::sync::{Mutex, Scope, ThreadPool};
 
-/// If no event wakes the thread earlier.
+/// The longest sleep if no event wakes the thread earlier.
 const MAX_SLEEP: Duration = Duration::from_millis(20);
 
 /// Workers' finished tasks: outcome, start and end in seconds since the start of the run.

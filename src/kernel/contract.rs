@@ -31,7 +31,6 @@ pub fn contract_strided<T: Element>(
     T::contract(plan, alpha, left, right, beta, out, workspace)
 }
 
-/// Implements [`contract_strided`].
 pub(super) fn run<T: Element>(
     plan: &LocalContract,
     alpha: T,

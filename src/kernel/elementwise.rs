@@ -95,7 +95,6 @@ fn largest_in_line<T: Element>(values: &[T]) -> f64 {
     most.iter().copied().fold(0.0, larger)
 }
 
-/// Like [`scale`], for a tensor that is not an `ndarray` view.
 pub(super) fn scale_strided<T: Element>(factor: T, out: TensorMut<T>) {
     if factor == T::ZERO {
         T::broadcast(T::ZERO, T::ZERO, out);
@@ -118,7 +117,7 @@ pub(super) fn combine<T: Element>(input: Tensor<T>, beta: T, mut out: TensorMut<
     unsafe { permute(&plan, widest(), input.as_ptr(), out.as_mut_ptr(), factors) }
 }
 
-/// Implements [`fill`] and [`scale`]. Replaces every element of `out` by `value` plus `beta` times the element.
+/// Implements [`fill`] and [`scale`]. Computes `out = value + beta out`.
 pub(super) fn broadcast<T: Element>(value: T, beta: T, mut out: TensorMut<T>) {
     let dims = out.extents.iter().zip(out.strides);
     let dims: Loops<2> = dims.map(|(&extent, &to)| Dim { extent, strides: [0, to] }).collect();

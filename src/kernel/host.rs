@@ -16,8 +16,8 @@ pub fn default_family() -> KernelFamily {
     if generates() { KernelFamily::Mixed } else { KernelFamily::Own }
 }
 
-/// Whether LIBXSMM generates code on this machine for both real types and both layouts of the right operand. Tests with
-/// small products, because code generation can be disabled at run time.
+/// Tests with small products of both real types and both layouts of the right operand, because code generation can be
+/// disabled at run time.
 fn generates() -> bool {
     #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
     {

@@ -4,7 +4,7 @@
 //! read, so a NaN in new memory cannot propagate. The same call on the same number of threads is bitwise reproducible.
 //! Kernels do not communicate; [`crate::local_plan`] chooses them.
 
-// The configuration `portable_kernels` leaves out vector instructions, to save time in builds that test other code.
+// `portable_kernels` leaves out vector instructions, to save time in builds that test other code.
 #![cfg_attr(portable_kernels, allow(dead_code, unused_imports, unused_macros))]
 
 mod compiled;

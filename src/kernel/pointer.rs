@@ -44,7 +44,7 @@ impl<T> Const<T> {
 }
 
 impl<T> Mut<T> {
-    /// Returns the pointer `offset` elements further; outside the tensor, it must not be dereferenced.
+    /// Like [`Const::at`].
     pub fn at(self, offset: isize) -> *mut T {
         self.0.wrapping_offset(offset)
     }

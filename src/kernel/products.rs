@@ -13,9 +13,8 @@ use super::xsmm::Tile;
 use crate::local_plan::SmallBatchPlan;
 
 /// # Safety
-/// `arguments` points to the first elements of the tensors that the plan was made for, so all offsets of the plan may
-/// be read in the operands and written in `out`. No other code accesses `out`, and `out` is initialised unless `beta`
-/// is 0. `workspace` has the number of elements that the plan requires. The element type is real.
+/// `arguments` and `workspace` meet the requirements of [`super::gemm::run`] for this plan, and the element type is
+/// real.
 pub(super) unsafe fn run<T: Element>(plan: &SmallBatchPlan, arguments: Arguments<T>, workspace: &mut [T]) {
     let direct = arguments.alpha == T::ONE && arguments.beta == T::ZERO;
     let adds = arguments.alpha == T::ONE && arguments.beta == T::ONE;

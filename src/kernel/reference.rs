@@ -113,7 +113,7 @@ impl<'a, T: Element> Reference<'a, T> {
         }
     }
 
-    /// Returns the product of one element of each operand, at the indices that `point` assigns to the labels.
+    /// `point` assigns an index to each label.
     fn product(&self, point: &[usize]) -> Complex<f64> {
         let factors = self.operands.iter().map(|operand| operand.at(point));
         factors.reduce(times::<T>).unwrap_or(Complex::new(1.0, 0.0))
@@ -135,8 +135,8 @@ fn next(index: &mut [usize], extents: &[usize]) -> bool {
 /// Computes `out = alpha left right + beta out` with a [`Reference`]. If `beta` is 0, `out` is not read.
 ///
 /// # Panics
-/// If a label has two different extents, or a label of `out` is repeated or is in no operand. If `out` has the wrong
-/// number of dimensions, or an extent that is larger than the extent of the label.
+/// In the cases of [`Reference::new`]. If `out` has the wrong number of dimensions, or an extent that is larger than
+/// the extent of the label.
 pub fn reference_contract<T: Element>(
     alpha: T,
     left: (&[Label], ArrayViewD<T>),
@@ -159,7 +159,7 @@ fn times<T: Element>(a: Complex<f64>, b: Complex<f64>) -> Complex<f64> {
     if T::DTYPE.is_complex() { a * b } else { Complex::new(a.re * b.re, 0.0) }
 }
 
-/// Returns the extent of a label, or `None` if no operand has the label. Panics if the label has two different extents.
+/// Returns `None` if no operand has the label, and panics if it has two different extents.
 fn extent_of<T>(operands: &[(&[Label], ArrayViewD<T>)], label: Label) -> Option<usize> {
     let all = operands.iter().flat_map(|(labels, view)| labels.iter().zip(view.shape()));
     let mut extents = all.filter(|&(&l, _)| l == label).map(|(_, &extent)| extent);

@@ -8,8 +8,7 @@
 //! Rust's containers abort the process (SIGABRT) if they cannot grow. Memory whose size depends on the input is
 //! therefore allocated inside [`fallible`]. A program without memory for the other, small allocations cannot continue.
 //!
-//! Every request is forwarded to the system's allocator; [`report_with`] adds the report. C libraries do not use this
-//! allocator.
+//! C libraries do not use this allocator.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -30,7 +29,7 @@ static REPORTING: AtomicUsize = AtomicUsize::new(0);
 const NO_REPORT: i32 = 1;
 
 thread_local! {
-    /// Whether the thread is inside [`fallible`], where the caller handles a refused allocation.
+    /// Whether the thread is inside [`fallible`].
     static FALLIBLE: Cell<bool> = const { Cell::new(false) };
 }
 

@@ -1,12 +1,11 @@
 //! Executes a [`Sum`] plan, which sums one tensor over some of its dimensions.
 //!
-//! Complex numbers are summed as pairs of reals. A long sum is computed in blocks, which are added pairwise. Rounding
-//! errors therefore grow with the length of a block and the logarithm of the number of blocks (N. J. Higham, Accuracy
-//! and Stability of Numerical Algorithms, 2nd edition, section 4.2). `out` is written once and never read.
+//! Complex numbers are summed as pairs of reals. A long sum is computed in blocks, which are added pairwise. `out` is
+//! written once and never read.
 //!
 //! A line is a stretch of the input along the innermost loop; a unit is a stretch or element of `out` with one buffer.
 //! A step adds one line, or a piece of a long line, to a unit. The order of steps depends only on the plan, and no
-//! chain of additions is longer than [`crate::local_plan::longest_chain`].
+//! chain of additions is longer than [`crate::local_plan::longest_chain`], which bounds the rounding errors.
 
 use rayon::prelude::*;
 
@@ -34,11 +33,9 @@ const CHAINS: usize = 4;
 const STRIDED_PIECE_REALS: usize = 512;
 /// Maximum sums (of chains or strided pieces) that are added one after the other in a block.
 const BLOCK_SUMS: usize = 128;
-/// Size in bytes of the shortest vector of any instruction set.
 const MIN_VECTOR_BYTES: usize = 16;
 /// Maximum reals in a line that is summed together with others: those of all chains in the shortest vectors.
 const MAX_ROW_REALS: usize = CHAINS * CHAIN * MIN_VECTOR_BYTES / 8;
-/// Maximum reals in a vector.
 const MAX_LANES: usize = 16;
 /// Maximum reals in a small unit, whose smaller buffer takes less time to clear.
 const MAX_SMALL_UNIT_REALS: usize = 32;
@@ -119,10 +116,8 @@ impl<R: Real> SumShare<'_, R> {
         }
     }
 
-    /// Sums a unit of at most `N` reals.
-    ///
     /// # Safety
-    /// Same as for [`sum`], with one unit of `out`.
+    /// Same as for [`sum`], with one unit of `out` of at most `N` reals.
     unsafe fn sum_unit<const N: usize>(&self, from: Const<R>, count: usize, target: isize, threads: usize) {
         let parts = self.parts;
         let mut total = [R::ZERO; N];
@@ -272,7 +267,6 @@ unsafe fn row_sum<S: Simd<R>, R: Real>(line: *const R, count: usize) -> S::Vecto
     }
 }
 
-/// A range of summation steps for one unit of `out`.
 struct Steps<'a, R> {
     share: &'a SumShare<'a, R>,
     from: *const R,
@@ -317,8 +311,6 @@ impl<R: Real> RealBody<R> for Steps<'_, R> {
     }
 }
 
-/// Adds the reals of each line to the corresponding reals of `total`.
-///
 /// # Safety
 /// The processor must support the instruction set `S`, and `count` reals of each line must be readable.
 #[inline(always)]

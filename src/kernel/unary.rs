@@ -25,7 +25,6 @@ pub fn unary_strided<T: Element>(
     T::unary(plan, isa, input, out, workspace)
 }
 
-/// Implements [`unary_strided`].
 pub(super) fn run<T: Element>(
     plan: &UnaryPlan,
     isa: Isa,

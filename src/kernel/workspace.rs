@@ -50,7 +50,6 @@ impl Workspace {
         self.slice::<T>(elements).map(|_| ())
     }
 
-    /// Returns `elements` elements with unspecified values.
     pub(super) fn slice<T: Vectorized>(&mut self, elements: usize) -> Result<&mut [T], OutOfMemory> {
         let bytes = elements.saturating_mul(size_of::<T>());
         if bytes > self.bytes() {

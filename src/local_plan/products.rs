@@ -36,7 +36,6 @@ pub struct SmallBatchPlan {
 }
 
 impl SmallBatchPlan {
-    /// Returns a plan if these dimensions form a batch of small products; otherwise `None`.
     pub(super) fn new(dims: &[Vec<Dim<3>>; 4], threads: usize) -> Option<SmallBatchPlan> {
         let [batch, m, n, k] = dims;
         let (&[m], &[n], &[k]) = (m.as_slice(), n.as_slice(), k.as_slice()) else { return None };

@@ -1,7 +1,7 @@
-//! Allocates owned memory that is zeroed and aligned to cache lines.
+//! Zeroed memory, aligned to cache lines.
 //!
-//! The system maps zeroed pages lazily, so the first write to a page decides its NUMA domain (first touch). A failed
-//! allocation returns an error. Other ranks on the host can read large buffers ([`Segment`]).
+//! The system maps zeroed pages lazily, so the first write to a page decides its NUMA domain (first touch). Other ranks
+//! on the host can read large buffers ([`Segment`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ pub struct OutOfMemory {
 /// Alignment of owned buffers in bytes: a cache line and the widest vector register.
 const ALIGNMENT: usize = 64;
 
-/// Owned bytes, initially zero, aligned to 64 bytes.
+/// Bytes, initially zero, aligned to 64 bytes.
 #[derive(Debug)]
 pub struct Aligned {
     memory: Memory,
@@ -93,7 +93,7 @@ impl Drop for Aligned {
     }
 }
 
-/// A rank's live bytes and their peak. Every buffer of a program or an endpoint counts, so the peak is exact; `api` adds
+/// A rank's live bytes and their peak. All buffers of programs and endpoints count, so the peak is exact; `api` adds
 /// the user's blocks.
 #[derive(Debug, Default)]
 pub struct Footprint {
@@ -111,7 +111,7 @@ impl Footprint {
         self.live.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// The maximum number of live bytes so far.
+    /// The maximum live bytes so far.
     pub fn peak(&self) -> usize {
         self.peak.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Stores a dense array of elements in owned memory, and converts slices of elements to bytes.
+//! A dense array of elements in owned memory, and slices of elements as bytes.
 //!
 //! Invariant: elements are contiguous in row-major order; new pages are untouched.
 

@@ -1,4 +1,4 @@
-//! Copies between disjoint memory ranges, either through the caches or with streaming stores, which bypass the caches.
+//! Copies between disjoint memory ranges, through the caches or with streaming stores, which bypass them.
 //!
 //! ```text
 //! cached      core 0 stores a line --> its cache --> fetched by core 1, line by line      fast if both share a cache

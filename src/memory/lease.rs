@@ -66,10 +66,10 @@ impl Lease {
         }
     }
 
-    /// Returns the address of the first element of the box.
+    /// The address of the first element of the box.
     ///
     /// # Panics
-    /// If `T` is not the element type of the buffer.
+    /// If `T` is not the buffer's element type.
     fn typed<T: Element>(&self) -> *mut T {
         assert!(T::DTYPE == self.dtype(), "the buffer holds {}, not {}", self.dtype(), T::DTYPE);
         self.start().cast()
@@ -162,10 +162,10 @@ impl ReadLease {
         &self.0.strided().extents
     }
 
-    /// Returns the box as an array.
+    /// The box as an array.
     ///
     /// # Panics
-    /// If `T` is not the element type of the buffer.
+    /// If `T` is not the buffer's element type.
     pub fn view<T: Element>(&self) -> ArrayViewD<'_, T> {
         let (start, extents, strides) = self.0.array_parts::<T>();
         // SAFETY: every index is an element of the box. The box contains initialised values of `T`, because the slot
@@ -176,10 +176,10 @@ impl ReadLease {
         view
     }
 
-    /// Returns the box as an argument for kernels.
+    /// The box as an argument for kernels.
     ///
     /// # Panics
-    /// If `T` is not the element type of the buffer.
+    /// If `T` is not the buffer's element type.
     pub fn tensor<T: Element>(&self) -> Tensor<'_, T> {
         let Strided { extents, strides } = self.0.strided();
         // SAFETY: as in `view`, except that strides keep their signs.
@@ -227,10 +227,10 @@ impl WriteLease {
         &self.0.strided().extents
     }
 
-    /// Returns the box as a mutable array.
+    /// The box as a mutable array.
     ///
     /// # Panics
-    /// If `T` is not the element type of the buffer.
+    /// If `T` is not the buffer's element type.
     pub fn view_mut<T: Element>(&mut self) -> ArrayViewMutD<'_, T> {
         let (start, extents, strides) = self.0.array_parts::<T>();
         // SAFETY: as in `ReadLease::view`. In addition, no other lease of any kind overlaps the box. Writable slots are
@@ -240,10 +240,10 @@ impl WriteLease {
         view
     }
 
-    /// Returns the box as a mutable argument for kernels.
+    /// The box as a mutable argument for kernels.
     ///
     /// # Panics
-    /// If `T` is not the element type of the buffer.
+    /// If `T` is not the buffer's element type.
     pub fn tensor_mut<T: Element>(&mut self) -> TensorMut<'_, T> {
         let Strided { extents, strides } = self.0.strided();
         // SAFETY: as in `view_mut`, except that strides keep their signs.

@@ -11,8 +11,8 @@
 //! [`MAX_SEGMENTS`], because each is an open file.
 //!
 //! If the memory of a file runs out, the first access raises SIGBUS and kills the program. So there are no segments
-//! under strict overcommit, or larger than the machine's memory. There are also none under `ulimit -v`, because peers
-//! keep dropped segments mapped for a while.
+//! under strict overcommit, or larger than the machine's memory; also none under `ulimit -v`, because peers keep
+//! dropped segments mapped for a while.
 //!
 //! Segments exist on Linux only, and others never write to them. After a fork, parent and child share segments, and
 //! the child must not access a segment that the parent has dropped.
@@ -46,7 +46,7 @@ pub struct SegmentHandle {
     pub identity: [u64; 2],
 }
 
-/// While one exists, new large buffers in this process are segments if possible.
+/// While one exists, new large buffers are segments if possible.
 #[derive(Debug)]
 pub struct WantedSegments(());
 
@@ -63,7 +63,7 @@ impl Drop for WantedSegments {
     }
 }
 
-/// The limits that the system sets for this process.
+/// The system's limits for this process.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     segments: usize,

@@ -1,4 +1,4 @@
-//! Stores the buffers of one rank, and the ledger of boxes in use.
+//! The buffers of one rank, and the ledger of boxes in use.
 //!
 //! Invariant: two live leases on one buffer, or on buffers that share memory, overlap only if both read. A lease costs
 //! one lock and a comparison with each live lease; on complete buffers, it allocates nothing.
@@ -86,7 +86,7 @@ impl Slot {
         slots.collect()
     }
 
-    /// The shape of the buffer.
+    /// The buffer's shape.
     pub fn extents(&self) -> &[usize] {
         &self.strided.extents
     }

@@ -64,7 +64,7 @@ impl Runs {
         }
     }
 
-    /// Returns the offset and length (at most `max_bytes`) of the next part of a run.
+    /// The offset and length (at most `max_bytes`) of the next part of a run.
     fn next(&mut self, max_bytes: usize) -> (isize, usize) {
         let bytes = max_bytes.min(self.run - self.done);
         let offset = self.offset + self.done as isize;
@@ -131,12 +131,12 @@ impl<L: Located> Steps<L> {
 pub struct Outgoing(Steps<ReadLease>);
 
 impl Outgoing {
-    /// Starts at the first byte of the first box.
+    /// Starts at the first box.
     pub fn new(boxes: Vec<ReadLease>) -> Outgoing {
         Outgoing(Steps::new(boxes))
     }
 
-    /// The number of bytes left to read.
+    /// Bytes left to read.
     pub fn left(&self) -> usize {
         self.0.left
     }
@@ -180,7 +180,7 @@ impl RemoteReader {
         RemoteReader(Steps::new(boxes))
     }
 
-    /// The number of bytes left to read.
+    /// Bytes left to read.
     pub fn left(&self) -> usize {
         self.0.left
     }
@@ -191,12 +191,12 @@ impl RemoteReader {
 pub struct Incoming(Steps<WriteLease>);
 
 impl Incoming {
-    /// Starts at the first byte of the first box.
+    /// Starts at the first box.
     pub fn new(boxes: Vec<WriteLease>) -> Incoming {
         Incoming(Steps::new(boxes))
     }
 
-    /// The number of bytes left to fill.
+    /// Bytes left to fill.
     pub fn left(&self) -> usize {
         self.0.left
     }
@@ -249,7 +249,7 @@ impl ExportedView {
         view.is_inside().then_some(view)
     }
 
-    /// Returns a view of all of `memory`; `None` if `memory` is not a segment.
+    /// A view of all of `memory`; `None` if `memory` is not a segment.
     pub fn sample(memory: &Aligned) -> Option<ExportedView> {
         let (segment, offset) = Segment::find(memory.as_ptr() as usize)?;
         Some(ExportedView { segment, offset, element: 1, strided: Strided::row_major(&[memory.len()]) })

@@ -1,4 +1,4 @@
-//! Describes the extents and strides, in elements, of an array or of a box inside an array.
+//! The extents and strides, in elements, of an array or of a box inside an array.
 //!
 //! Invariant: `extents` and `strides` have the same length. Strides may be zero or negative.
 
@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 /// One number per dimension, up to four inline.
 pub(super) type PerDim<N> = SmallVec<[N; 4]>;
 
-/// Extents and strides of an array, in elements, without its address.
+/// Extents and strides in elements, without the address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Strided {
     pub extents: PerDim<usize>,
@@ -17,7 +17,7 @@ pub struct Strided {
 }
 
 impl Strided {
-    /// The layout of a dense row-major array.
+    /// A dense row-major layout.
     pub fn row_major(extents: &[usize]) -> Strided {
         let mut strides = PerDim::from_elem(0, extents.len());
         let mut step = 1isize;
@@ -32,7 +32,7 @@ impl Strided {
         self.extents.iter().product()
     }
 
-    /// Returns the offset, in elements, and the layout of the box `bounds`.
+    /// The offset, in elements, and the layout of the box `bounds`.
     pub fn slice(&self, bounds: &[Range<usize>]) -> (isize, Strided) {
         debug_assert!(bounds.len() == self.extents.len());
         let offset = bounds.iter().zip(&self.strides).map(|(b, &s)| b.start as isize * s).sum();
@@ -97,6 +97,6 @@ pub(super) trait Located {
 
     fn strided(&self) -> &Strided;
 
-    /// Returns the size of an element in bytes.
+    /// The size of an element in bytes.
     fn element(&self) -> usize;
 }

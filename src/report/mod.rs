@@ -1,7 +1,5 @@
 //! Reports a plan and its run's measurements; the command line prints JSON.
 //!
-//! `types` defines the values of a report, and the measurements of a rank.
-//!
 //! Invariant: [`Plan`] computes the planned values; measured values are `None` before a run.
 
 #![warn(missing_docs)]

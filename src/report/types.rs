@@ -1,4 +1,4 @@
-//! Defines the types of a report, with fields in the order of its JSON.
+//! The types of a report, with fields in the order of its JSON.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use crate::plan::{PathMethod, Plan, SearchedTree, Source};
 /// Planned and, after a run, measured bytes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bytes {
-    /// From the schedules.
+    /// Bytes according to the schedules.
     pub planned: MaxMean,
-    /// Counted by the transports.
+    /// Bytes that the transports counted.
     pub measured: Option<MaxMean>,
 }
 
 /// Maximum and mean bytes across ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct MaxMean {
-    /// On the busiest rank.
+    /// Bytes on the busiest rank.
     pub max: u64,
-    /// Of all ranks.
+    /// Mean bytes of all ranks.
     pub mean: f64,
 }
 
@@ -34,25 +34,25 @@ impl MaxMean {
 /// Planned and measured bytes, on one rank or the rank with the most.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Peak {
-    /// From the schedules.
+    /// Bytes according to the schedules.
     pub planned: u64,
-    /// Counted during the run.
+    /// Bytes counted during the run.
     pub measured: Option<u64>,
 }
 
 /// Bytes received from the same host and from others.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, serde::Deserialize)]
 pub struct ByLink {
-    /// From the same host.
+    /// Bytes from the same host.
     pub same_node: u64,
-    /// From other hosts.
+    /// Bytes from other hosts.
     pub other_nodes: u64,
 }
 
 /// One step of the plan. Operations, seconds and bytes are summed over all slices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeReport {
-    /// Such as `mk,kn->mn`.
+    /// The step's expression, such as `mk,kn->mn`.
     pub expression: String,
     /// `contract`, `permute`, `sum`, `diagonal` or `redistribute`.
     pub op: &'static str,
@@ -64,14 +64,14 @@ pub struct NodeReport {
     pub grid: BTreeMap<String, usize>,
     /// Operations in units of 10^9. A multiply-add counts as 2 (8 for complex numbers).
     pub gflop: f64,
-    /// Measured seconds on the slowest rank. The time starts with the step's first work task or at the end of its first
-    /// transfer, whichever is earlier; without work, when the first transfer is posted. It ends with the step's last
-    /// task, and includes waiting for other ranks.
+    /// Measured seconds on the slowest rank, including waiting for other ranks, from the step's first work task or the
+    /// end of its first transfer, whichever is earlier (without work, from the posting of the first transfer), to its
+    /// last task.
     pub seconds: Option<f64>,
     /// Maximum and mean bytes that a rank receives for this step.
     pub bytes_received: Bytes,
-    /// Minimum bytes that the busiest rank must receive with any algorithm that divides the work and the tensors evenly
-    /// among the ranks ([`Plan::lower_bound_bytes`](crate::Plan::lower_bound_bytes)).
+    /// Minimum bytes that the busiest rank must receive with any algorithm that divides work and tensors evenly among
+    /// the ranks ([`Plan::lower_bound_bytes`](crate::Plan::lower_bound_bytes)).
     pub lower_bound_bytes: Option<f64>,
     /// Seconds in the cost model.
     pub predicted_seconds: f64,
@@ -88,32 +88,32 @@ pub struct RankReport {
     pub numa: Option<usize>,
     /// Bytes that the rank receives in all steps and slices.
     pub bytes_received: Peak,
-    /// Measured bytes received from the same host and from others.
+    /// Measured bytes received by link.
     pub bytes_by_link: Option<ByLink>,
-    /// Peak bytes of blocks of operands and output, intermediates, and packing workspace.
+    /// Peak bytes of operands, output, intermediates and packing workspace.
     pub peak_bytes: Peak,
     /// Seconds without a work task.
     pub idle_seconds: Option<f64>,
     /// The fraction (0 to 1) of the receiving time during which workers computed. `None` if the rank received nothing.
-    /// A receive starts when its dependencies are complete, so the time includes waiting for the sender.
+    /// The time includes waiting for the sender.
     pub hidden_share: Option<f64>,
 }
 
 /// Times of the timed runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Seconds {
-    /// Of the fastest run.
+    /// Seconds of the fastest run.
     pub min: f64,
-    /// In seconds; of an even number of runs, the mean of the middle two.
+    /// Median seconds; of an even number of runs, the mean of the middle two.
     pub median: f64,
-    /// Of the slowest run.
+    /// Seconds of the slowest run.
     pub max: f64,
     /// The number of timed runs.
     pub runs: usize,
 }
 
-/// Compares output elements with reference values in double precision. An element's error is its difference from the
-/// reference value, divided by the sum of the absolute values of its products.
+/// Compares output elements with references in double precision. An element's error is its difference from the
+/// reference, divided by the sum of the absolute values of its products.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CheckReport {
     /// The elements compared.
@@ -129,7 +129,7 @@ pub struct CheckReport {
 /// A run's result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OutputReport {
-    /// Of the complete result.
+    /// The shape of the complete result.
     pub shape: Vec<usize>,
     /// The parts in which a run delivers the result; 1 if it is complete in memory.
     pub parts: usize,
@@ -148,7 +148,7 @@ pub struct OutputReport {
 pub struct Report {
     /// The format's version, 1.
     pub schema: u32,
-    /// In canonical form.
+    /// The canonical expression.
     pub expression: String,
     /// NumPy's name for the element type.
     pub dtype: String,
@@ -158,15 +158,15 @@ pub struct Report {
     pub workers: usize,
     /// The transport between ranks.
     pub transport: Option<String>,
-    /// The kernel family for local contractions, or the requested one if the plan was not resolved on a machine.
+    /// The kernel family for contractions; the requested one if the plan was not resolved on a machine.
     pub kernel: String,
-    /// In hexadecimal digits ([`Plan::fingerprint`](crate::Plan::fingerprint)).
+    /// Hexadecimal digits ([`Plan::fingerprint`](crate::Plan::fingerprint)).
     pub plan_fingerprint: String,
     /// How often the schedule runs for one result.
     pub slices: usize,
     /// Groups of ranks that take disjoint sets of slices; 1 if all ranks work on every slice.
     pub slice_groups: usize,
-    /// The limit of bytes on each rank, chosen by the user or because of too little free memory.
+    /// The limit of bytes per rank, chosen by the user or because of too little free memory.
     pub memory_limit: Option<u64>,
     /// The contraction order ([`Plan::path`](crate::Plan::path)).
     pub path: Vec<[usize; 2]>,
@@ -176,7 +176,7 @@ pub struct Report {
     pub dims: BTreeMap<String, usize>,
     /// The steps, in order.
     pub nodes: Vec<NodeReport>,
-    /// Single ranks, at most 64: the first if measured, otherwise a few sampled ranks.
+    /// At most 64 ranks: the first if measured, otherwise a few sampled ones.
     pub per_rank: Vec<RankReport>,
     /// Seconds of planning.
     pub plan_seconds: Option<f64>,
@@ -186,7 +186,7 @@ pub struct Report {
     pub seconds: Option<Seconds>,
     /// Operations divided by the median time, in units of 10^9 per second.
     pub gflops: Option<f64>,
-    /// On the rank that needs the most memory.
+    /// Bytes on the rank that needs the most memory.
     pub peak_bytes: Peak,
     /// The comparison with double precision, if requested.
     pub check: Option<CheckReport>,
@@ -244,15 +244,13 @@ pub struct Measured {
     pub received: Vec<u64>,
     /// Total bytes received from the same host and from others.
     pub by_link: ByLink,
-    /// Seconds for each value, summed over slices, from its first work task or the end of its first transfer, whichever
-    /// is earlier, to its last task.
+    /// Seconds for each value, summed over slices, timed as in [`NodeReport::seconds`].
     pub seconds: Vec<f64>,
-    /// Peak bytes of blocks of operands and output, intermediates, and packing workspace.
+    /// Peak bytes of operands, output, intermediates and packing workspace.
     pub peak_bytes: u64,
     /// Seconds without a work task.
     pub idle_seconds: f64,
-    /// Seconds with a receive in flight. A receive starts when its dependencies are complete, so this includes waiting
-    /// for the sender.
+    /// Seconds with a receive in flight, including waiting for the sender.
     pub receiving_seconds: f64,
     /// The fraction of `receiving_seconds` during which workers computed, if there were receives.
     pub hidden_share: Option<f64>,

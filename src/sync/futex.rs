@@ -1,4 +1,4 @@
-//! Provides futexes: a thread sleeps until another thread or process wakes it through a shared word of memory.
+//! Futexes: a thread sleeps until another thread or process wakes it through a shared word of memory.
 //!
 //! Guarantee: a thread falls asleep only if the word still has the expected value, and a wake-up between this check
 //! and the sleep is not lost. A sleep can end without a wake-up, so callers check their condition again. On systems

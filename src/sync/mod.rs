@@ -1,4 +1,4 @@
-//! Provides locks, atomics and threads for code in which threads or ranks wait for each other.
+//! Locks, atomics and threads for code in which threads or ranks wait for each other.
 //!
 //! In tests with `--cfg shuttle`, Shuttle implements them (`shuttle_runtime`), otherwise std and rayon.
 //! `docs/testing.md` describes these tests. Under Shuttle, no sleep ends by timeout, and a pool has one worker.

@@ -1,13 +1,12 @@
-//! Computes the time during which a rank works, that during which it transfers, and their overlap. Time during which
-//! several tasks run counts only once.
+//! Computes how long a rank works, transfers, and does both. Time during which several tasks run counts once.
 
 /// Busy seconds of one rank during a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Busy {
     /// Seconds during which at least one work task runs.
     pub working: f64,
-    /// Seconds during which at least one transfer is in flight, including the time from the end of its dependencies
-    /// during which it waits for the other rank.
+    /// Seconds during which at least one transfer is in flight, including waiting for the other rank after its
+    /// dependencies are complete.
     pub transferring: f64,
     /// Seconds during which both happen.
     pub hidden: f64,
@@ -35,7 +34,7 @@ impl Busy {
         self.hidden += more.hidden;
     }
 
-    /// Returns the fraction (0 to 1) of the transfer time during which workers computed, if there are transfers.
+    /// The fraction (0 to 1) of the transfer time during which workers computed, if there are transfers.
     pub fn hidden_share(&self) -> Option<f64> {
         (self.transferring > 0.0).then(|| self.hidden / self.transferring)
     }

@@ -1,9 +1,6 @@
-//! Represents timelines, with the start and end of every task on every rank, measured in a run
+//! Timelines: the start and end of every task on every rank, measured in a run
 //! ([`Program::timeline`](crate::Program::timeline)) or predicted without tensor data
 //! ([`Plan::simulate`](crate::Plan::simulate)).
-//!
-//! Module `svg` draws the picture, `trace` writes a file for viewers, and `busy` computes the overlap of work and
-//! transfers.
 //!
 //! Invariants: the spans on each lane of a rank are in order of start time. For any two ranks, sends from one to the
 //! other are in the same order as the matching receives. Transfers on one lane may overlap in time. Work tasks overlap
@@ -33,7 +30,7 @@ pub enum Activity {
 }
 
 impl Activity {
-    /// Returns the activity of a task.
+    /// The activity of a task.
     pub fn of(action: &Action) -> Activity {
         match action {
             Action::Work(work) if matches!(**work, Work::Contract { .. }) => Activity::Contract,
@@ -43,7 +40,7 @@ impl Activity {
         }
     }
 
-    /// Returns the lane on which tasks with this activity run.
+    /// The lane on which tasks with this activity run.
     pub fn lane(self) -> Lane {
         match self {
             Activity::Contract | Activity::Arrange => Lane::Work,
@@ -61,14 +58,14 @@ pub struct Span {
     /// The kind of the task.
     #[serde(rename = "doing")]
     pub activity: Activity,
-    /// Index of the value (tensor) in the plan to which the task belongs.
+    /// Index of the task's value (tensor) in the plan.
     pub node: usize,
-    /// Index of the task in the rank's schedule.
+    /// Index in the rank's schedule.
     pub task: TaskId,
     /// The worker that runs the task, if it is in a branch; `None` for transfers, and for work that all workers share.
     pub worker: Option<usize>,
-    /// Start in seconds since the beginning of the run. A transfer starts when its dependencies are complete, and may
-    /// then wait for the other rank.
+    /// Seconds since the beginning of the run. A transfer starts when its dependencies are complete, and may then wait
+    /// for the other rank.
     pub start: f64,
     /// End in seconds since the beginning of the run.
     pub end: f64,
@@ -96,7 +93,7 @@ pub struct Span {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
-    /// Seconds from the beginning of the run to the end of the last task.
+    /// Seconds from the beginning of the run to its last task's end.
     pub seconds: f64,
     /// Number of ranks.
     pub ranks: usize,
@@ -106,8 +103,8 @@ pub struct Timeline {
     pub hosts: Vec<String>,
     /// The number of the plan's slices, from the first, in the timeline.
     pub slices: usize,
-    /// Maximum error, in seconds, of times on one host relative to another, because the difference of their clocks can
-    /// only be measured approximately.
+    /// Maximum error, in seconds, of times on one host relative to another, because the difference of clocks is
+    /// measured approximately.
     pub clock_error: f64,
     /// The values of the plan as expressions, such as `mk,kn->mn`.
     pub steps: Vec<String>,
@@ -116,19 +113,19 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Returns the sum of the durations of a rank's tasks on a lane, in seconds.
+    /// The summed seconds of a rank's tasks on a lane.
     pub fn busy(&self, rank: usize, lane: Lane) -> f64 {
         let of = self.spans.iter().filter(|span| span.rank == rank && span.activity.lane() == lane);
         of.map(|span| span.end - span.start).sum()
     }
 
-    /// Returns the fraction (0 to 1) of the run during which workers compute, averaged over ranks.
+    /// The fraction (0 to 1) of the run during which workers compute, averaged over ranks.
     pub fn working_share(&self) -> f64 {
         if self.seconds > 0.0 { self.all_busy().working / (self.seconds * self.ranks as f64) } else { 1.0 }
     }
 
-    /// Returns the fraction (0 to 1) of the receiving time, summed over ranks, during which the receiving rank also
-    /// computes, if there are receives. Receiving time includes waiting for the sender.
+    /// The fraction (0 to 1) of the receiving time, summed over ranks and including waiting for the sender, during
+    /// which the receiving rank also computes, if there are receives.
     pub fn hidden_share(&self) -> Option<f64> {
         self.all_busy().hidden_share()
     }

@@ -32,8 +32,7 @@ const MIN_GAP: f64 = 0.25;
 const MIN_BAR_WIDTH: f64 = 0.6;
 const BETWEEN_TICKS: f64 = 90.0;
 
-/// The kinds of spans, each with its name, its colour, and the position of its line in a row, from the top (0) to the
-/// bottom (1).
+/// The kinds of spans: name, colour, and position of the line in a row, from the top (0) to the bottom (1).
 const KINDS: [(&str, &str, [f64; 2]); 4] = [
     ("contracting", "#2a6fb0", [0.06, 0.54]),
     ("adding, permuting, copying", "#8fc1e3", [0.06, 0.54]),
@@ -51,7 +50,7 @@ fn kind(activity: Activity) -> usize {
 }
 
 impl Timeline {
-    /// Returns the picture. Cost: O(spans).
+    /// The picture. Cost: O(spans).
     pub fn svg(&self, title: &str) -> String {
         let ranks = self.ranks.min(MAX_RANKS);
         let row = (ROWS / ranks as f64).min(MAX_ROW_HEIGHT);
@@ -84,8 +83,8 @@ impl Timeline {
         document.to_string()
     }
 
-    /// Returns the text at the top right: the percentages of the time during which workers are busy, and of receiving
-    /// time that is hidden, and the number of ranks if not all are drawn.
+    /// The text at the top right: the percentages of time in which workers are busy and of hidden receiving time, and
+    /// the number of ranks if not all are drawn.
     fn caption(&self) -> String {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let some =

@@ -1,4 +1,4 @@
-//! Writes a timeline as a trace in the JSON format of chrome://tracing and Perfetto (<https://ui.perfetto.dev>).
+//! Writes a trace in the JSON format of chrome://tracing and Perfetto (<https://ui.perfetto.dev>).
 //!
 //! ```text
 //! process   rank 0 (host)
@@ -38,7 +38,7 @@ struct Tracks {
 }
 
 impl Tracks {
-    /// Returns the first free track for a span. Spans must be placed in order of start time.
+    /// The first free track for a span. Spans must be placed in order of start time.
     fn place(&mut self, [start, end]: [f64; 2]) -> usize {
         let at = self.free.iter().position(|&free| free <= start).unwrap_or(self.free.len());
         self.free.resize(self.free.len().max(at + 1), 0.0);
@@ -54,8 +54,8 @@ struct End {
 }
 
 impl Timeline {
-    /// Returns the trace, one JSON object with one event per line. A task that all workers share has one event per
-    /// worker. Cost: O(e log e) for e events.
+    /// The trace, one JSON object with one event per line. A task that all workers share has one event per worker.
+    /// Cost: O(e log e) for e events.
     pub fn trace(&self) -> String {
         let work = self.spans.iter().filter(|span| span.activity.lane() == Lane::Work).count();
         let sharing = if work * self.workers > MAX_WORKER_SPANS { 1 } else { self.workers };
@@ -169,7 +169,7 @@ impl Timeline {
     }
 }
 
-/// Returns the event "arrived", the last nanosecond of a receive.
+/// The event "arrived", the last nanosecond of a receive.
 fn arrived(rank: usize, track: usize, start: f64) -> (f64, Value) {
     let event = json!({
         "ph": "X", "pid": rank, "tid": track, "ts": start / 1e3, "dur": 1e-3, "name": "arrived", "cat": "arrived",
@@ -177,9 +177,9 @@ fn arrived(rank: usize, track: usize, start: f64) -> (f64, Value) {
     (start, event)
 }
 
-/// Returns the start and end of a span, rounded to nanoseconds, because the start plus the duration could otherwise
-/// exceed the start of the next span on the track. A transfer lasts at least one nanosecond, because arrows cannot be
-/// attached to empty slices.
+/// The start and end of a span, rounded to nanoseconds, because the start plus the duration could otherwise exceed the
+/// start of the next span on the track. A transfer lasts at least one nanosecond, because arrows cannot be attached to
+/// empty slices.
 fn rounded(span: &Span) -> [f64; 2] {
     let [start, end] = [span.start, span.end].map(nanoseconds);
     let least = if span.activity.lane() == Lane::Work { 0.0 } else { 1.0 };

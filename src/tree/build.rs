@@ -1,5 +1,4 @@
-//! Builds the tree: for each einsum, gets the contraction order from `order`, and adds the unary steps and
-//! contractions.
+//! Builds the tree: adds each einsum's unary steps, and its contractions in the order from `order`.
 
 use std::collections::HashMap;
 

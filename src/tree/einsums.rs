@@ -16,12 +16,12 @@ use crate::dims::Label;
 /// An expression for operands with known shapes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Einsums {
-    /// Distinct names of the dimensions, indexed by label. If several have the same letter, all but the first have
-    /// primes or numbers appended.
+    /// Distinct names of the dimensions, indexed by label. All but the first with the same letter have primes or
+    /// numbers appended.
     pub names: Vec<String>,
-    /// Indexed by label.
+    /// Extents by label.
     pub extents: Vec<usize>,
-    /// Each after its inputs. The last is the result.
+    /// Nodes, each after its inputs. The last is the result.
     pub nodes: Vec<Einsum>,
     /// The number of operands.
     pub operands: usize,
@@ -30,11 +30,11 @@ pub struct Einsums {
 /// An operand of the expression, or an einsum's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Einsum {
-    /// Slowest-varying first.
+    /// Labels, slowest-varying first.
     pub labels: Vec<Label>,
     /// The position in the text of the operand or einsum.
     pub span: Span,
-    /// What the tensor is.
+    /// Where the tensor comes from.
     pub source: EinsumSource,
 }
 

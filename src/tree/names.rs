@@ -10,7 +10,7 @@ use crate::dims::Label;
 
 const MAX_PRIMES: usize = 3;
 
-/// `all` is indexed by label.
+/// Generated names; `all` is indexed by label.
 #[derive(Default)]
 pub struct Names {
     pub all: Vec<String>,

@@ -1,5 +1,4 @@
-//! Computes elements of the result from the operands in double precision, each as a single sum or along the contraction
-//! tree.
+//! Computes elements of the result from the operands in double precision, as single sums or along the contraction tree.
 //!
 //! The last labels in every tensor's layout are those that its reader sums, so that the innermost loop runs over
 //! adjacent elements.
@@ -64,8 +63,8 @@ impl<'a> Evaluator<'a> {
         if self.is_scaled { 0 } else { difference(all.into(), apart) }
     }
 
-    /// Returns the selected elements of the result, in row-major order, divided by 2^`apart` if scaled;
-    /// `single_threaded` if other threads compute others. `sources` has one entry per operand.
+    /// The selected elements of the result, in row-major order, divided by 2^`apart` if scaled; `single_threaded` if
+    /// other threads compute others. `sources` has one entry per operand.
     pub fn elements(
         &self,
         sources: &[Source<'_>],
@@ -110,7 +109,7 @@ impl<'a> Evaluator<'a> {
         Ok(finished(terms.pop().flatten().unwrap_or_default().values, units.pop().unwrap_or(0)))
     }
 
-    /// Returns node `id` as an input: an operand from its source, or an intermediate moved out of `terms`.
+    /// Node `id` as an input: an operand from its source, or an intermediate moved out of `terms`.
     fn term(
         &self,
         id: usize,

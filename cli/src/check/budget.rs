@@ -28,14 +28,14 @@ const MAX_QUICK_OPERATIONS: f64 = 1e10;
 /// Maximum reserved bytes for a check that does not need more.
 const SUFFICIENT_BYTES: u64 = 1 << 26;
 
-/// Returns the minimum bytes of a check, for one product at a time.
+/// The minimum bytes of a check, for one product at a time.
 pub fn least(tree: &Tree) -> u64 {
     let one: Vec<usize> = tree.extents.iter().map(|&extent| extent.min(1)).collect();
     let bytes = |evaluation| Cost::of(tree, evaluation, &one).bytes;
     bytes(Evaluation::Directly).min(bytes(Evaluation::AlongTree)).ceil() as u64
 }
 
-/// Returns the plan for the run, by `plan` for a memory limit, and the bytes for its check.
+/// The plan for the run, by `plan` for a memory limit, and the bytes for its check.
 ///
 /// # Errors
 /// If there is no plan within the limit, or none that leaves enough memory for a check.
@@ -92,8 +92,8 @@ pub fn plan_beside(
     Ok((chosen, bytes))
 }
 
-/// Returns the bytes for the check in this world: at most `bytes` and half of what the run leaves free, but at least
-/// [`least`]. Collective. Must precede the run's allocations.
+/// The bytes for the check in this world: at most `bytes` and half of what the run leaves free, but at least [`least`].
+/// Collective. Must precede the run's allocations.
 ///
 /// # Errors
 /// If there is too little memory for the run and the smallest check.

@@ -159,7 +159,7 @@ impl<'a> Comparison<'a> {
         Ok(tally)
     }
 
-    /// Returns the largest absolute value of each operand.
+    /// The largest absolute value of each operand.
     pub fn largest_operands(&self) -> Result<Vec<f64>> {
         self.sources.iter().map(Source::largest).collect()
     }

@@ -35,7 +35,7 @@ pub struct Cost {
     pub products: f64,
     /// Operand elements that are generated or read.
     pub fetched: f64,
-    /// Of steps and operands, in multiply-adds.
+    /// Overhead of steps and operands, in multiply-adds.
     overhead: f64,
     pub bytes: f64,
     /// The step that needs the most memory.
@@ -92,7 +92,7 @@ impl Cost {
         }
     }
 
-    /// In multiply-adds.
+    /// The cost in multiply-adds.
     pub fn operations(&self) -> f64 {
         self.products + OPERATIONS_PER_FETCH * self.fetched + self.overhead
     }

@@ -42,7 +42,7 @@ impl<'a> Source<'a> {
         Ok(Source::File { path, header: read_header(path)? })
     }
 
-    /// Returns the operand elements at the selected indices, with labels in the order of `layout`, the last fastest.
+    /// The operand elements at the selected indices, with labels in the order of `layout`, the last fastest.
     pub fn fetch(&self, labels: &[Label], selection: &Selection, layout: &[Label]) -> Result<Term> {
         let indices: Vec<&Indices> = labels.iter().map(|&label| selection.of(label)).collect();
         let mut dims: Vec<usize> = (0..labels.len()).collect();
@@ -90,7 +90,7 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    /// Returns the largest absolute value, or NaN if any element is NaN.
+    /// The largest absolute value, or NaN if any element is NaN.
     pub fn largest(&self) -> Result<f64> {
         let Source::File { header, .. } = self else {
             // The real and imaginary parts of random elements are between -1 and 1.

@@ -22,10 +22,10 @@ const MAX_LOSS: f64 = 1e140;
 pub struct Limits {
     /// The allowed error relative to the sum of absolute products.
     pub relative: f64,
-    /// Due to underflow in all steps, or only the last before the operands have been examined.
+    /// The allowed error due to underflow in all steps, or only the last before the operands have been examined.
     pub absolute: f64,
     pub largest: f64,
-    /// The same of a single product.
+    /// The allowed error due to underflow of a single product.
     pub smallest: f64,
     pub complex: bool,
     /// Whether infinite or NaN parts depend on the order of the factors, which may differ between run and reference.
@@ -68,7 +68,7 @@ impl Limits {
         if want.spread.is_finite() { worst_case.min(CONFIDENCE_FACTOR * want.spread) } else { worst_case }
     }
 
-    /// Returns the rounding errors of a run in each step, with operands divided by 2 to these exponents.
+    /// The rounding errors of a run in each step, with operands divided by 2 to these exponents.
     pub fn roundings(&self, tree: &Tree, evaluation: Evaluation, exponents: &[i32]) -> Vec<Rounding> {
         let rounding = |id: usize, terms: f64, exponent: i32| {
             let absolute = (terms * scaled(self.smallest, -i64::from(exponent))).min(MAX_LOSS);
@@ -103,7 +103,7 @@ pub fn steps(tree: &Tree) -> usize {
         .count()
 }
 
-/// Returns the number of operand products in an element of the result.
+/// The number of operand products in an element of the result.
 pub fn products(tree: &Tree) -> f64 {
     (0..tree.nodes.len()).map(|id| terms(tree, id)).product()
 }

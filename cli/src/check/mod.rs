@@ -1,4 +1,4 @@
-//! Implements `--check`, which recomputes elements of the output from the operands, slowly and in double precision.
+//! `--check`, which recomputes elements of the output from the operands, slowly and in double precision.
 //!
 //! All elements are checked if that is cheap, otherwise a sample. The reference is one sum over all dimensions, which
 //! uses only the plan's labels and extents, so mistakes in the plan do not affect it. If that costs much more than the

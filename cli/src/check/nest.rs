@@ -25,9 +25,9 @@ struct Loop {
 
 pub struct Nest<'a> {
     values: Vec<&'a [Tracked]>,
-    /// Slowest varying first.
+    /// Loops over result elements, slowest varying first.
     out: Vec<Loop>,
-    /// Fastest varying first.
+    /// Loops over outer summed labels, fastest varying first.
     outer: Vec<Loop>,
     inner: Loop,
     /// The factors that vary along the inner loop, and others.
@@ -82,7 +82,7 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// Returns all elements in row-major order; `single_threaded` if other threads compute others at the same time.
+    /// All elements in row-major order; `single_threaded` if other threads compute others at the same time.
     pub fn all(&self, single_threaded: bool) -> Result<Vec<Tracked>, OutOfMemory> {
         if self.complex { self.all_of::<true>(single_threaded) } else { self.all_of::<false>(single_threaded) }
     }

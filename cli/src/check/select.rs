@@ -35,7 +35,7 @@ impl Indices {
         self.runs.iter().map(ExactSizeIterator::len).sum()
     }
 
-    /// Returns the runs, each with the position of its first index in the set.
+    /// The runs, each with the position of its first index in the set.
     pub fn runs(&self) -> impl Iterator<Item = (usize, Range<usize>)> + Clone {
         self.runs.iter().scan(0, |place, run| {
             let first = *place;
@@ -79,7 +79,7 @@ impl Selection {
         Cuts(cuts.map(|cut| (cut, self.len(cut.label).div_ceil(cut.size))).collect())
     }
 
-    /// Returns part `number` of the selection, the last label varying fastest.
+    /// Part `number` of the selection, the last label varying fastest.
     pub fn part(&self, cuts: &Cuts, mut number: usize) -> Selection {
         let mut part = self.clone();
         for (Cut { label, size }, count) in cuts.0.iter().rev() {

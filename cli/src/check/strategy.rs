@@ -65,9 +65,9 @@ pub struct Strategy {
     pub concurrent_pieces: usize,
     /// Pieces whose results are in memory at the same time.
     pub pieces_per_wave: usize,
-    /// In multiply-adds.
+    /// The cost in multiply-adds.
     pub operations: f64,
-    /// Of a piece while it is computed.
+    /// Bytes of a piece while it is computed.
     pub bytes: f64,
 }
 
@@ -88,7 +88,7 @@ struct Candidate {
     evaluation: Evaluation,
     sizes: Vec<usize>,
     concurrent_pieces: usize,
-    /// For all batches.
+    /// The cost of all batches.
     cost: Cost,
     /// Indices of each label of the result in a batch.
     grid: Vec<usize>,
@@ -104,7 +104,7 @@ impl<'a> Choice<'a> {
         Choice { tree, flops, most: bytes as f64, threads, seed, directly }
     }
 
-    /// Returns the cheapest strategy; `None` if no product fits into memory.
+    /// The cheapest strategy; `None` if no product fits into memory.
     pub fn strategy(&self) -> Option<Strategy> {
         let out = &self.tree.nodes[self.tree.root()].labels;
         let extents = self.tree.shape(out);
@@ -193,7 +193,7 @@ impl<'a> Choice<'a> {
         sizes
     }
 
-    /// Returns a strategy for the same elements along the tree; `None` if it needs too much time or memory.
+    /// A strategy for the same elements along the tree; `None` if it needs too much time or memory.
     pub fn along_tree(&self, strategy: &Strategy) -> Option<Strategy> {
         let out = &self.tree.nodes[self.tree.root()].labels;
         let (grid, batches) = match &strategy.elements {
@@ -205,7 +205,7 @@ impl<'a> Choice<'a> {
         is_quick.then(|| self.chosen(candidate, strategy.elements.clone()))
     }
 
-    /// Returns the candidate with the preferred evaluation for `batches` batches of the size of `grid`.
+    /// The candidate with the preferred evaluation for `batches` batches of the size of `grid`.
     fn cheapest(&self, grid: &[usize], batches: usize) -> Option<Candidate> {
         let along_tree = self.evaluated(Evaluation::AlongTree, grid, batches, f64::INFINITY);
         let most = match &along_tree {
@@ -216,7 +216,7 @@ impl<'a> Choice<'a> {
         self.evaluated(Evaluation::Directly, grid, batches, most).or(along_tree)
     }
 
-    /// Returns the candidate for one evaluation; `None` if it does not fit into memory or exceeds `most` operations.
+    /// The candidate for one evaluation; `None` if it does not fit into memory or exceeds `most` operations.
     fn evaluated(&self, evaluation: Evaluation, grid: &[usize], batches: usize, most: f64) -> Option<Candidate> {
         let whole = self.with(grid);
         let each = most / batches as f64;

@@ -1,4 +1,4 @@
-//! Defines numbers with the sum of their absolute products and samples of a run's error, and sums and tensors of them.
+//! Numbers with the sum of their absolute products and samples of a run's error, and sums and tensors of them.
 //!
 //! Each number has two error samples, the parts of one complex number. Each step adds an error of random sign (Monte
 //! Carlo arithmetic, to first order; `docs/check.md`), except that the last step's error has no sign.
@@ -108,7 +108,7 @@ impl Summand {
         }
     }
 
-    /// Returns the product, of the real parts only without `COMPLEX`, because infinity times 0 is NaN.
+    /// The product, of the real parts only without `COMPLEX`, because infinity times 0 is NaN.
     #[inline(always)]
     pub fn times<const COMPLEX: bool>(self, other: Summand) -> Summand {
         let (value, error) = if COMPLEX {
@@ -138,7 +138,7 @@ impl Total {
         self.error += term.error;
     }
 
-    /// Returns the sum with a step's rounding error, whose signs depend on `place`.
+    /// The sum with a step's rounding error, whose signs depend on `place`.
     pub fn rounded(&self, rounding: Rounding, place: usize) -> Tracked {
         let mut number = self.number();
         if self.magnitude != 0.0 {
@@ -156,7 +156,7 @@ impl Total {
         Tracked { value: self.value.total(), magnitude: self.magnitude, error: self.error }
     }
 
-    /// Returns the sum as a summand of a longer sum.
+    /// The sum as a summand of a longer sum.
     pub fn summand(&self) -> Summand {
         let &Total { magnitude, squares, error, .. } = self;
         Summand { value: self.value.total(), magnitude, squares, error }
@@ -171,7 +171,7 @@ impl From<Tracked> for Total {
     }
 }
 
-/// Returns two random numbers of random signs and absolute values of about 1, of which few sums are 0.
+/// Two random numbers of random signs and absolute values of about 1, of which few sums are 0.
 fn signs(step: u64, place: usize) -> Complex<f64> {
     let bits = xxh3_64_with_seed(&place.to_le_bytes(), step);
     let sample = |bits: u64| {

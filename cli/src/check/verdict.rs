@@ -61,7 +61,7 @@ impl Tally {
         self
     }
 
-    /// Returns the tally as numbers for other processes, the last `rank` (dimensions of the result) being `place`.
+    /// The tally as numbers for other processes, the last `rank` (dimensions of the result) being `place`.
     pub fn numbers(&self, rank: usize) -> Vec<f64> {
         let counts =
             [self.checked, self.overflowed_sums, self.unexplained, self.overflowed, self.infinite, self.unclear];

@@ -10,7 +10,6 @@ use crate::local_plan::{Access, Axis, GemmPlan, OutAccess, RowLayout, Table, Til
 const MAX_TILES: usize = 24;
 /// Maximum tiles in the products of one call and the next one, which is prefetched.
 const MAX_TILE_OFFSETS: usize = 64;
-/// Maximum products in one call.
 const MAX_PRODUCTS_PER_CALL: usize = 16;
 /// Maximum bytes in the operands and results of one call, if a product has several tiles: tiles are computed position
 /// by position for all products, which must stay in the first-level cache.

@@ -6,8 +6,6 @@ use super::super::Element;
 use super::super::simd::{Blend, Both, Merge, Plus, Put, Real, Simd};
 use crate::dtype::Dtype;
 
-/// Merges `len` contiguous reals at `from` into the `len` contiguous reals at `to`.
-///
 /// # Safety
 /// The processor must support the instruction set `S`. `len` reals at `from` and at `to` must be accessible as `merge`
 /// requires.
@@ -25,8 +23,6 @@ unsafe fn merge_run<S: Simd<R>, R: Real>(from: *const R, to: *mut R, len: usize,
     }
 }
 
-/// Computes `to = from`.
-///
 /// # Safety
 /// The processor must support the instruction set `S`. `len` elements at `from` must be readable, and `len` elements at
 /// `to` must be writable.

@@ -53,7 +53,7 @@ impl<T: Element> Generated<T> {
         tile
     }
 
-    /// Computes a tile in `out`. Returns false if LIBXSMM does not support the factors or strides.
+    /// Returns false if LIBXSMM does not support the factors or strides.
     ///
     /// # Safety
     /// Same as for [`Call`], with `columns` columns and contiguous vectors.
@@ -75,8 +75,6 @@ impl<T: Element> Generated<T> {
         true
     }
 
-    /// Computes a tile in a dense buffer whose columns are `lead` elements apart.
-    ///
     /// # Safety
     /// Same as for [`Call`], with `columns` columns and `beta` = 0.
     pub unsafe fn tile(&mut self, call: &Call<T::Real>, columns: usize, lead: usize) {

@@ -31,7 +31,6 @@ use share::GemmShare;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments<T> {
     pub operands: [Const<T>; 2],
-    /// Whether each operand is conjugated.
     pub conjugated: [bool; 2],
     pub out: Mut<T>,
     pub alpha: T,
@@ -60,7 +59,7 @@ pub(super) unsafe fn run<T: Element>(
 
 /// A sum over depth boxes (ranges of the summed dimensions). More than [`GemmPlan::leaf_boxes`] boxes are halved
 /// recursively, others are added one after the other. Rounding errors therefore grow with the logarithm of the number
-/// of boxes (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 4.2).
+/// of boxes (`local_plan/chain.rs`).
 struct DepthSum<'a, T: Element> {
     plan: &'a GemmPlan,
     isa: Isa,

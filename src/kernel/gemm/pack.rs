@@ -19,7 +19,6 @@ const LINES_AHEAD: usize = 24;
 #[derive(Clone, Copy)]
 pub(super) struct Pack<'a, T> {
     pub by: PackBy,
-    /// The box's first element.
     pub from: *const T,
     /// The box's rows, or columns of the second operand.
     pub rows: &'a Table,
@@ -112,15 +111,13 @@ impl<T: Element> Pack<'_, T> {
         }
     }
 
-    /// Returns the number of complete panels from `row` on whose rows are contiguous in the operand.
+    /// Counts complete panels from `row` on whose rows are contiguous in the operand.
     #[inline(always)]
     fn dense_panels(&self, row: usize) -> usize {
         let (len, stride) = self.rows.run(0, row, self.rows.run - row % self.rows.run);
         if stride == 1 { len / self.panel } else { 0 }
     }
 
-    /// Packs several panels together.
-    ///
     /// # Safety
     /// Same as for `run`, with `panels` complete panels whose rows are contiguous.
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! Computes one thread's share of a [`GemmPlan`], box (cache block) by box.
 //!
-//! The loops are nested over batches, column boxes, depth boxes and row boxes, from outermost to innermost. A packed
-//! box is reused in successive iterations. Micro-kernels prefetch what is packed next.
+//! The loops are over batches, column boxes, depth boxes and row boxes, outermost first. A packed box is reused in
+//! successive iterations. Micro-kernels prefetch what is packed next.
 //!
 //! Invariant: if `unpacked` is set, the next product packs each panel of columns before it multiplies it.
 
@@ -309,8 +309,6 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Computes one box of `out` in place or in a dense copy.
-    ///
     /// # Safety
     /// The panels contain the operands of the box, or `unpacked` packs them, or they point to them in place. The
     /// elements at the plan's offsets from `out` may be written, and are initialised unless `beta` is 0.

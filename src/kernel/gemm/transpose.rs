@@ -4,12 +4,10 @@ use crate::dtype::Dtype;
 use crate::kernel::Element;
 use crate::kernel::simd::{Both, Size, transpose_squares};
 
-/// Computes `to[j to_stride + i] = from[i from_stride + j]` for `i` below `rows` and `j` below `cols`, fastest for
-/// multiples of a vector. Strides are in elements.
+/// Does the same as [`transpose_squares`], for any element type.
 ///
 /// # Safety
-/// The processor must support the instruction set `S`. The elements of `from` must be readable, and the elements of
-/// `to` must be writable. Source and destination must not overlap.
+/// Same as for [`transpose_squares`].
 #[inline(always)]
 pub(super) unsafe fn transpose_tile<S: Both, T: Element>(
     from: *const T,

@@ -26,7 +26,7 @@ pub(super) struct Upcoming<'a, T> {
 impl<'a, T> Upcoming<'a, T> {
     pub const NONE: Self = Upcoming { from: std::ptr::null(), inner: &[], outer: &[], listed: [0; 2] };
 
-    /// Returns the lines of a box of rows, whose first element is at `from`.
+    /// Returns the lines of a box of rows that starts at `from`.
     pub fn rows(from: *const T, rows: &'a Table, depth: &'a Table) -> Self {
         let lists = if rows.unit[0].is_some() {
             [&rows.lines[0], &depth.offsets[0]]

@@ -30,7 +30,6 @@ fn shares(line: &Line) -> bool {
     line.rows.strides[0] == 0 && line.terms.extent > 1
 }
 
-/// Whether the sum for an element of `out` is added in several parts.
 pub(super) fn revisits(line: &Line, dtype: Dtype) -> bool {
     let max_terms = if shares(line) { tile_terms(dtype) } else { TERMS };
     !(line.sum.is_empty() && line.terms.extent <= max_terms && line.terms.extent.is_power_of_two())
@@ -107,8 +106,6 @@ impl<T> Rows<T> {
     }
 }
 
-/// Adds finished sums to rows of `out`.
-///
 /// # Safety
 /// The sums may be read, and the elements of `out` may be read and written.
 #[inline(always)]
@@ -230,8 +227,6 @@ impl<T> Block<'_, T> {
         }
     }
 
-    /// Adds `P` terms to `R` rows.
-    ///
     /// # Safety
     /// Same as for [`run`].
     #[inline(always)]

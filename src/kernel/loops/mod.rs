@@ -1,13 +1,6 @@
 //! Executes a [`LoopPlan`], which computes a contraction with loops instead of matrix products.
 //!
-//! | file | contents |
-//! |---|---|
-//! | `line`, `dots`, `strided` | the three forms of a loop nest; the first two are compiled for every instruction set |
-//! | `lanes` | vectors of real or complex elements, built on vectors of real numbers |
-//! | `update` | writing a sum to `out`, with `alpha` and `beta` |
-//! | `blocks` | long sums, which are computed block by block |
-//! | `buffer` | memory for unfinished sums, used if `beta` is not 0 |
-//! | `walk` | iteration over the offsets of nested loops, without allocating |
+//! A loop nest has one of the forms `line`, `dots` and `strided`; the first two are compiled for every instruction set.
 //!
 //! `beta` is applied at the first visit to an element of `out`; if it is 0, the old value is not read. A sum is
 //! finished before it is added to the old value, except in [`Dots`] nests (at most 16 parts). Partial results are added

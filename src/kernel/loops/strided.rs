@@ -7,7 +7,6 @@ use super::walk::Walk;
 use crate::kernel::Element;
 use crate::local_plan::{Dim, StridedNest};
 
-/// Whether the sum for an element of `out` is added in several parts.
 pub(super) fn revisits(nest: &StridedNest) -> bool {
     let [a, b, inner] = nest.blocked;
     let sums = |dim: Dim<4>| dim.extent > 1 && dim.strides[3] != 0;

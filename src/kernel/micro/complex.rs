@@ -108,7 +108,7 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize>(
     }
 }
 
-/// Combines the sums of products with the real parts (`with_re`) and the imaginary parts (`with_im`) of `right`.
+/// Combines the sums of products with the real and the imaginary parts of `right`.
 ///
 /// Conjugating `right` negates the second sum. Conjugating `left` does too and conjugates the result, because
 /// `conj(l) r` is the conjugate of `l conj(r)`. Neither needs more instructions.
@@ -154,8 +154,6 @@ impl<Vector: Copy> Scale<Vector> {
         unsafe { Scale { re: S::splat(re), im: S::splat(im), real: im == R::ZERO } }
     }
 
-    /// Multiplies a vector of interleaved complex numbers by this factor.
-    ///
     /// # Safety
     /// The processor must support the instruction set `S`.
     #[inline(always)]

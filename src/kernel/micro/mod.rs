@@ -1,8 +1,7 @@
 //! Implements micro-kernels, which multiply a few rows by a few columns and accumulate the products in registers.
 //!
-//! [`Vectorized::kernel`] returns the kernel for an instruction set and a tile size. The size is the number of vectors
-//! of rows and of columns, one of [`crate::local_plan::register_tiles`], or with fewer columns. There is one function
-//! per size, so that all sums stay in registers.
+//! A tile size is a number of vectors of rows and a number of columns, one of [`crate::local_plan::register_tiles`], or
+//! with fewer columns. There is one function per size, so that all sums stay in registers.
 
 mod complex;
 #[cfg(target_arch = "x86_64")]
@@ -37,7 +36,6 @@ use crate::local_plan::{CACHE_LINE, Isa, TileOffsets};
 /// `lines` has a multiple of [`LINES`] pointers, to any addresses.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<R> {
-    /// Number of terms in the sum.
     pub depth: usize,
     /// The first row of `left`, whose rows are contiguous.
     pub left: *const R,
@@ -87,7 +85,6 @@ impl<R: Real> Call<R> {
 }
 
 impl<R> Call<R> {
-    /// Returns a pointer to the first row of `left` for tile `at`.
     #[inline(always)]
     fn left_of(&self, tile_offset: &TileOffsets, at: usize) -> *const R {
         self.left.wrapping_offset(at as isize * self.left_next + tile_offset.left)
@@ -98,9 +95,8 @@ impl<R> Call<R> {
         self.right.wrapping_offset(tile_offset.right)
     }
 
-    /// Returns the address from which the tile prefetches. Of tiles that share a panel of `right`, only the first
-    /// prefetches from `next`, and the others prefetch the cached panel. In a batch, each tile prefetches the next
-    /// product's panel of `right`.
+    /// Of tiles that share a panel of `right`, only the first prefetches from `next`, and the others prefetch the
+    /// cached panel. In a batch, each tile prefetches the next product's panel of `right`.
     #[inline(always)]
     fn next_of(&self, tile_offset: &TileOffsets, at: usize) -> *const R {
         if at == 0 || tile_offset.right != 0 { self.next.wrapping_offset(tile_offset.right) } else { self.right }
@@ -129,8 +125,7 @@ pub trait Vectorized: Copy {
 
     fn parts(self) -> [Self::Real; 2];
 
-    /// Returns the kernel for a tile of `vectors` vectors by `columns` columns. `packed` states whether the columns of
-    /// `right` are contiguous at each step.
+    /// `packed` states whether the columns of `right` are contiguous at each step.
     ///
     /// # Panics
     /// If no kernel has this size.
@@ -152,7 +147,6 @@ fn advanced<R>([c0, c3, c6, c9, c12, c15]: Columns<R>, step: isize) -> Columns<R
     [at(c0), at(c3), at(c6), at(c9), at(c12), at(c15)]
 }
 
-/// The remaining work on a tile.
 enum RemainingWork {
     Nothing,
     /// The computed sums must still be scaled, combined, masked or added to `out`.
@@ -163,9 +157,8 @@ enum RemainingWork {
 /// Computes a tile of `V` vectors by `N` columns of `PARTS` real numbers, or at least its sums, if there is specialised
 /// code, and returns the remaining work. Prefetches the tile of `out` unless the call disables this.
 ///
-/// `PACKED` states whether the columns of `right` are contiguous at each step. `store` is the result of
-/// [`Call::store`], or `None` for complex types. `sums` is memory for the sums of each vector with each column, or with
-/// each part of a complex column.
+/// `PACKED` is as for [`Vectorized::kernel`]. `store` is the result of [`Call::store`], or `None` for complex types.
+/// `sums` is memory for the sums of each vector with each column, or with each part of a complex column.
 ///
 /// # Safety
 /// Same as for [`Call`]. The processor must support the instruction set `S`, and `sums` must be writable.
@@ -220,7 +213,6 @@ unsafe fn compute_specialised<
     }
 }
 
-/// Returns the sum for one tile of a call, with `column` between columns of `right`.
 #[inline(always)]
 fn sum<R>(call: &Call<R>, tile_offset: &TileOffsets, at: usize, column: isize) -> Sum<R> {
     let bytes = |reals: isize| reals * size_of::<R>() as isize;
@@ -250,7 +242,6 @@ const fn columns_of(reals: usize) -> [isize; MAX_SUMS] {
     columns
 }
 
-/// Prefetches the tile of `out`, which is accessed after its sums.
 #[inline(always)]
 fn prefetch_out<R, const V: usize, const N: usize>(call: &Call<R>, tile_offset: &TileOffsets, parts: isize) {
     if call.streams || !call.prefetches_out {
@@ -380,7 +371,6 @@ kernels!(
     complex { 1: 1 2 3 4 and 4; 2: 1 2 and 2; }
 );
 
-/// Implements [`Vectorized`] for one element type.
 macro_rules! vectorized {
     ($real:ty, $element:ty, $parts:literal, $split:expr) => {
         impl Vectorized for $element {

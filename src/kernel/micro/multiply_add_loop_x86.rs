@@ -111,7 +111,7 @@ macro_rules! put {
     };
 }
 
-/// Emits the additions of the old values of `out` to the sums of one column.
+/// Adds the old values of `out` to the sums of one column.
 #[rustfmt::skip]
 macro_rules! add {
     ($t:tt { $c:tt $(($sum:tt $row:tt $v:tt))* }) => {
@@ -291,16 +291,12 @@ macro_rules! columns {
     };
 }
 
-/// Defines the functions that compute the sums for one real type with AVX2 and with AVX-512.
+/// Implements [`TileSums::sums`] for one real type with AVX2 and with AVX-512.
 #[rustfmt::skip]
 macro_rules! sums {
     ($real:ident, $t:tt, $avx2:ident, $avx512:ident) => {
-        /// Computes and writes the sums of products of each column of `right` with each vector of `left`. Returns false
-        /// if there is no code for the tile.
-        ///
         /// # Safety
-        /// Same as for [`Sum`]. Full vectors must be writable at the destination. The processor must support the target
-        /// features below. A column has `PARTS` real numbers per term.
+        /// Same as for [`TileSums::sums`], with the target features below.
         #[target_feature(enable = "avx2,fma")]
         #[inline]
         unsafe fn $avx2<const V: usize, const N: usize, const PARTS: usize>(
@@ -342,12 +338,8 @@ macro_rules! sums {
             false
         }
 
-        /// Computes and writes the sums of products of each column of `right` with each vector of `left`. Returns false
-        /// if there is no code for the tile.
-        ///
         /// # Safety
-        /// Same as for [`Sum`]. Full vectors must be writable at the destination. The processor must support the target
-        /// features below. A column has `PARTS` real numbers per term.
+        /// Same as for [`TileSums::sums`], with the target features below.
         #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
         #[inline]
         unsafe fn $avx512<const V: usize, const N: usize, const PARTS: usize>(

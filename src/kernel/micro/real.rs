@@ -19,7 +19,6 @@ macro_rules! each_column {
     };
 }
 
-/// Number of real numbers per element.
 pub(super) const PARTS: usize = 1;
 
 /// The sums of products of one column of `right` with each vector of `left`.

@@ -1,6 +1,5 @@
 //! Defines the interface to specialised code for the sums of a tile.
 //!
-//! Callers guarantee that inputs may be read, and that the destination may be read and written, in full vectors.
 //! `multiply_add_loop_x86` has this code; `real` and `complex` have the Rust code.
 
 use std::cell::Cell;
@@ -40,7 +39,6 @@ impl<R: Real> TileSums<R> for Neon where Neon: Simd<R> {}
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "only the assembly for x86-64 reads the fields"))]
 pub struct Sum<R> {
     pub depth: usize,
-    /// The first row of `left`, whose rows are contiguous.
     pub left: *const R,
     pub left_step: isize,
     /// The prefetch distance for `left`, 0 if `left` is not prefetched, or [`LIST`].
@@ -78,7 +76,7 @@ pub struct TileDestination<R> {
 #[repr(u8)]
 pub enum Store {
     Overwrite = 0,
-    /// Sums are written with stores that bypass the caches; vectors are aligned to their size.
+    /// Stores bypass the caches; vectors are aligned to their size.
     Stream = 1,
     Add = 2,
 }

@@ -27,8 +27,6 @@ impl<T: Element> Factors<T> {
     pub const PLUS: Self = Factors { alpha: T::ONE, beta: T::ONE };
 }
 
-/// Executes `plan` on two tensors, given by pointers to their first elements.
-///
 /// # Safety
 /// The processor must support `isa`. The plan is for elements of the size of `T`. Every source offset of the planned
 /// loops, added to `from`, points to an element that may be read. Every destination offset, added to `to`, points to an
@@ -64,7 +62,7 @@ impl<T> Tensors<T> {
     }
 }
 
-/// One thread's share of a plan; `T` is the element type or its real type.
+/// `T` is the element type or its real type.
 #[derive(Debug, Clone, Copy)]
 struct PermuteShare<'a, T> {
     plan: &'a Permute,

@@ -5,8 +5,8 @@ use crate::local_plan::{Permute, Side};
 /// Maximum number of loops: 64 of extent 2 or more fill an address space, and 2 step through blocks.
 const MAX_LOOPS: usize = 66;
 
-/// Visits the blocks of a share. `visit` receives the offsets of a block's first element, and its numbers of columns
-/// and rows. All are in widened elements ([`Permute::widened`]).
+/// `visit` receives the offsets of a block's first element, and its numbers of columns and rows. All are in widened
+/// elements ([`Permute::widened`]).
 #[inline(always)]
 pub(super) fn blocks(plan: &Permute, share: usize, mut visit: impl FnMut([isize; 2], [usize; 2])) {
     let blocks = plan.blocks();

@@ -1,5 +1,4 @@
-//! Implements vectors with AVX-512: 16 lanes of `f32` or 8 of `f64`. `kernel/micro/multiply_add_loop_x86.rs` has the
-//! loop over sums of products.
+//! Implements vectors with AVX-512: 16 lanes of `f32` or 8 of `f64`.
 
 use std::arch::x86_64::*;
 

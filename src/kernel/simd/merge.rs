@@ -10,7 +10,6 @@ pub(in super::super) trait Merge<R: Real>: Copy + Send + Sync {
     /// Whether the source's unchanged value replaces the destination.
     const PUTS: bool = false;
 
-    /// Whether the old value is needed.
     fn reads(self) -> bool {
         !Self::PUTS
     }

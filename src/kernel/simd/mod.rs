@@ -185,7 +185,6 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// that number.
     unsafe fn pick_words(a: Self::Vector, b: Self::Vector, indices: &Indices) -> Self::Vector;
 
-    /// Picks words from `a` only.
     #[inline(always)]
     unsafe fn pick_within(a: Self::Vector, indices: &Indices) -> Self::Vector {
         // SAFETY: guaranteed by the caller.

@@ -1,12 +1,6 @@
 //! Executes a [`StagedPlan`], which contracts block by block, with columns of a block in the first-level cache or with
 //! windows of the operands.
 //!
-//! | file | contents |
-//! |---|---|
-//! | `columns`, `pick` | copies between tensors and columns; transposition in registers |
-//! | `sums` | the sums of products of one block |
-//! | `windows` | the same without columns |
-//!
 //! Each share uses its own part of the workspace. If `beta` is 0, `out` is never read. Nothing is allocated.
 
 mod columns;
@@ -27,7 +21,7 @@ use sums::Totals;
 
 const OUT: usize = 2;
 
-/// Computes `out = alpha left right + beta out`, with conjugated operands where flags are set.
+/// Does the same as [`super::loops::run`], with another plan.
 ///
 /// # Safety
 /// Same as for [`super::loops::run`].

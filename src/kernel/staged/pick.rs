@@ -103,7 +103,7 @@ pub(super) unsafe fn split<S: Simd<f32>, const LEVELS: usize, const ODD: usize, 
     whole * side
 }
 
-/// The reverse of [`split`]: joins columns, `lead` words apart at `from`, into adjacent rows at `to`.
+/// The reverse of [`split`]: joins columns into adjacent rows.
 ///
 /// # Safety
 /// Same as for [`split`].

@@ -123,8 +123,6 @@ impl<T: Element> Line<'_, T> {
         }
     }
 
-    /// Adds the terms of `V` vectors.
-    ///
     /// # Safety
     /// Same as for [`block`].
     #[inline(always)]

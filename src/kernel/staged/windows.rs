@@ -69,8 +69,6 @@ struct Patterns<'a, S, T: Lanes<S>> {
 }
 
 impl<S, T: Lanes<S>> Patterns<'_, S, T> {
-    /// Computes adjacent patterns.
-    ///
     /// # Safety
     /// The processor must support the instruction set `S`. The windows of these patterns are readable, and their
     /// elements of `out` may be read or written.

@@ -118,7 +118,6 @@ impl<'a> Blocking<'a> {
         self.vectors * self.view.lanes
     }
 
-    /// A panel of columns must fit into its fraction of the first-level cache.
     fn cut_depth(&self) -> AxisDims {
         let mut depth = AxisDims::from_slice(self.depth);
         (0..2).filter(|&t| self.in_place[t]).for_each(|t| fix_after_first(&mut depth, t));
@@ -136,7 +135,6 @@ impl<'a> Blocking<'a> {
         depth
     }
 
-    /// The rows and any dense copy of `out` must fit into their fraction of the second-level cache.
     fn cut_rows(&self, kc: usize) -> AxisDims {
         let (mr, buffered) = (self.panel_rows(), self.out == OutAccess::Buffered);
         let all_cols = self.cols.iter().map(|d| d.extent).product::<usize>();
@@ -153,8 +151,6 @@ impl<'a> Blocking<'a> {
         rows
     }
 
-    /// The columns must fit into a core's share of the last-level cache, and any dense copy of `out` into its fraction
-    /// of the second-level cache.
     fn cut_cols(&self, kc: usize, mc: usize) -> AxisDims {
         let (columns, buffered) = (self.columns, self.out == OutAccess::Buffered);
         let most = if buffered {

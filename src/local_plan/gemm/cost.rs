@@ -91,7 +91,10 @@ pub(super) fn effort(candidate: &Candidate, dtype: Dtype, target: &Target, threa
     let least = CYCLE * candidate.batches * rows * cols * depth * parts / (2 * lanes) as f64;
     Effort {
         slowdown: 0.93 * computing / least,
-        nanoseconds: 0.39 * packing.iter().sum::<f64>() + 0.1 * pages.iter().sum::<f64>() + 3.5 * storing + 0.6 * pieces,
+        nanoseconds: 0.39 * packing.iter().sum::<f64>()
+            + 0.1 * pages.iter().sum::<f64>()
+            + 3.5 * storing
+            + 0.6 * pieces,
         bytes: candidate.batches * (rows + cols) * depth * element,
         hidden: 0.0,
         threads,

@@ -23,7 +23,7 @@ pub(super) struct Footprint<'a> {
 }
 
 impl<'a> Footprint<'a> {
-    /// Creates the footprint of boxes of two axes, at index `tensor` of each axis's tensors.
+    /// `tensor` is the index of the tensor in each axis.
     pub fn new([first, second]: [&'a [AxisDim]; 2], tensor: [usize; 2]) -> Footprint<'a> {
         Footprint { axes: [(first, tensor[0]), (second, tensor[1])], slab: None }
     }

@@ -92,7 +92,6 @@ impl Windows {
         Some(Windows { length, rows, vectors, streams, sizes, edge, picks, constants })
     }
 
-    /// The lanes of a block.
     pub(super) fn lanes(&self) -> usize {
         (BLOCK / self.sizes.iter().sum::<usize>()).next_multiple_of(self.rows * PATTERNS)
     }
