@@ -1,9 +1,9 @@
 //! Finds LIBXSMM, determines the version of its interface, and links it.
 //!
-//! If `LIBXSMM_DIR` is set, it must be the prefix of an installation, or a source tree in which LIBXSMM was built.
-//! Otherwise pkg-config finds the library. The version in the headers determines the interface, because the library was
-//! built with these headers. The build scripts of dependent crates receive `DEP_XSMM_API` ("1" or "2") and
-//! `DEP_XSMM_VERSION`. This script compiles nothing. In particular, it never builds LIBXSMM.
+//! `LIBXSMM_DIR` is the prefix of an installation, or a source tree in which LIBXSMM was built; if unset, pkg-config
+//! finds the library. The version in the headers, with which the library was built, determines the interface. Build
+//! scripts of dependent crates receive `DEP_XSMM_API` ("1" or "2") and `DEP_XSMM_VERSION`. This script never builds
+//! LIBXSMM.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
@@ -34,7 +34,7 @@ fn main() {
     println!("cargo::rustc-check-cfg=cfg(xsmm_api, values(\"1\", \"2\"))");
     println!("cargo::rustc-check-cfg=cfg(xsmm_ilp64)");
     if env::var_os("DOCS_RS").is_some() {
-        // docs.rs has no LIBXSMM. The documentation covers both interfaces and links no library.
+        // docs.rs has no LIBXSMM. The documentation covers both interfaces.
         println!("cargo::rustc-cfg=xsmm_api=\"1\"");
         println!("cargo::rustc-cfg=xsmm_api=\"2\"");
         return;
@@ -118,7 +118,7 @@ fn interface(headers: &Path) -> Result<Interface, String> {
     Ok(Interface { api, version: name, wide })
 }
 
-/// Returns the value of `#define NAME value`.
+/// The value of `#define NAME value`.
 fn defined<'a>(header: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = header.lines().map(|line| line.split_whitespace());
     lines.find_map(|mut words| {

@@ -1,17 +1,9 @@
 //! Classifies the dimensions of a contraction by set operations on the labels of its three tensors.
 //!
-//! In a binary contraction `left, right -> out`, every dimension has one of four kinds. The kind depends on which of
-//! the three tensors contain its label:
-//!
-//! | kind | left | right | out |
-//! |---|---|---|---|
-//! | `c` | yes | yes | yes |
-//! | `m` | yes | no | yes |
-//! | `n` | no | yes | yes |
-//! | `k` | yes | yes | no |
+//! In a binary contraction `left, right -> out`, the tensors that contain a dimension's label determine its [`Kind`].
 //!
 //! Invariant: The labels of a tensor are distinct, and each label occurs in at least two tensors. Unary steps remove
-//! all other labels before a contraction is formed ([`crate::tree`]). This module reports such labels as errors.
+//! all other labels before ([`crate::tree`]); here they are errors.
 
 pub use einsum_parser::Label;
 use serde::{Deserialize, Serialize};
@@ -20,13 +12,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// A batch dimension, which is in `left`, `right` and `out`.
+    /// A batch dimension, in all three tensors.
     C,
-    /// A dimension of `left` that stays in `out`, and is not in `right`.
+    /// A dimension of `left` and `out` only.
     M,
-    /// A dimension of `right` that stays in `out`, and is not in `left`.
+    /// A dimension of `right` and `out` only.
     N,
-    /// A summed dimension, which is in `left` and `right` only.
+    /// A summed dimension, of `left` and `right` only.
     K,
 }
 
@@ -48,8 +40,7 @@ impl std::fmt::Display for Kind {
     }
 }
 
-/// The dimensions of a binary contraction, grouped by kind. The lists `c`, `m` and `n` are in the order of `out`; `k`
-/// is in the order of `left`.
+/// A binary contraction's dimensions by kind: `c`, `m` and `n` in the order of `out`, `k` in that of `left`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Kinds {
     /// Labels of kind [`Kind::C`].
@@ -63,7 +54,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// The kind of a label, or `None` if the label is not in the contraction.
+    /// A label's kind, or `None` if it is not in the contraction.
     pub fn of(&self, label: Label) -> Option<Kind> {
         [(&self.c, Kind::C), (&self.m, Kind::M), (&self.n, Kind::N), (&self.k, Kind::K)]
             .into_iter()
@@ -79,7 +70,7 @@ impl Kinds {
     }
 }
 
-/// The distinct items, in the order of their first occurrence.
+/// The distinct items, in order of first occurrence.
 pub fn distinct<T: Clone + PartialEq>(items: &[T]) -> Vec<T> {
     let mut distinct: Vec<T> = Vec::with_capacity(items.len());
     for item in items {
@@ -90,7 +81,7 @@ pub fn distinct<T: Clone + PartialEq>(items: &[T]) -> Vec<T> {
     distinct
 }
 
-/// The reason why three lists of labels do not form a binary contraction.
+/// Why three lists of labels form no binary contraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ClassifyError {
     #[error("a label occurs twice in one tensor")]

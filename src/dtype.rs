@@ -1,11 +1,11 @@
-//! Represents the element type as a run-time value.
+//! Represents the element type at run time.
 //!
-//! Planning and scheduling count elements and bytes, so they use a [`Dtype`]. Only [`crate::kernel`] and the public
-//! wrappers are generic over the Rust element type. Integers and half precision are not supported.
+//! Only [`crate::kernel`] and the public wrappers are generic over the Rust element type. Integers and half precision
+//! are not supported.
 
 use serde::{Deserialize, Serialize};
 
-/// The element type, which is the same for all tensors in a plan.
+/// The element type of all tensors in a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dtype {
@@ -20,7 +20,7 @@ pub enum Dtype {
 }
 
 impl Dtype {
-    /// Size of one element in bytes.
+    /// Bytes of one element.
     pub const fn size(self) -> usize {
         match self {
             Dtype::Float32 => 4,
@@ -39,17 +39,17 @@ impl Dtype {
         }
     }
 
-    /// Whether the elements are complex numbers.
+    /// Whether elements are complex.
     pub const fn is_complex(self) -> bool {
         matches!(self, Dtype::Complex64 | Dtype::Complex128)
     }
 
-    /// Number of operations in one multiply-add, which is 2 for real and 8 for complex numbers.
+    /// Operations in one multiply-add: 2 for real and 8 for complex numbers.
     pub const fn flops_per_multiply_add(self) -> u64 {
         if self.is_complex() { 8 } else { 2 }
     }
 
-    /// The smallest type that represents all values of both types without loss, as in NumPy.
+    /// The smallest type that represents both types without loss, as in NumPy.
     pub fn promote(self, other: Dtype) -> Dtype {
         let complex = self.is_complex() || other.is_complex();
         let double = |d: Dtype| matches!(d, Dtype::Float64 | Dtype::Complex128);

@@ -1,4 +1,4 @@
-//! Turns an expression and its operands' shapes into a tree of unary steps and binary contractions.
+//! Turns an expression and shapes into a tree of unary steps and binary contractions.
 //!
 //! ```text
 //! Expression --shapes--> Einsums (any number of inputs each) --an order for each--> Tree
@@ -6,11 +6,11 @@
 //!
 //! First, every label is mapped to a dimension. The labels that a bracket sums are local to it, so the two `j` in
 //! `[ij->i],jk->ik` are different dimensions. Ellipses become right-aligned dimensions, implicit outputs become
-//! explicit, and dimensions of extent 1 are broadcast. If a contraction's operand has repeated labels, or labels that
-//! occur in no other tensor, a unary step first removes these.
+//! explicit, and dimensions of extent 1 are broadcast. A unary step first removes repeated labels of a contraction's
+//! operand, and labels that occur in no other tensor.
 //!
 //! Invariants: Every node is listed after its inputs; the last is the root. A node's labels are distinct, unless it is
-//! a leaf. Every label of a contraction is of kind c, m, n or k. No function here is recursive, so only memory limits a
+//! a leaf. Every label of a contraction is of kind c, m, n or k. No function is recursive, so only memory limits a
 //! tree's depth.
 //!
 //! [`crate::plan`] searches for contraction orders.
@@ -38,7 +38,7 @@ pub enum UnaryOp {
     Permute,
     /// Sums over labels not in the result.
     Sum,
-    /// Selects elements with equal indices for a repeated label, and sums over labels not in the result.
+    /// Selects equal indices of repeated labels, and sums over labels not in the result.
     Diagonal,
 }
 
@@ -65,9 +65,9 @@ pub struct Network<'a> {
     pub extents: &'a [usize],
 }
 
-/// The order in which an einsum's tensors are contracted: each group lists the tensors that are contracted into one.
-/// The n inputs have the numbers 0 to n - 1, the first group's result has number n, the second's n + 1, and so on. Each
-/// number but the final result's occurs in exactly one group.
+/// An einsum's contraction order: each group lists the tensors that are contracted into one. Inputs have the numbers 0
+/// to n - 1, the first group's result n, the second's n + 1, and so on. Each number but the final result's occurs in
+/// exactly one group.
 pub type Order = Vec<Vec<usize>>;
 
 /// Contracts `tensors` tensors from left to right.
@@ -83,15 +83,15 @@ pub struct Node {
     pub labels: Vec<Label>,
     /// The step that computes the tensor.
     pub step: Step,
-    /// The position in the text of the operand or einsum.
+    /// The operand's or einsum's position in the text.
     pub span: Span,
 }
 
 /// An expression's tree of unary steps and contractions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
-    /// Distinct names of the dimensions, indexed by label. If several have the same letter, all but the first have
-    /// primes or numbers appended.
+    /// The dimensions' distinct names, indexed by label. After the first with a letter, others have primes or numbers
+    /// appended.
     pub names: Vec<String>,
     /// Indexed by label.
     pub extents: Vec<usize>,
@@ -99,12 +99,12 @@ pub struct Tree {
     pub nodes: Vec<Node>,
     /// The number of operands.
     pub operands: usize,
-    /// Labels that the path search chose to slice under a memory limit.
+    /// Labels that the path search slices under a memory limit.
     pub sliced: Vec<Label>,
 }
 
 impl Tree {
-    /// Builds a tree, with the order that `order` returns for each einsum.
+    /// Builds a tree; `order` gives each einsum's order.
     ///
     /// # Errors
     /// If `order` fails.
@@ -154,12 +154,11 @@ impl Tree {
         }
     }
 
-    /// The number of contractions.
     pub(crate) fn contractions(&self) -> usize {
         self.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count()
     }
 
-    /// The number of elements of a tensor with these labels.
+    /// The elements of a tensor with these labels.
     pub(crate) fn elements(&self, labels: &[Label]) -> f64 {
         labels.iter().map(|&label| self.extent(label) as f64).product()
     }
@@ -169,7 +168,7 @@ impl Tree {
         (0..self.nodes.len()).map(|node| self.products(node)).sum()
     }
 
-    /// Multiply-adds in a contraction, the product of all its extents; 0 for all other steps.
+    /// Multiply-adds in a contraction, the product of its extents; 0 for other steps.
     pub fn products(&self, node: NodeId) -> f64 {
         match &self.nodes[node].step {
             Step::Contract { kinds, .. } => kinds.iter().map(|(label, _)| self.extent(label) as f64).product(),
@@ -178,7 +177,7 @@ impl Tree {
     }
 }
 
-/// The inputs of a step, the left one first.
+/// A step's inputs, the left one first.
 pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
     match *step {
         Step::Leaf { .. } => [None; 2],
@@ -187,7 +186,7 @@ pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
     }
 }
 
-/// For each node of a tree, the node that has it as input.
+/// Each node's consumer, which has it as input.
 pub fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
     let mut consumers = vec![None; tree.nodes.len()];
     for (id, node) in tree.nodes.iter().enumerate() {
@@ -196,7 +195,7 @@ pub fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
     consumers
 }
 
-/// Formats labels as a term, with names indexed by label.
+/// Formats labels as a term; `names` are indexed by label.
 pub fn term(names: &[String], labels: &[Label]) -> String {
     let names: Vec<&str> = labels.iter().map(|label| names[label.0 as usize].as_str()).collect();
     if names.iter().any(|name| name.chars().count() != 1) { format!("[{}]", names.join(",")) } else { names.concat() }

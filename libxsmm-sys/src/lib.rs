@@ -1,24 +1,22 @@
 //! Declares the functions of [LIBXSMM](https://github.com/libxsmm/libxsmm) for small matrix products. At run time,
-//! LIBXSMM generates code for one shape at a time, and owns this code.
+//! LIBXSMM generates code for one shape at a time, which it owns.
 //!
-//! LIBXSMM has two interfaces. `v1` is for releases 1.16 and 1.17, which support only x86-64. `v2` is for 2.x, which
-//! also generates NEON and SVE code. This crate compiles only the interface of the installed library. The build scripts
-//! of dependent crates read the number of the interface from `DEP_XSMM_API`. Matrices are column-major in both
-//! interfaces. Dispatching is thread-safe. Generated code remains valid as long as the program runs, and any number of
-//! threads may call it.
+//! Interface `v1` is for releases 1.16 and 1.17, which support only x86-64; `v2` is for 2.x, which also generates NEON
+//! and SVE code. Only the installed library's interface is compiled; build scripts of dependent crates read its number
+//! from `DEP_XSMM_API`. Matrices are column-major. Dispatching is thread-safe. Generated code remains valid as long as
+//! the program runs, for calls from any number of threads.
 //!
 //! Generated code leaves the upper halves of x86 vector registers dirty, which slows down later SSE code, so the caller
 //! must execute `vzeroupper`.
 //!
 //! # Linking
-//! The environment variable `LIBXSMM_DIR` gives the directory of an installation. If it is not set, pkg-config finds an
-//! installation. A static library is preferred. If it is used, LIBXSMM is part of the program, so LIBXSMM's license
-//! also applies to the program (see the file NOTICE). LIBXSMM 1.x calls `sgemm_`, `dgemm_`, `sgemv_` and `dgemv_` for
-//! products for which it generates no code. By default, these symbols come from `xsmmnoblas`, whose functions only
-//! print an error. If a program also uses a BLAS library, set `LIBXSMM_BLAS` to the name of that library, so that these
-//! symbols refer to the BLAS library.
+//! The environment variable `LIBXSMM_DIR` names an installation; otherwise pkg-config finds one. A static library is
+//! preferred; LIBXSMM's license then also applies to the program (see the file NOTICE). LIBXSMM 1.x calls `sgemm_`,
+//! `dgemm_`, `sgemv_` and `dgemv_` for products for which it generates no code. By default, these symbols come from
+//! `xsmmnoblas`, whose functions only print an error. If a program uses a BLAS library, set `LIBXSMM_BLAS` to its name,
+//! so that they come from there.
 //!
-//! This crate declares only the functions that `einsum-dist` needs. The safe wrappers are in `einsum-dist`.
+//! Only functions that `einsum-dist` needs are declared; it has the safe wrappers.
 
 #![allow(non_camel_case_types)]
 

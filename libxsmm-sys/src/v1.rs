@@ -1,7 +1,7 @@
 //! Declares the interface of LIBXSMM 1.16 and 1.17.
 //!
-//! A null pointer for a leading dimension, `alpha`, `beta`, `flags` or `prefetch` selects the library's default. The
-//! default prefetch may make the generated code read more arguments than are declared here, so pass
+//! A null pointer for a leading dimension, `alpha`, `beta`, `flags` or `prefetch` selects the library's default. With
+//! the default prefetch, generated code may read more arguments than are declared here, so pass
 //! [`LIBXSMM_GEMM_PREFETCH_NONE`]. `alpha` must be 1, and `beta` must be 0 or 1.
 
 use core::ffi::{c_int, c_ulonglong};
@@ -19,7 +19,7 @@ pub const LIBXSMM_GEMM_PREFETCH_NONE: c_int = 0;
 
 macro_rules! real {
     ($real:ty, $function:ident, $strided:ident, $dispatch:ident, $dispatch_strided:ident) => {
-        /// Computes `c = a b + beta c`. In C, the function has additional variadic arguments for prefetching.
+        /// Computes `c = a b + beta c`. In C, variadic arguments for prefetching follow.
         pub type $function = unsafe extern "C" fn(a: *const $real, b: *const $real, c: *mut $real);
 
         /// Computes `c = sum of a_i b_i + beta c`, where i runs from 0 to `count - 1`.
@@ -27,7 +27,7 @@ macro_rules! real {
             unsafe extern "C" fn(a: *const $real, b: *const $real, c: *mut $real, count: *const c_ulonglong);
 
         unsafe extern "C" {
-            /// Returns the generated function, or null if the library cannot generate it.
+            /// The generated function, or null if the library cannot generate it.
             pub fn $dispatch(
                 m: libxsmm_blasint,
                 n: libxsmm_blasint,
@@ -41,8 +41,8 @@ macro_rules! real {
                 prefetch: *const c_int,
             ) -> Option<$function>;
 
-            /// Returns the generated function, or null if the library cannot generate it. The strides are the distances
-            /// in bytes from one `a_i` or `b_i` to the next.
+            /// The generated function, or null if the library cannot generate it. The strides are the distances in
+            /// bytes from one `a_i` or `b_i` to the next.
             pub fn $dispatch_strided(
                 m: libxsmm_blasint,
                 n: libxsmm_blasint,
@@ -77,10 +77,9 @@ real!(
 );
 
 unsafe extern "C" {
-    /// Initialises the library. Calling this function is optional, because the first dispatch also initialises the
-    /// library.
+    /// Initialises the library. This is optional, because the first dispatch also does.
     pub fn libxsmm_init();
 
-    /// Returns the name of the instruction set for which code is generated.
+    /// The name of the instruction set for which code is generated.
     pub fn libxsmm_get_target_arch() -> *const core::ffi::c_char;
 }

@@ -1,7 +1,7 @@
 //! Declares the interface of LIBXSMM 2.x.
 //!
-//! Generated code has a single argument, which points to a [`libxsmm_gemm_param`]. A product of real matrices reads the
-//! primary pointers of `a`, `b` and `c`. Code for batch reduction by stride also reads the number of products, to which
+//! Generated code has one argument, a pointer to a [`libxsmm_gemm_param`]. A product of real matrices reads the primary
+//! pointers of `a`, `b` and `c`. Code for batch reduction by stride also reads the number of products, to which
 //! `op.tertiary` points.
 
 use core::ffi::{c_uchar, c_uint, c_void};
@@ -16,10 +16,10 @@ pub const LIBXSMM_DATATYPE_F64: libxsmm_datatype = 0;
 pub const LIBXSMM_DATATYPE_F32: libxsmm_datatype = 1;
 
 pub const LIBXSMM_GEMM_FLAG_NONE: libxsmm_bitfield = 0;
-/// At every call, the generated code copies the transpose of `a` to memory of its own.
+/// Every call copies the transpose of `a` to memory of the generated code.
 pub const LIBXSMM_GEMM_FLAG_TRANS_A: libxsmm_bitfield = 1;
 pub const LIBXSMM_GEMM_FLAG_TRANS_B: libxsmm_bitfield = 2;
-/// The product overwrites `c` without reading it. Without this flag, the product is added to `c`.
+/// The product overwrites `c` without reading it; otherwise, it is added to `c`.
 pub const LIBXSMM_GEMM_FLAG_BETA_0: libxsmm_bitfield = 4;
 
 pub const LIBXSMM_GEMM_PREFETCH_NONE: libxsmm_bitfield = 0;
@@ -87,11 +87,10 @@ pub struct libxsmm_gemm_batch_reduce_config {
 pub type libxsmm_gemmfunction = unsafe extern "C" fn(parameters: *const libxsmm_gemm_param);
 
 unsafe extern "C" {
-    /// Initialises the library. Calling this function is optional, because the first dispatch also initialises the
-    /// library.
+    /// Initialises the library. This is optional, because the first dispatch also does.
     pub fn libxsmm_init();
 
-    /// Returns the name of the instruction set for which code is generated.
+    /// The name of the instruction set for which code is generated.
     pub fn libxsmm_get_target_arch() -> *const core::ffi::c_char;
 
     pub fn libxsmm_create_gemm_shape(
@@ -107,14 +106,14 @@ unsafe extern "C" {
         comp_type: libxsmm_datatype,
     ) -> libxsmm_gemm_shape;
 
-    /// Returns the generated function, or null if the library cannot generate it.
+    /// The generated function, or null if the library cannot generate it.
     pub fn libxsmm_dispatch_gemm(
         gemm_shape: libxsmm_gemm_shape,
         gemm_flags: libxsmm_bitfield,
         prefetch_flags: libxsmm_bitfield,
     ) -> Option<libxsmm_gemmfunction>;
 
-    /// Returns the generated function, or null if the library cannot generate it.
+    /// The generated function, or null if the library cannot generate it.
     pub fn libxsmm_dispatch_brgemm(
         gemm_shape: libxsmm_gemm_shape,
         gemm_flags: libxsmm_bitfield,

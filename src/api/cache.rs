@@ -1,5 +1,4 @@
-//! Caches the measurements of a host in small files, in `EINSUM_DIST_CACHE` or else in `einsum-dist` in the user's
-//! cache directory.
+//! Caches a host's measurements in `EINSUM_DIST_CACHE`, or else in `einsum-dist` in the user's cache directory.
 //!
 //! A process that opens a file during a write sees a complete file or none. If the directory is not writable, every run
 //! measures again.

@@ -32,11 +32,10 @@ const TALK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The file in which a run of many slices saves its state, to continue after it was killed.
 ///
-/// The state is every rank's sum so far, and the number of slices in it. It is written between slices, to FILE and to
-/// `FILE.rankR-0` and `FILE.rankR-1` for every rank R; each file appears whole or not at all. At any moment, the files
-/// contain a complete state, possibly that of the last checkpoint but one. Ranks on different hosts may use local
-/// disks, if every rank restarts on its host. A run waits up to five seconds for another run that uses the same file,
-/// and then fails.
+/// The state, every rank's sum so far and the number of slices in it, is written between slices, to FILE and to
+/// `FILE.rankR-0` and `FILE.rankR-1` for every rank R. At any moment, the files contain a complete state, possibly that
+/// of the last checkpoint but one. Ranks may use local disks, if every rank restarts on its host. A run waits up to
+/// five seconds for another that uses the file, and then fails.
 ///
 /// ```
 /// use std::time::Duration;
@@ -75,11 +74,11 @@ impl Checkpoint {
         Checkpoint { path: path.into(), every: Duration::from_secs(60), stop: None, origin: None }
     }
 
-    /// Like [`Checkpoint::new`], but also reads from which tree and rates an interrupted run was planned, for
-    /// [`Checkpoint::plan`]. Collective.
+    /// Like [`Checkpoint::new`], but also reads an interrupted run's tree and rates, for [`Checkpoint::plan`].
+    /// Collective.
     ///
     /// # Errors
-    /// If the file exists, but is not a checkpoint, is damaged, or cannot be read ([`Error::Checkpoint`]).
+    /// If the file exists, but is no checkpoint, damaged, or unreadable ([`Error::Checkpoint`]).
     pub fn open(world: &World, path: impl Into<PathBuf>) -> Result<Checkpoint> {
         let checkpoint = Checkpoint::new(path);
         let read = || match Manifest::read(&checkpoint.path)? {
@@ -92,13 +91,13 @@ impl Checkpoint {
         Ok(Checkpoint { origin: serde_json::from_slice(&origin).ok(), ..checkpoint })
     }
 
-    /// Like [`Shaped::plan`], but without a search if the checkpoint is [open](Checkpoint::open) and was written for
-    /// the same expression, extents, element type, [`PlanOptions::path`], ranks and workers. The plan then has the
-    /// contraction order, the machine's rates, the number of runs and, unless the options have one, the memory limit of
-    /// the interrupted run.
+    /// Like [`Shaped::plan`], without a search if the checkpoint is [open](Checkpoint::open) and of the same
+    /// expression, extents, element type, [`PlanOptions::path`], ranks and workers. The plan then has the contraction
+    /// order, the machine's rates, the number of runs and, unless the options have one, the memory limit of the
+    /// interrupted run.
     ///
     /// # Errors
-    /// The same as for [`Shaped::plan`].
+    /// Those of [`Shaped::plan`].
     pub fn plan(&mut self, shaped: &Shaped, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
         if let Some((SearchedTree { tree, .. }, machine, options)) = self.tree(shaped, machine, options) {
             return shaped.plan_tree(&tree, &machine, &options);
@@ -129,8 +128,8 @@ impl Checkpoint {
         Checkpoint { every, ..self }
     }
 
-    /// Lets the flag of any process stop the run between slices: it saves its state and returns [`Error::Stopped`]
-    /// everywhere. With short slices, this takes about a second.
+    /// Lets any process's flag stop the run between slices: it saves its state and returns [`Error::Stopped`]
+    /// everywhere, with short slices after about a second.
     #[must_use]
     pub fn stop_when(self, flag: Arc<AtomicBool>) -> Checkpoint {
         Checkpoint { stop: Some(flag), ..self }
@@ -150,18 +149,18 @@ impl Checkpoint {
 }
 
 impl<T: Element> Program<T> {
-    /// Like [`Program::run_dist`], but saves the state now and then. If its files exist, the run continues from their
-    /// state, and the result has the same bits as without an interruption if ranks have the same processors and numbers
-    /// of threads. The files remain; see [`Checkpoint::remove`]. A plan with a single slice saves nothing. Collective.
+    /// Like [`Program::run_dist`], but saves the state now and then. If its files exist, the run continues from there,
+    /// and the result has the same bits as without an interruption, given the same processors and numbers of threads.
+    /// The files remain; see [`Checkpoint::remove`]. A plan with a single slice saves nothing. Collective.
     ///
     /// Cost: Hashes all operands before the first slice. A checkpoint writes the blocks of the output, or, if groups of
     /// ranks take slices, of all groups' partial sums; the disk needs twice this space. Values that slices share are
     /// computed again after a restart. Measurements are those since the restart.
     ///
     /// # Errors
-    /// The same as for [`Program::run_dist`]. If the checkpoint is damaged, or of another plan or other values
-    /// ([`Error::Checkpoint`]); its files are then left as they are. If a checkpoint cannot be written
-    /// ([`Error::Save`]). If a flag stopped the run ([`Error::Stopped`]). `out` is then undefined.
+    /// Those of [`Program::run_dist`]. If the checkpoint is damaged, or of another plan or other values
+    /// ([`Error::Checkpoint`]); its files are then not changed. If a checkpoint cannot be written ([`Error::Save`]). If
+    /// a flag stopped the run ([`Error::Stopped`]). `out` is then undefined.
     pub fn run_dist_with_checkpoint(
         &mut self,
         checkpoint: &Checkpoint,
@@ -177,7 +176,7 @@ impl<T: Element> Program<T> {
     /// Collective.
     ///
     /// # Errors
-    /// The same as for [`Program::run_dist_with_checkpoint`], and if a part of an operand cannot be read.
+    /// Those of [`Program::run_dist_with_checkpoint`], and if a part of an operand cannot be read.
     pub fn run_reading_with_checkpoint(
         &mut self,
         checkpoint: &Checkpoint,
@@ -223,8 +222,8 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// Calls a function after every slice, with the numbers of finished and of all slices. Those of other parts of the
-    /// result and from a checkpoint count as finished.
+    /// Calls a function after every slice, with the numbers of finished slices (including other parts' and a
+    /// checkpoint's) and of all.
     pub fn on_slice(&mut self, call: impl Fn(usize, usize) + 'static) {
         self.on_slice = Some(Rc::new(call));
     }
@@ -277,7 +276,7 @@ impl<'a> Saves<'a> {
         let now = Manifest {
             fingerprint: fingerprint(program)?,
             factors: format!("{factors:?}"),
-            // Serialising numbers and strings into memory cannot fail.
+            // Serialising into memory cannot fail.
             origin: checkpoint
                 .origin
                 .as_ref()
@@ -291,7 +290,7 @@ impl<'a> Saves<'a> {
         let manifest = if bytes.is_empty() {
             now
         } else {
-            // Every rank has the same bytes, so all ranks agree.
+            // Every rank has the same bytes, so all agree.
             Manifest::parse(&bytes).and_then(|found| same(found, &now, &program.plan)).map_err(refused)?
         };
         let mut sums = world.local_ranks().flat_map(|rank| [0, 1].map(|at| sum_path(path, rank, at)));
@@ -405,7 +404,7 @@ fn fingerprint<T: Element>(program: &Program<T>) -> Result<String> {
     let plan = &program.plan;
     let plan = Plan { machine: Machine::new(plan.ranks(), plan.machine.workers), ..plan.clone() };
     let schedules = |programs: &[RankProgram], at: usize| {
-        // Serialising numbers and enums into memory cannot fail.
+        // Serialising into memory cannot fail.
         programs
             .get(at)
             .map_or_else(String::new, |rank| digest(&serde_json::to_vec(rank.schedule()).unwrap_or_default()))
@@ -417,7 +416,7 @@ fn fingerprint<T: Element>(program: &Program<T>) -> Result<String> {
     Ok(digest(&[&plan.fingerprint().to_le_bytes()[..], &all].concat()))
 }
 
-/// A digest of an operand's values and distribution. Reads an operand in parts part by part. Collective.
+/// A digest of an operand's values and distribution. Collective.
 fn digest_of<T: Element>(program: &Program<T>, operands: &mut Operands<T>, index: usize) -> Result<String> {
     let mut digests: Vec<String> = Vec::new();
     operands.each_part(&program.plan, index, |part| {

@@ -42,8 +42,8 @@ impl Clock {
         self.nanoseconds + after - before
     }
 
-    /// Returns the nanoseconds by which each process's clock is ahead of the first's, and a bound on their error.
-    /// `hosts` has each process's host. Collective.
+    /// The nanoseconds by which each process's clock is ahead of the first's, and a bound on their error. `hosts` has
+    /// each process's host. Collective.
     pub(super) fn ahead(&self, world: &World, hosts: &[String]) -> Result<(Vec<i64>, i64)> {
         let named = |one: usize, other: usize| !hosts[one].is_empty() && hosts[one] == hosts[other];
         let leader = |process: usize| (0..process).find(|&other| named(other, process)).unwrap_or(process);

@@ -1,5 +1,5 @@
-//! Determines the cores that this process may use, by the operating system's numbers, and the host's name, and pins threads
-//! to cores by their CPU affinity. A thread that cannot be pinned runs unpinned, without an error.
+//! Determines this process's cores, by the operating system's numbers, and the host's name, and pins threads by their
+//! CPU affinity. A thread that cannot be pinned runs unpinned, without an error.
 
 #[cfg(target_os = "linux")]
 use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
@@ -54,8 +54,7 @@ pub(super) fn this_thread() -> Thread {
     return gettid();
 }
 
-/// Pins the calling thread, and threads that it starts later. If `cores` is empty or the system refuses, its mask
-/// stays.
+/// Pins the calling thread and those it starts later, unless `cores` is empty or the system refuses.
 pub(super) fn bind(cores: &[usize]) {
     bind_thread(this_thread(), cores);
 }

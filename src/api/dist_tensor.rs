@@ -63,7 +63,7 @@ impl<T: Element> DistTensor<T> {
         world.agree(DistTensor::allocate(world, shape, distribution))
     }
 
-    /// Like [`DistTensor::try_zeros`], without notifying other processes of a failure.
+    /// Like [`DistTensor::try_zeros`], but other processes do not learn of a failure.
     pub(super) fn allocate(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         expect_fit(shape, distribution, world.ranks())?;
         let first = world.local_ranks().start;
@@ -83,7 +83,7 @@ impl<T: Element> DistTensor<T> {
     /// A tensor from a function of the index in the whole tensor, called for local elements only.
     ///
     /// # Panics
-    /// The same as for [`DistTensor::zeros`].
+    /// Those of [`DistTensor::zeros`].
     pub fn from_fn(
         world: &World,
         shape: &[usize],
@@ -107,7 +107,7 @@ impl<T: Element> DistTensor<T> {
     /// in the whole tensor.
     ///
     /// # Panics
-    /// The same as for [`DistTensor::zeros`].
+    /// Those of [`DistTensor::zeros`].
     pub fn random(
         world: &World,
         shape: &[usize],
@@ -124,7 +124,7 @@ impl<T: Element> DistTensor<T> {
     /// Like [`DistTensor::random`], but returns errors, as [`DistTensor::try_zeros`] does. Collective.
     ///
     /// # Errors
-    /// The same as for [`DistTensor::try_zeros`].
+    /// Those of [`DistTensor::try_zeros`].
     pub fn try_random(
         world: &World,
         shape: &[usize],
@@ -177,14 +177,13 @@ impl<T: Element> DistTensor<T> {
         self.blocks.iter_mut().map(|block| (block.region.clone(), block.values.view_mut()))
     }
 
-    /// The local blocks that are first replicas (on the lowest rank with the block); all ranks' have every element
-    /// once.
+    /// The local first replicas (on the lowest rank with a block); all ranks' have every element once.
     pub fn first_replicas(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
         let first = |block: &&Block<T>| self.distribution.is_first_replica(block.rank);
         self.blocks.iter().filter(first).map(|block| (&block.region, block.values.view()))
     }
 
-    /// Copies elements from `whole`, of the tensor's shape, to the local blocks.
+    /// Copies the local blocks from `whole`, of the tensor's shape.
     ///
     /// # Panics
     /// If the array is smaller than the tensor.

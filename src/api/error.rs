@@ -38,7 +38,7 @@ impl fmt::Display for Rank {
     }
 }
 
-/// The reason why a call failed.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
@@ -61,7 +61,7 @@ pub enum Error {
     /// A .npy file is missing or damaged, has the wrong element type, or must not be written.
     #[error(transparent)]
     Npy(#[from] NpyError),
-    /// A file cannot be written, detected before any work is done.
+    /// A file cannot be written, as found before any work.
     #[error(transparent)]
     File(#[from] FileError),
     /// Writing failed because the disk is full or no longer available.

@@ -15,13 +15,13 @@ fn is_double<T: Element>() -> bool {
     matches!(T::DTYPE, Dtype::Float64 | Dtype::Complex128)
 }
 
-/// Numbers are of medium size if the absolute log2 of the largest is at most this. Sums of 2^79 products of two
-/// single-precision numbers of medium size are within the type's range.
+/// Numbers are of medium size if the absolute log2 of the largest is at most this. Sums of 2^79 products of two such
+/// single-precision numbers are in range.
 fn medium<T: Element>() -> f64 {
     if is_double::<T>() { 200.0 } else { 24.0 }
 }
 
-/// The largest and the negative smallest exponent of a factor, which must be a normal number.
+/// A factor's largest and negative smallest exponent; a factor must be a normal number.
 fn largest_exponent<T: Element>() -> i32 {
     if is_double::<T>() { 1000 } else { 120 }
 }
@@ -62,8 +62,8 @@ fn combined(world: &World, mine: impl Iterator<Item = f64>) -> Result<Vec<f64>> 
 }
 
 impl<T: Element> DistTensor<T> {
-    /// The largest absolute value of all real and imaginary parts: NaN if any is NaN, otherwise infinity if any is
-    /// infinite. Collective.
+    /// The largest absolute value of all real and imaginary parts: NaN if any is NaN, else infinity if any is infinite.
+    /// Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -115,7 +115,7 @@ impl<T: Element> Program<T> {
     /// ```
     ///
     /// # Errors
-    /// The same as for [`Program::run_dist`]. If memory for a copy runs out.
+    /// Those of [`Program::run_dist`]. If memory for a copy runs out.
     pub fn run_dist_with_exponent(&mut self, operands: &[&DistTensor<T>], out: &mut DistTensor<T>) -> Result<i64> {
         let fits = self.check_dist(&Operands::Whole(operands), out, ResultResidency::Whole);
         self.world.agree(fits)?;

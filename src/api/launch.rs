@@ -1,4 +1,4 @@
-//! Starts the local ranks of a program, waits for them, and stops all of them if one fails.
+//! Starts a program's local ranks, waits for them, and stops all if one fails.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -84,7 +84,7 @@ pub(super) fn launch(
 /// communicate. `rounds` and the metrics are by rank.
 ///
 /// # Errors
-/// Same as for [`launch`].
+/// Those of [`launch`].
 pub(super) fn launch_apart(
     world: &World,
     plan: &Plan,

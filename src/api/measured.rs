@@ -27,13 +27,12 @@ struct RankMeasurement {
 }
 
 impl<T: Element> Program<T> {
-    /// Measurements of the local ranks' tasks in the last run, ordered by rank and summed over slices; empty before the
-    /// first run.
+    /// The local ranks' measurements in the last run, ordered by rank and summed over slices; empty before the first.
     pub fn metrics(&self) -> &[Metrics] {
         self.measuring().record.metrics()
     }
 
-    /// Measurements of every rank in the last run, ordered by rank. Collective.
+    /// Every rank's measurements in the last run, by rank. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -192,8 +191,7 @@ fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
     spans
 }
 
-/// Joins slices without gaps. Returns the total seconds and all spans, from the earliest start on any rank, ordered by
-/// rank.
+/// Joins slices without gaps, to the total seconds and all spans, from the earliest start on any rank, ordered by rank.
 fn joined(slices: Vec<Vec<RankMeasurement>>) -> (f64, Vec<Span>) {
     let seconds = |nanoseconds: i64| nanoseconds as f64 / 1e9;
     let mut spans: Vec<Vec<Span>> = vec![Vec::new(); slices.first().map_or(0, Vec::len)];

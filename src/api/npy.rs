@@ -1,8 +1,8 @@
 //! Reads and writes tensors in `.npy` files. A tensor is the array in a file, or a box (one range of indices per
 //! dimension) of it. Every rank accesses only its own blocks.
 //!
-//! The ranks agree on their success after every step, so none waits for a rank that has failed. Blocks are not
-//! redistributed first (unlike in two-phase collective I/O), so a rank may access many short sections.
+//! The ranks agree on success after every step, so none waits for a failed one. Blocks are not redistributed first
+//! (unlike in two-phase collective I/O), so a rank may access many short sections.
 
 use std::path::Path;
 
@@ -19,11 +19,11 @@ use crate::kernel::Element;
 use crate::memory::{bytes_of, bytes_of_mut, copy_of, zeros};
 
 impl<T: Element> DistTensor<T> {
-    /// Reads the array in a .npy file, and converts elements to `T` if this loses no information. Collective.
+    /// Reads the array in a .npy file, converting elements to `T` if this is lossless. Collective.
     ///
     /// # Errors
-    /// The same as for [`DistTensor::try_zeros`], and if, on any rank, the file is missing or damaged, or its element
-    /// type cannot be converted without loss.
+    /// Those of [`DistTensor::try_zeros`], and if, on any rank, the file is missing or damaged, or its element type
+    /// cannot be converted without loss.
     pub fn from_npy(world: &World, path: impl AsRef<Path>, distribution: &Distribution) -> Result<DistTensor<T>> {
         let path = path.as_ref();
         let read = || {
@@ -40,7 +40,7 @@ impl<T: Element> DistTensor<T> {
     /// Collective.
     ///
     /// # Errors
-    /// The same as for [`DistTensor::from_npy`], and if the box exceeds the array.
+    /// Those of [`DistTensor::from_npy`], and if the box exceeds the array.
     pub fn read_npy(&mut self, world: &World, path: impl AsRef<Path>, corner: &[usize]) -> Result<()> {
         let path = path.as_ref();
         let rank = world.local_ranks().start;
@@ -102,7 +102,7 @@ impl NpyOutput {
     /// Creates the file with its final length, under a temporary name in the same directory. Collective.
     ///
     /// # Errors
-    /// If any rank cannot create or open it. No file is then left behind.
+    /// If any rank cannot create or open it; no file then remains.
     pub fn create(world: &World, path: impl AsRef<Path>, dtype: Dtype, shape: &[usize]) -> Result<NpyOutput> {
         let path = path.as_ref();
         let prepared = PreparedOutput::new(world, path, Writers::All)?;
@@ -155,7 +155,7 @@ impl NpyOutput {
     /// Flushes the file to disk and renames it. Collective.
     ///
     /// # Errors
-    /// If any rank's data cannot be stored, or renaming fails. No file is then left behind.
+    /// If any rank's data cannot be stored, or renaming fails; no file then remains.
     pub fn commit(self) -> Result<()> {
         let NpyOutput { pending, prepared: _prepared, world } = self;
         let failed = |cause| Error::output(world.local_ranks().start, cause);

@@ -4,8 +4,7 @@ use ndarray::{ArrayBase, ArrayViewD, ArrayViewMutD, Data, DataMut, Dimension};
 
 use crate::kernel::Element;
 
-/// A complete operand that is not distributed: any `ndarray` array or view with any dimensions and strides, read in
-/// place.
+/// A complete, not distributed operand: any `ndarray` array or view with any strides, read in place.
 ///
 /// The operands in a call have the same element type, but may differ otherwise:
 ///
@@ -25,8 +24,8 @@ pub trait Operand<T: Element>: Sync {
     fn view_dyn(&self) -> ArrayViewD<'_, T>;
 }
 
-/// A complete output that is not distributed: any `ndarray` array or mutable view, written in place if all ranks are in
-/// this process. Memory between its elements is not accessed.
+/// A complete, not distributed output: any `ndarray` array or mutable view, written in place if all ranks are in this
+/// process. Memory between elements is not accessed.
 pub trait Output<T: Element> {
     /// The elements, with the result's dimensions.
     fn view_dyn_mut(&mut self) -> ArrayViewMutD<'_, T>;

@@ -1,4 +1,4 @@
-//! Runs on the blocks of operands. Of operands in parts, a rank keeps only the current slice's part.
+//! Runs on the blocks of operands. Of operands in parts, a rank keeps only the current part.
 //!
 //! Invariants: A part is read again only if the slice before needed another one. All processes read the same parts in
 //! the same order, and do not use a part that any failed to read.
@@ -123,8 +123,8 @@ impl<T: Element> Program<T> {
     /// Like [`Program::run_dist`], but computes one part of the result into `out`, which has the shape
     /// [`Plan::part_shape`].
     ///
-    /// There are [`Plan::part_count`] independent parts, which need no more memory than planned. `out` may be used
-    /// again when a part is consumed. Part 0 resets the measurements, and later parts add to them.
+    /// The [`Plan::part_count`] parts are independent, and need no more memory than planned. `out` may be reused
+    /// between parts. Part 0 resets the measurements, and later parts add to them.
     ///
     /// ```
     /// # use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
@@ -147,7 +147,7 @@ impl<T: Element> Program<T> {
     /// ```
     ///
     /// # Errors
-    /// The same as for [`Program::run_dist`], and if no such part exists.
+    /// Those of [`Program::run_dist`], and if no such part exists.
     pub fn run_part(
         &mut self,
         part: usize,
@@ -162,7 +162,7 @@ impl<T: Element> Program<T> {
     /// Like [`Program::run_part`], but reads operands in parts before the slices that need them. Collective.
     ///
     /// # Errors
-    /// The same as for [`Program::run_part`], and if a part of an operand cannot be read.
+    /// Those of [`Program::run_part`], and if a part of an operand cannot be read.
     pub fn run_part_reading(
         &mut self,
         part: usize,

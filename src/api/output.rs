@@ -1,7 +1,7 @@
 //! Prepares output files to which several ranks may write. The ranks first agree on the temporary name.
 //!
 //! Invariant: every rank stores this name before the file exists: launchers kill all ranks when one exits early, so any
-//! rank must be able to remove the file.
+//! must be able to remove it.
 
 use std::path::Path;
 

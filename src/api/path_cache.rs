@@ -82,7 +82,7 @@ impl PathCache {
             let _ = std::fs::create_dir_all(folder);
         }
         remove_leftovers(&self.file);
-        // Serialising numbers and strings cannot fail.
+        // Serialising into memory cannot fail.
         let text = serde_json::to_vec(&Entry { key: self.key.clone(), found }).unwrap_or_default();
         write_whole(&self.file, &new_tag(), &[&text])
     }
@@ -90,11 +90,11 @@ impl PathCache {
 
 impl Shaped {
     /// Like [`Shaped::searched_tree`], but takes the order from a file in `folder` if an earlier search for this
-    /// expression (with any names) and options was as long. Otherwise searches, and keeps the better order. Also
-    /// returns warnings about files. Calls `watch` now and then. Collective.
+    /// expression (with any names) and options was as long; otherwise keeps the better order. Also returns warnings
+    /// about files. Calls `watch` now and then. Collective.
     ///
     /// # Errors
-    /// The same as for [`Shaped::tree`], and if the ranks cannot communicate.
+    /// Those of [`Shaped::tree`], and if the ranks cannot communicate.
     pub fn cached_tree(
         &self,
         world: &World,

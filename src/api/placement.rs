@@ -1,5 +1,4 @@
-//! Pins the ranks on a host to the cores that [`crate::machine::Placement`] assigns to them, by the rules in
-//! `docs/placement.md`.
+//! Pins a host's ranks to the cores of their [`crate::machine::Placement`], by the rules in `docs/placement.md`.
 //!
 //! Invariant: the threads of a rank with fewer cores than workers may use all cores of its NUMA domains. Memory is
 //! never bound or migrated: pages are placed by first touch, so a rank's workers write the zeros to its blocks of
@@ -27,11 +26,11 @@ impl Sharing {
 
 impl World {
     /// Pins the ranks on each host to cores of their own, if each can have `workers` of them. If a rank has no more
-    /// cores than threads, each worker is pinned to one, and the communication thread to the remaining one, if any.
+    /// cores than threads, each worker is pinned to one, and the communication thread to the rest, if any.
     ///
-    /// An MPI process pins the calling thread and threads that it starts later; ranks inside one process pin their own
-    /// threads. A world of one rank is not pinned. Call this before measuring, compiling or allocating tensors; later
-    /// calls have no effect. Collective.
+    /// An MPI process pins the calling thread and those it starts later; ranks inside one process pin their threads. A
+    /// world of one rank is not pinned. Call this before measuring, compiling or allocating tensors; later calls have
+    /// no effect. Collective.
     ///
     /// ```
     /// use einsum_dist::World;
@@ -68,7 +67,7 @@ impl World {
     /// communication. A CPU quota may reduce it. Collective.
     ///
     /// # Errors
-    /// The same as for [`World::place`].
+    /// Those of [`World::place`].
     pub fn default_workers(&self) -> Result<usize> {
         self.expect_size(1)?;
         let sharing = self.sharing()?;
@@ -84,7 +83,7 @@ impl World {
     /// Every rank's placement; an unpinned rank has all cores of its process. Collective.
     ///
     /// # Errors
-    /// The same as for [`World::place`].
+    /// Those of [`World::place`].
     pub fn places(&self) -> Result<Vec<RankPlacement>> {
         self.expect_size(1)?;
         let mine: Vec<RankPlacement> = (0..self.local_ranks().len()).map(|rank| self.shared().place_of(rank)).collect();
@@ -93,11 +92,11 @@ impl World {
         Ok(read.flatten().collect())
     }
 
-    /// Describes the first rank that is starved by its affinity mask: it has fewer cores than an equal share of its
-    /// host's, and than `workers`. Collective.
+    /// Describes the first rank that its affinity mask starves: with fewer cores than an equal share of its host's, and
+    /// than `workers`. Collective.
     ///
     /// # Errors
-    /// The same as for [`World::place`].
+    /// Those of [`World::place`].
     pub fn starved(&self, workers: Option<usize>) -> Result<Option<String>> {
         let Sharing { topology, ranks, here, .. } = self.sharing()?;
         let (own, fair) = (topology.cores() / ranks, host::topology()?.cores() / here.max(ranks));

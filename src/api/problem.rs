@@ -45,12 +45,11 @@ impl Problem {
         &self.expression
     }
 
-    /// Resolves the expression for shapes, in the order of the operands' terms. A shape has one extent for each label
-    /// in its term and each dimension of `...`. An extent of 1 is broadcast.
+    /// Resolves the expression for shapes, in the order of the operands' terms. A shape has an extent for each label in
+    /// its term and each dimension of `...`; 1 is broadcast.
     ///
     /// # Errors
-    /// If the number of operands, the number of dimensions of an operand, or an extent does not match the expression
-    /// ([`Error::Shape`]).
+    /// If the number of operands, an operand's number of dimensions, or an extent does not match ([`Error::Shape`]).
     pub fn shapes(&self, shapes: &[Vec<usize>]) -> Result<Shaped> {
         let einsums = Einsums::new(&self.expression, shapes).map_err(Error::Shape)?;
         Ok(Shaped { text: self.expression.to_string(), einsums })
@@ -66,7 +65,7 @@ impl Shaped {
     /// The contraction tree of a plan for this machine and these options.
     ///
     /// # Errors
-    /// If the contraction path in the options is invalid for this expression ([`Error::Plan`]).
+    /// If the options' contraction path is invalid for this expression ([`Error::Plan`]).
     pub fn tree(&self, machine: &Machine, options: &PlanOptions) -> Result<Tree> {
         Ok(Plan::tree(&self.einsums, machine, options)?)
     }
@@ -74,7 +73,7 @@ impl Shaped {
     /// Like [`Shaped::tree`], but also returns what the path searches did.
     ///
     /// # Errors
-    /// The same as for [`Shaped::tree`].
+    /// Those of [`Shaped::tree`].
     pub fn searched_tree(&self, machine: &Machine, options: &PlanOptions) -> Result<SearchedTree> {
         Ok(Plan::searched_tree(&self.einsums, machine, options)?)
     }
@@ -98,12 +97,12 @@ impl Shaped {
         self.einsums.shape(self.einsums.output())
     }
 
-    /// Makes a plan for a machine with any number of ranks, without data or communication. Kernels are planned for this
-    /// host, unless [`PlanOptions::target`] is set; ranks on different kinds of hosts must set the same.
+    /// Makes a plan for any number of ranks, without data or communication. Kernels are planned for this host, unless
+    /// [`PlanOptions::target`] is set; ranks on different kinds of hosts must set the same.
     ///
     /// Cost: einsums with more than two operands need a path search ([`PathChoice`](crate::plan::PathChoice)). Each
-    /// step needs estimates for a few distributions and algorithms. With slices, the planner repeats these for every
-    /// dimension that it tries to slice.
+    /// step needs estimates for a few distributions and algorithms, again for every dimension that the planner tries to
+    /// slice.
     ///
     /// # Errors
     /// If no plan satisfies the options ([`Error::Plan`]).
@@ -111,7 +110,7 @@ impl Shaped {
         self.plan_tree(&self.tree(machine, options)?, machine, options)
     }
 
-    /// Like [`Shaped::plan`], but with a memory limit if the world has too little memory for a plan without. Collective.
+    /// Like [`Shaped::plan`], with a memory limit if the world has too little memory. Collective.
     pub(super) fn plan_within_memory(&self, world: &World, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
         // A product has no intermediates to slice.
         let slices = self.einsums.operands > 2;
@@ -125,7 +124,7 @@ impl Shaped {
     /// Like [`Shaped::plan`], but for a given tree of this expression.
     ///
     /// # Errors
-    /// The same as for [`Shaped::plan`].
+    /// Those of [`Shaped::plan`].
     pub fn plan_tree(&self, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
         // A missing kernel is an error only when the plan is compiled, possibly elsewhere.
         let here = || ResolvedKernel::resolve(options.kernel, options.dtype).ok()?.target(machine.workers);

@@ -20,8 +20,7 @@ use crate::memory::{OutOfMemory, Slot, copy_of, zero_array};
 use crate::plan::{Plan, PlanOptions, ResultResidency, Value};
 use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 
-/// A plan that is compiled for a world, with kernels, tasks and buffers; it can run any number of times on changing
-/// data.
+/// A plan compiled for a world, with kernels, tasks and buffers, which can run any number of times on changing data.
 ///
 /// | | operands and output | gathers the result on every process |
 /// |---|---|---|
@@ -67,9 +66,9 @@ pub struct Program<T: Element> {
     pub(super) bound_bytes: Vec<u64>,
     /// Compiled when first needed.
     accumulating: Option<Box<Program<T>>>,
-    /// Whether the last run used `accumulating`, which then has its measurements.
+    /// Whether the last run used `accumulating`, which then has the measurements.
     ran_accumulating: bool,
-    /// Whether the last run succeeded, so that the next may reuse values of constant operands.
+    /// Whether the last run succeeded, so that the next may reuse constant operands' values.
     pub(super) holds: bool,
     /// The factors of the last run with an exponent, for each value.
     pub(super) exponents: Option<Vec<i32>>,
@@ -95,8 +94,8 @@ pub(super) struct Slices {
 }
 
 impl World {
-    /// Compiles a plan. Checks that all processes pass the same plan (fingerprint), makes schedules, selects kernels,
-    /// and allocates buffers. Collective.
+    /// Compiles a plan, which must be the same on all processes: makes schedules, selects kernels, and allocates
+    /// buffers. Collective.
     ///
     /// # Errors
     /// If the plan has a different number of ranks or element type, or differs between processes. If a kernel, threads
@@ -109,7 +108,7 @@ impl World {
     /// `options.dtype` is ignored, and too little free memory sets a limit ([`World::within_memory`]). Collective.
     ///
     /// # Errors
-    /// The same as for [`Shaped::plan`] and [`World::compile`].
+    /// Those of [`Shaped::plan`] and [`World::compile`].
     pub fn prepare<T: Element>(&self, shaped: &Shaped, workers: usize, options: &PlanOptions) -> Result<Program<T>> {
         let machine = Machine::new(self.ranks(), workers);
         self.compile(&shaped.plan_within_memory(self, &machine, &options.clone().dtype(T::DTYPE))?)
@@ -132,7 +131,7 @@ impl<T: Element> Program<T> {
             return Err(Error::Usage(format!("rank {other} has another plan than rank 0")));
         }
         let kernel = world.agree(ResolvedKernel::resolve(plan.kernel, plan.dtype).map_err(Error::from))?;
-        // A single rank computes with all threads of the world's or the caller's rayon pool.
+        // A single rank uses all threads of the world's or the caller's rayon pool.
         let threads = if plan.ranks() > 1 { plan.machine.workers } else { world.threads() };
         let spec = plan.spec();
         if cfg!(debug_assertions) {
@@ -176,7 +175,7 @@ impl<T: Element> Program<T> {
         slices + self.groups.as_ref().map_or(0, |groups| groups.held_bytes())
     }
 
-    /// The plan, which has the shapes and distributions of operands and output.
+    /// The plan, with shapes and distributions of operands and output.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
@@ -187,8 +186,8 @@ impl<T: Element> Program<T> {
         self.kernel.name_of(families().any(|[xsmm, _]| xsmm), families().any(|[_, own]| own))
     }
 
-    /// Contracts whole operands, which every process must pass, and returns the whole result on every process as a
-    /// row-major array. Collective.
+    /// Contracts whole operands, which every process must pass, to the whole result on every process, a row-major
+    /// array. Collective.
     ///
     /// # Errors
     /// If operands do not match the plan, or if a program with several ranks is run inside a rayon worker
@@ -203,7 +202,7 @@ impl<T: Element> Program<T> {
         Ok(out)
     }
 
-    /// Computes `out = alpha (contraction of the operands) + beta out`, where every process passes all tensors whole.
+    /// Computes `out = alpha (contraction of the operands) + beta out`; every process passes all tensors whole.
     /// Collective. If `beta` is 0, `out` is not read. If all ranks are in this process, tensors are accessed in place,
     /// and copied only if blocks may be scattered ([`crate::Distribution::is_scattered`]).
     ///
@@ -211,7 +210,7 @@ impl<T: Element> Program<T> {
     /// [`accumulate`](crate::PlanOptions::accumulate).
     ///
     /// # Errors
-    /// The same as for [`Program::run`], and if `out` has the wrong shape.
+    /// Those of [`Program::run`], and if `out` has the wrong shape.
     pub fn run_into(&mut self, alpha: T, operands: &[&dyn Operand<T>], beta: T, out: &mut dyn Output<T>) -> Result<()> {
         if let Some(accumulating) = self.accumulating(beta)? {
             return accumulating.run_into(alpha, operands, beta, out);
@@ -250,12 +249,12 @@ impl<T: Element> Program<T> {
         self.gather_into(&block, &mut out)
     }
 
-    /// Like [`Program::run_into`], with distributed tensors. Every rank has its blocks in the plan's distributions
-    /// ([`Plan::operand`], [`Plan::output`]), and nothing is gathered. Collective. If the plan has a result in parts, a
-    /// whole `out` needs more memory than planned.
+    /// Like [`Program::run_into`], with tensors in the plan's distributions ([`Plan::operand`], [`Plan::output`]);
+    /// nothing is gathered. Collective. If the plan has a result in parts, a whole `out` needs more memory than
+    /// planned.
     ///
     /// # Errors
-    /// The same as for [`Program::run_into`].
+    /// Those of [`Program::run_into`].
     pub fn run_dist(&mut self, alpha: T, operands: &[&DistTensor<T>], beta: T, out: &mut DistTensor<T>) -> Result<()> {
         if let Some(accumulating) = self.accumulating(beta)? {
             return accumulating.run_dist(alpha, operands, beta, out);
@@ -263,7 +262,7 @@ impl<T: Element> Program<T> {
         self.run_blocks(self.all_slices(), alpha, operands, beta, out)
     }
 
-    /// Makes the next run compute all values. Call this on any rank after constant operands
+    /// Makes the next run compute all values; call it on any rank after constant operands
     /// ([`crate::PlanOptions::constant`]) have changed.
     pub fn renew(&mut self) {
         self.holds = false;

@@ -23,7 +23,7 @@ const MAX_PROGRAMS: usize = 256;
 /// Of intermediates and packing workspace. The time to plan and compile larger programs is negligible.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Programs of earlier calls in this process, on one rank. [`einsum`](crate::einsum()) uses one cache per thread.
+/// Programs of earlier calls, on one rank. [`einsum`](crate::einsum()) uses one cache per thread.
 ///
 /// ```
 /// use einsum_dist::{PlanOptions, ProgramCache, ndarray::Array2};
@@ -107,13 +107,13 @@ impl ProgramCache {
         ProgramCache { world, entries: HashMap::new(), calls: 0, count: 0, bytes: 0 }
     }
 
-    /// Passes the program for these arguments and the element type `T` to `run`, compiled if it is not cached.
-    /// `options.dtype` is ignored.
+    /// Passes the program for these arguments and type `T` to `run`, compiled unless cached. `options.dtype` is
+    /// ignored.
     ///
-    /// Cost: if cached, a few hundred nanoseconds in addition to `run`.
+    /// Cost: if cached, a few hundred nanoseconds beside `run`.
     ///
     /// # Errors
-    /// The same as for [`Problem::parse`], [`Problem::shapes`], [`Shaped::plan`](crate::Shaped::plan) and `run`.
+    /// Those of [`Problem::parse`], [`Problem::shapes`], [`Shaped::plan`](crate::Shaped::plan) and `run`.
     pub fn run<T: Element, R>(
         &mut self,
         expression: &str,

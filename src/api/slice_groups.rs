@@ -1,9 +1,8 @@
 //! Runs plans in which groups of ranks take disjoint sets of slices.
 //!
-//! A run copies the operands to all groups but the first, runs the slices, and adds the groups' results. The program
-//! keeps copies and partial sums between runs. In each round, every group runs one of its slices; groups with fewer
-//! slices rest in the last round. Groups of one rank in the same process run several short rounds without waiting for
-//! each other.
+//! A run copies operands to all groups but the first, runs the slices, and adds the groups' results. Copies and partial
+//! sums are kept between runs. In each round, every group runs one of its slices; groups with fewer slices rest in the
+//! last round. Groups of one rank in the same process run several short rounds independently.
 //!
 //! Invariant: all ranks of a group run a slice or all rest, so none waits for a resting rank.
 

@@ -1,5 +1,5 @@
-//! Runs programs whose blocks must be copied. Distributes, redistributes and gathers a tensor, each with a program of
-//! one redistribution.
+//! Runs programs whose blocks must be copied. Distributes, redistributes and gathers tensors by programs of one
+//! redistribution.
 
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD};
 
@@ -51,7 +51,7 @@ impl<T: Element> Program<T> {
     /// 2 to this power. Copies the operands. Collective.
     ///
     /// # Errors
-    /// The same as for [`Program::run`].
+    /// Those of [`Program::run`].
     pub fn run_with_exponent(&mut self, operands: &[&dyn Operand<T>]) -> Result<(ArrayD<T>, i64)> {
         let rank = self.world.local_ranks().start;
         let out = zero_array(&self.plan.output_shape()).map_err(|cause| allocation_error(rank, cause));
@@ -104,7 +104,7 @@ impl<T: Element> DistTensor<T> {
     /// Distributes rank 0's array; other processes pass `None`. Collective.
     ///
     /// # Errors
-    /// The same as for [`DistTensor::try_zeros`]. If rank 0 passes no array of this shape, or the run fails.
+    /// Those of [`DistTensor::try_zeros`]. If rank 0 passes no array of this shape, or the run fails.
     pub fn from_root(
         world: &World,
         array: Option<ArrayViewD<'_, T>>,
@@ -128,7 +128,7 @@ impl<T: Element> DistTensor<T> {
     /// plans and compiles. Both tensors are in memory at once.
     ///
     /// # Errors
-    /// The same as for [`DistTensor::try_zeros`], and if the run fails.
+    /// Those of [`DistTensor::try_zeros`], and if the run fails.
     pub fn redistribute(&self, world: &World, distribution: &Distribution) -> Result<DistTensor<T>> {
         let ranks = world.ranks();
         world.agree(expect_fit(self.shape(), self.distribution(), ranks))?;
@@ -138,8 +138,7 @@ impl<T: Element> DistTensor<T> {
         Ok(moved)
     }
 
-    /// Returns the whole tensor on every process, as a row-major array. Collective. Cost: one more copy of the whole
-    /// tensor per local rank.
+    /// The whole tensor on every process, as a row-major array. Collective. Cost: one more whole copy per local rank.
     ///
     /// # Errors
     /// If memory runs out or the run fails.

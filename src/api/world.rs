@@ -27,11 +27,10 @@ use crate::comm::Transport;
 #[cfg(feature = "mpi")]
 use crate::comm::mpi::{Communicator, Mpi, family, library_version};
 
-/// More ranks in one process do not run well, so their plans are meant for other hosts.
+/// More ranks in one process run badly, so their plans are for other hosts.
 const MAX_RANKS_PER_CORE: usize = 4;
 
-/// The ranks that run programs; clones refer to the same world. It is not `Send`: the thread that creates it also
-/// communicates during runs.
+/// The ranks that run programs; clones share them. It is not `Send`: its creator's thread communicates during runs.
 ///
 /// | | ranks | threads |
 /// |---|---|---|
@@ -109,8 +108,8 @@ impl World {
         World::of(Members::Single { workers: None }, RunOptions::default())
     }
 
-    /// Like [`World::single`], but computes in a pool, which a program enters only for tasks large enough for several
-    /// threads. Worlds on different threads may share a pool.
+    /// Like [`World::single`], but computes in a pool, entered only for tasks large enough for several threads. Worlds
+    /// on different threads may share a pool.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -140,8 +139,8 @@ impl World {
         World::of(members, RunOptions::default())
     }
 
-    /// A world of the processes that mpirun started. Initialises MPI with `MPI_THREAD_FUNNELED` unless it is
-    /// initialised. Collective.
+    /// A world of the processes that mpirun started. Initialises MPI if necessary, with `MPI_THREAD_FUNNELED`.
+    /// Collective.
     ///
     /// # Errors
     /// Without a launcher, with one of a different MPI implementation, or if MPI was initialised without thread
@@ -151,11 +150,11 @@ impl World {
         World::mpi_by(Transport::Auto)
     }
 
-    /// Like [`World::mpi`], but with the given transport. Collective.
+    /// Like [`World::mpi`], with the given transport. Collective.
     ///
     /// # Errors
-    /// The same as for [`World::mpi`], and, for [`Transport::Shared`], if memory cannot be shared or no two ranks are
-    /// on the same node.
+    /// Those of [`World::mpi`], and, for [`Transport::Shared`], if memory cannot be shared or no two ranks are on the
+    /// same node.
     #[cfg(feature = "mpi")]
     pub fn mpi_by(transport: Transport) -> Result<World> {
         let mpi = Mpi::init()?;
@@ -163,10 +162,10 @@ impl World {
         World::of_mpi(mpi, communicator, transport)
     }
 
-    /// A world of the processes of the user's communicator, which is duplicated. Collective over it.
+    /// A world of the processes of a communicator, which is duplicated. Collective over it.
     ///
     /// # Errors
-    /// The same as for [`World::mpi`].
+    /// Those of [`World::mpi`].
     #[cfg(feature = "mpi")]
     pub fn from_communicator(communicator: &impl ::mpi::raw::AsRaw<Raw = ::mpi::ffi::MPI_Comm>) -> Result<World> {
         let mpi = Mpi::init()?;
@@ -287,7 +286,7 @@ impl World {
         self.workers().map_or_else(rayon::current_num_threads, |workers| workers.pool().current_num_threads())
     }
 
-    /// Bytes that the local ranks have moved in all runs, including redistributions and gathers.
+    /// Bytes that local ranks have moved in all runs, redistributions and gathers.
     pub fn moved(&self) -> Moved {
         self.0.moved.get()
     }
@@ -324,8 +323,7 @@ impl World {
         }))
     }
 
-    /// Minimum bytes that any process can allocate beside a plan, which is not allocated yet; `u64::MAX` without a
-    /// limit. Collective.
+    /// Minimum bytes that any process can allocate beside an unallocated plan; `u64::MAX` without a limit. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -347,8 +345,8 @@ impl World {
         Ok(options.clone().free_memory(free))
     }
 
-    /// Options with the free memory as a limit, if it is too little for a plan made with `options`. A search with them
-    /// begins with its order and is shorter. Such a plan may not exist. Collective.
+    /// Options with the free memory as a limit, if a plan made with `options` needs more. A search with them begins
+    /// with its order and is shorter. Such a plan may not exist. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -447,7 +445,7 @@ impl World {
     /// # Errors
     /// If MPI fails or a process sends another type.
     pub(super) fn gather<V: Serialize + DeserializeOwned>(&self, mine: &V) -> Result<Vec<V>> {
-        // Serialising numbers, names and lists cannot fail.
+        // Serialising into memory cannot fail.
         let all = self.all_gather(&serde_json::to_vec(mine).unwrap_or_default())?;
         let parsed = all.iter().map(|bytes| serde_json::from_slice(bytes)).collect::<std::result::Result<Vec<V>, _>>();
         parsed.map_err(|error| Error::Usage(format!("a rank sent no measurements: {error}")))
@@ -461,8 +459,8 @@ impl World {
         Ok(named.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
-    /// For failures that other ranks cannot detect: prints a message, removes incomplete output files, and aborts all
-    /// processes of an MPI run or exits this one.
+    /// For failures that other ranks cannot detect: prints a message, removes incomplete output files, and ends all
+    /// processes of an MPI run, or this one.
     pub fn abort(&self, message: &str) -> ! {
         match &self.0.members {
             #[cfg(feature = "mpi")]

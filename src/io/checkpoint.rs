@@ -25,11 +25,11 @@ const NAME: &str = "einsum-dist checkpoint ";
 const VERSION: &str = "1";
 const SUM_NAME: &[u8; 16] = b"einsum-dist sum\n";
 
-/// Maximum attempts to lock, because the ranks of a killed run may live a little longer.
+/// Maximum attempts to lock, because ranks of a killed run may live a little longer.
 const MAX_ATTEMPTS: usize = 50;
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The reason why a checkpoint cannot be used.
+/// Why a checkpoint cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckpointError {
@@ -81,7 +81,7 @@ pub struct Manifest {
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
-    /// Closed after the path has been removed, which releases the lock.
+    /// Closed after the path is removed, which releases the lock.
     file: File,
 }
 
@@ -128,8 +128,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 impl Manifest {
-    /// Reads the bytes of a manifest, without checking them; empty if there is no file. Reads only the beginning of
-    /// other files.
+    /// Reads a manifest's bytes, unchecked; empty without a file. Reads only the beginning of other files.
     ///
     /// # Errors
     /// If the file cannot be read, or has other content.
@@ -145,7 +144,7 @@ impl Manifest {
         Ok(bytes)
     }
 
-    /// Parses the bytes of a manifest.
+    /// Parses a manifest.
     ///
     /// # Errors
     /// If the manifest is damaged or has another version.
@@ -170,7 +169,7 @@ impl Manifest {
 
     /// Replaces the manifest.
     pub fn write(&self, path: &Path) -> Result<(), FileError> {
-        // Numbers and strings in memory can always be serialised.
+        // Serialising into memory cannot fail.
         let text = format!("{NAME}{VERSION}\n{}\n", serde_json::to_string(self).unwrap_or_default());
         write_whole(path, &new_tag(), &[text.as_bytes(), digest(text.as_bytes()).as_bytes(), b"\n"])?;
         sync_directory(path);

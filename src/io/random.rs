@@ -29,7 +29,7 @@ pub fn value(seed: u64, operand: u32, index: u64) -> (f64, f64) {
     (double(w[0], w[1]), double(w[2], w[3]))
 }
 
-/// Fills a dense C-order block, if large in parallel by the current rayon pool.
+/// Fills a dense C-order block, a large one on the current rayon pool.
 ///
 /// # Panics
 ///

@@ -1,7 +1,7 @@
-//! Checks that a machine's numbers are in range, whether from a file, a user or a measurement.
+//! Checks that a machine's numbers are in range.
 //!
-//! Guarantee: products of checked numbers do not overflow, no rate or time is infinite or NaN, and a list with one
-//! entry per rank or worker fits into a laptop's memory.
+//! Guarantee: products of checked numbers do not overflow, rates and times are finite, and a list with one entry per
+//! rank or worker fits into a laptop's memory.
 
 use super::Machine;
 
@@ -21,8 +21,7 @@ const MAX_SECONDS: f64 = 1e9;
 const MAX_FACTOR: f64 = 1e9;
 
 impl Machine {
-    /// Checks that the planner supports the machine: 1 to [`MAX_RANKS`] ranks, 1 to [`MAX_WORKERS`] workers per rank,
-    /// and plausible rates and times.
+    /// Checks for 1 to [`MAX_RANKS`] ranks, 1 to [`MAX_WORKERS`] workers per rank, and plausible rates and times.
     ///
     /// ```
     /// use einsum_dist::Machine;

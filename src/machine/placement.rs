@@ -1,5 +1,5 @@
-//! Assigns a host's cores to its ranks and their threads, given only the topology, the numbers of ranks and workers,
-//! and whether ranks communicate.
+//! Assigns a host's cores to its ranks' threads, given the topology, the numbers of ranks and workers, and whether
+//! ranks communicate.
 //!
 //! ```text
 //! two domains of four cores      0 1 2 3 | 4 5 6 7
@@ -14,9 +14,9 @@
 //! so larger ranks leave cores idle; if these are more than a quarter, all cores are divided evenly across domain
 //! boundaries instead. Invariant: at most one worker is bound to a core.
 //!
-//! If any rank in a domain has fewer cores than workers, the operating system places the threads of all its ranks on
-//! any cores of the domain. So it does for a rank with more cores than threads, because bound threads of two small runs
-//! would share cores while others are idle.
+//! If any rank in a domain has fewer cores than workers, threads of all its ranks may use any core of the domain. A
+//! rank with more cores than threads is not bound to single cores either, because bound threads of two small runs would
+//! share cores while others are idle.
 
 use std::fmt;
 use std::ops::Range;
@@ -27,7 +27,7 @@ use super::topology::{Domain, Topology};
 
 const MAX_LISTED_RANKS: usize = 64;
 
-/// One rank's placement, with the operating system's numbers.
+/// A rank's placement, with the operating system's numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RankPlacement {
     /// The rank's NUMA domains.
@@ -38,7 +38,7 @@ pub struct RankPlacement {
     pub workers: Vec<usize>,
     /// The communication thread's processing unit, if bound to one.
     pub communication: Option<usize>,
-    /// Whether one of the rank's cores is free for communication, even if not bound.
+    /// Whether one of its cores is free for communication, even if not bound.
     pub spare: bool,
 }
 
@@ -131,9 +131,9 @@ struct RankShare<'a> {
 }
 
 impl Topology {
-    /// The default number of ranks on the whole topology, at most one per domain: the largest that can use at least
-    /// nine tenths of the maximum cores. All ranks have the same number of workers, so a small domain with a rank can
-    /// leave most cores of larger ones idle.
+    /// The default number of ranks, at most one per domain: the largest that can use at least nine tenths of the
+    /// maximum cores. As all ranks have equally many workers, a rank in a small domain can leave most cores of larger
+    /// ones idle.
     pub fn ranks(&self) -> usize {
         self.ranks_within(self.cores())
     }
@@ -206,7 +206,7 @@ impl Topology {
         placement
     }
 
-    /// Each rank's whole, consecutive domains, for fewer ranks than domains, with about equally many cores.
+    /// Each rank's consecutive domains, with about equally many cores, for fewer ranks than domains.
     fn runs(&self, ranks: usize) -> Vec<Range<usize>> {
         let ends: Vec<usize> = self
             .domains
@@ -226,7 +226,7 @@ impl Topology {
         (0..ranks).map(run).collect()
     }
 
-    /// Each rank's domains and cores, divided across domain boundaries only if more than a quarter would else be idle.
+    /// Each rank's domains and cores, divided across domains only if more than a quarter would else be idle.
     fn shares(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let (within, even) = (self.shares_within(ranks), self.cores() / ranks.max(1));
         if 4 * smallest_share(&within) >= 3 * even { within } else { self.shares_across(ranks) }
@@ -258,7 +258,7 @@ impl Topology {
         }
         let mut members = vec![1; count];
         for _ in count..ranks {
-            // Adds a rank to the first domain with the most cores per rank afterwards.
+            // The rank goes to the first domain with the most cores per rank afterwards.
             let cores = |domain: usize| self.domains[domain].cores.len();
             let each = |a: usize, b: usize| (cores(a) * (members[b] + 1)).cmp(&(cores(b) * (members[a] + 1)));
             let next = (0..count).max_by(|&a, &b| each(a, b).then(b.cmp(&a))).unwrap_or(0);
@@ -279,7 +279,7 @@ fn smallest_share(shares: &[RankShare<'_>]) -> usize {
     shares.iter().map(|share| share.cores.len()).min().unwrap_or(0)
 }
 
-/// All given cores' units, ascending.
+/// The cores' units, ascending.
 fn units_of(cores: &[&Vec<usize>]) -> Vec<usize> {
     let mut units: Vec<usize> = cores.iter().copied().flatten().copied().collect();
     units.sort_unstable();

@@ -1,5 +1,4 @@
-//! Parses and prints regular topologies in hwloc's synthetic format: levels with numbers per element of the level
-//! above.
+//! Parses and prints regular topologies in hwloc's synthetic format: levels with counts per element of the one above.
 //!
 //! ```text
 //! pack:2 numa:1(memory=240GB) l3:1(size=114MiB) l2:72(size=1MiB) l1:1(size=64KiB) core:1 pu:1
@@ -14,8 +13,8 @@
 //! | `core` | | a core; required | |
 //! | `pu` | | a processing unit (hardware thread), the last level; one for each core if absent | |
 //!
-//! Processing units, domains and sockets are numbered in order. Printing and parsing are inverse. hwloc's other
-//! attributes and levels are not supported, because no rule uses them.
+//! Units, domains and sockets are numbered in order. Printing and parsing are inverse. No rule uses hwloc's other
+//! attributes and levels, so they are not supported.
 
 use std::fmt;
 use std::str::FromStr;
@@ -87,7 +86,6 @@ impl Kind {
         })
     }
 
-    /// The attribute that this level may have.
     fn attribute(self) -> Option<&'static str> {
         match self {
             Kind::Domain => Some("memory"),
@@ -111,7 +109,7 @@ impl fmt::Display for Kind {
 }
 
 impl Synthetic {
-    /// The topology that the text describes.
+    /// The described topology.
     pub fn topology(&self) -> Topology {
         let (sockets, domains) = (self.until(Kind::Socket), self.until(Kind::Domain));
         let (cores, units) = (self.until(Kind::Core), self.until(Kind::Unit).max(self.until(Kind::Core)));

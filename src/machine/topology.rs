@@ -1,8 +1,6 @@
-//! Describes a host's topology: NUMA domains, their cores, the cores' processing units (hardware threads), caches and
-//! memory.
+//! Describes a host's NUMA domains, cores, processing units (hardware threads), caches and memory.
 //!
-//! Invariants: no two cores share a unit; domains and cores are sorted, so that neighbors in hardware are neighbors in
-//! the lists.
+//! Invariants: no two cores share a unit; domains and cores are sorted, so that neighbors in hardware are adjacent.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,7 +14,7 @@ pub struct Topology {
     pub caches: Vec<Cache>,
 }
 
-/// A NUMA domain, whose cores share a memory and access it faster than other cores do.
+/// A NUMA domain, whose cores access its memory faster than others do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Domain {
     /// The operating system's number.
@@ -39,7 +37,7 @@ pub struct Cache {
 }
 
 impl Topology {
-    /// One domain, in which each of `units` is a core.
+    /// One domain with each of `units` as a core.
     pub fn flat(units: &[usize]) -> Topology {
         let cores = units.iter().map(|&unit| vec![unit]).collect();
         Topology { domains: vec![Domain { cores, ..Domain::default() }], caches: Vec::new() }
@@ -72,14 +70,14 @@ impl Topology {
         self.domains.iter().map(|domain| domain.cores.len()).sum()
     }
 
-    /// The number of the domain with all of `units`, if there is one.
+    /// The number of the domain with all of `units`, if any.
     pub fn domain_of(&self, units: &[usize]) -> Option<usize> {
         let has = |domain: &&Domain| units.iter().all(|unit| domain.cores.iter().any(|core| core.contains(unit)));
         self.domains.iter().find(has).filter(|_| !units.is_empty()).map(|domain| domain.number)
     }
 }
 
-/// One line with the numbers of sockets, domains, cores and threads, and the sizes of memory and caches.
+/// One line with numbers of sockets, domains, cores and threads, and sizes of memory and caches.
 impl fmt::Display for Topology {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });

@@ -35,7 +35,7 @@ pub fn topology() -> Result<&'static Topology> {
 /// The topology within this process's affinity mask, if the system has masks.
 ///
 /// # Errors
-/// The same as for [`topology`].
+/// Those of [`topology`].
 pub fn allowed() -> Result<Topology> {
     let all = topology()?;
     Ok(match cpus().as_slice() {

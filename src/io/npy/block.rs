@@ -217,8 +217,8 @@ impl Walk {
         axes.iter().fold(self.run as u64, |span, axis| span + axis.file * (axis.places as u64 - 1))
     }
 
-    /// Returns the largest part without gaps above `gap` bytes that fits into `most` bytes: the number of complete
-    /// inner axes, and of places of the next; `(0, 1)` is a single run.
+    /// The largest part without gaps above `gap` bytes that fits into `most` bytes: the number of complete inner axes,
+    /// and of places of the next; `(0, 1)` is a single run.
     fn slab(&self, gap: u64, most: u64) -> (usize, usize) {
         for (inner, axis) in self.axes.iter().enumerate() {
             let span = self.span(&self.axes[..inner]);

@@ -1,8 +1,8 @@
 //! Parses element types as NumPy spells them, such as `<f8`, `=f8`, `f8`, `d` and `float64`.
 //!
-//! Guarantee: For every spelling that is accepted here, NumPy 2's `dtype()` returns the same type: a supported type, a
-//! numeric type that converts to one, or a non-numeric type. Fields, subarrays, and unusual spellings such as `1f8`,
-//! `(1,)f8` and `f+8` give `None`, like spellings that NumPy rejects.
+//! Guarantee: For every accepted spelling, NumPy 2's `dtype()` returns the same type: a supported type, a numeric type
+//! that converts to one, or a non-numeric type. Fields, subarrays, and unusual spellings such as `1f8`, `(1,)f8` and
+//! `f+8` give `None`, like spellings that NumPy rejects.
 
 use crate::dtype::Dtype;
 
@@ -26,7 +26,7 @@ const LARGE_INTEGERS_ROUNDED: &str = "whole numbers beyond 2^53 are rounded";
 const EXTENDED_DIGITS_LOST: &str = "digits beyond double precision are lost";
 
 impl Elements {
-    /// Returns `None` for unknown spellings.
+    /// Parses a spelling; `None` if unknown.
     pub fn parse(text: &str) -> Option<Elements> {
         let (order, rest) = match text.chars().next()? {
             order @ ('<' | '>' | '=' | '|') => (Some(order), &text[1..]),

@@ -44,7 +44,7 @@ impl NpyHeader {
     }
 }
 
-/// Reads the header, and checks the element type and the file's length.
+/// Reads the header; checks the element type and the file's length.
 ///
 /// # Errors
 /// If `path` is not a regular file, or if NumPy would not read it as an array of a type in [`Dtype`].
@@ -63,7 +63,7 @@ pub fn read_header(path: &Path) -> Result<NpyHeader, NpyError> {
 /// `path` is for messages. Cost: O(length of the header), which is bounded.
 ///
 /// # Errors
-/// The same as for [`read_header`].
+/// Those of [`read_header`].
 pub fn read_header_from(path: &Path, file: impl Read, length: u64) -> Result<NpyHeader, NpyError> {
     let (text, data_offset) = read_text(path, file, length)?;
     let Dictionary { descr, fortran, shape } = Dictionary::of(&text).map_err(|problem| damaged(path, problem))?;

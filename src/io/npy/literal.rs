@@ -27,7 +27,7 @@ impl Literal {
     /// Parses the whole text as one value.
     ///
     /// # Errors
-    /// If the text is no supported literal. The error describes the problem in a few words.
+    /// If the text is no supported literal.
     pub fn parse(text: &str) -> Result<Literal, String> {
         let mut reader = Reader { rest: text.chars().peekable() };
         let value = reader.value(0)?;

@@ -1,8 +1,8 @@
 //! Reads and writes NumPy's `.npy` files block by block.
 //!
 //! A file is written as a [`PendingFile`], which is renamed when complete. A file with an accepted header is long
-//! enough for its shape, and offsets have 64 bits. Element types are not converted, but the error has the NumPy command
-//! for it. Files are not memory-mapped, because SIGBUS would kill the process if another one truncated a file.
+//! enough for its shape. Element types are not converted. Files are not memory-mapped, because SIGBUS would kill the
+//! process if another one truncated a file.
 
 mod block;
 mod descr;
@@ -21,8 +21,8 @@ use block::Writers;
 
 const MAX_LISTED_FIELDS: usize = 8;
 
-/// The reason why a file cannot be read or written. Messages are single lines that begin with the path, and contain the
-/// NumPy command that solves the problem, if any.
+/// Why a file cannot be read or written. Messages are single lines that begin with the path, with any NumPy command
+/// that helps.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
@@ -35,7 +35,7 @@ pub enum NpyError {
     #[error(transparent)]
     File(#[from] FileError),
 
-    /// The magic bytes of .npy files are missing.
+    /// The magic bytes are missing.
     #[error("{}: is not an .npy file: it does not begin with \\x93NUMPY", display_path(path))]
     NotNpy { path: PathBuf },
 
@@ -48,7 +48,7 @@ pub enum NpyError {
     )]
     IsArchive { path: PathBuf, saved: PathBuf },
 
-    /// The version of the file format is unknown.
+    /// The format's version is unknown.
     #[error("{}: has .npy version {major}.{minor}; 1.0, 2.0 and 3.0 are known", display_path(path))]
     Version { path: PathBuf, major: u8, minor: u8 },
 
@@ -56,7 +56,7 @@ pub enum NpyError {
     #[error("{}: has a damaged .npy header: {problem}", display_path(path))]
     Header { path: PathBuf, problem: String },
 
-    /// The elements are numbers of an unsupported type.
+    /// The element type is not supported.
     #[error("{}: holds {found}; convert it: np.save({}, np.load({}).astype(np.{to})){}",
         display_path(path), python(saved), python(path), noted(*loss))]
     Convert { path: PathBuf, found: Box<str>, to: Dtype, saved: Box<Path>, loss: Option<&'static str> },
@@ -94,8 +94,7 @@ impl NpyError {
     }
 }
 
-/// Formats the path as a Python string literal. A byte that is not valid UTF-8 becomes the surrogate with which Python
-/// represents it.
+/// Formats the path as a Python string literal. A byte that is not UTF-8 becomes Python's surrogate for it.
 fn python(path: &Path) -> String {
     let mut text = String::from("\"");
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
@@ -145,8 +144,8 @@ fn intervals(ranges: &[Range<usize>]) -> String {
 
 /// An `.npy` file without its final name, a [`Temporary`]: it appears either complete or not at all.
 ///
-/// One process creates it, others open it, each writes its blocks and flushes, and after all have agreed on their
-/// success, which is up to the callers, the creator commits. If the creator fails or unwinds, the file is removed.
+/// One process creates it, others open it, each writes its blocks and flushes, and when callers know that all have
+/// succeeded, the creator commits. If the creator fails or unwinds, the file is removed.
 #[derive(Debug)]
 pub struct PendingFile {
     temporary: Temporary,

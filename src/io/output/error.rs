@@ -5,7 +5,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-/// The reason why a file cannot be written.
+/// Why a file cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]

@@ -1,7 +1,7 @@
 //! Identifies the file that a path refers to, regardless of how the path is spelled.
 //!
-//! Invariant: paths to the same file have equal identities, even if the file does not exist yet, except for paths to a
-//! missing file that differ only in case, on a file system that ignores it.
+//! Invariant: paths to the same file, even a missing one, have equal identities, except paths to a missing file that
+//! differ only in case, on a file system that ignores it.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};

@@ -1,5 +1,4 @@
-//! Finds temporary files of killed runs by their names, and removes them, except those that a running process has
-//! locked.
+//! Removes temporary files of killed runs, found by name, unless a running process has locked them.
 //!
 //! Guarantee: a file is removed only under its lock; on file systems without locks, it is reported to the user.
 

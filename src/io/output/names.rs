@@ -21,7 +21,7 @@ const MAX_PATH_BYTES: usize = 4095;
 
 static OUTPUTS: AtomicU64 = AtomicU64::new(0);
 
-/// Returns a tag that differs from those of all outputs of any process at the same time.
+/// A tag that differs from those of all processes' outputs at the same time.
 pub fn new_tag() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let output = OUTPUTS.fetch_add(1, Ordering::Relaxed);

@@ -45,7 +45,7 @@ impl Drop for Announced {
     }
 }
 
-/// Proof that this process's temporary files have been removed; threads that create or rename one meanwhile block.
+/// Proof that this process's temporary files are removed; threads that create or rename one meanwhile block.
 #[must_use = "other threads may create temporary files again once this is dropped"]
 pub struct Removed(MutexGuard<'static, Vec<PathBuf>>);
 

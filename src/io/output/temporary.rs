@@ -15,7 +15,7 @@ use super::names::{beside, followed};
 use super::target::replaceable;
 use super::{Announced, FileError, leftovers, registry};
 
-/// Maximum attempts to create a file that another process locks, briefly, to remove it as a leftover.
+/// Maximum attempts to create a file that others lock briefly, to remove it as a leftover.
 const MAX_ATTEMPTS: usize = 50;
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -48,7 +48,7 @@ impl Temporary {
         Ok(Temporary { target, path, file, creator: true, old })
     }
 
-    /// Opens the file that another process has created with the same target and tag.
+    /// Opens the file that another process created with this target and tag.
     ///
     /// # Errors
     /// If the file does not exist or cannot be written.
@@ -79,8 +79,8 @@ impl Temporary {
         self.creator
     }
 
-    /// Waits until the system has stored all data. A full disk or quota may be reported only here, so every process
-    /// must call this before it reports success.
+    /// Waits until all data are stored. A full disk or quota may be reported only here, so every process must call this
+    /// before it reports success.
     ///
     /// # Errors
     /// If the disk is full or no longer available.
