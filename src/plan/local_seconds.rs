@@ -1,7 +1,7 @@
 //! Predicts the steps of one rank from their local plans, which know the order of dimensions.
 //!
 //! While algorithms are chosen, a contraction's price depends only on its size ([`Cost::product`]), so that it is equal
-//! for all candidates. A plan without a target keeps these prices, as do steps of several ranks.
+//! for all candidates. A plan without a target keeps these prices, as do plans for several ranks and other machines.
 
 use super::structure::{Plan, Source, Value};
 use crate::algorithm::Cost;
@@ -9,7 +9,10 @@ use crate::local_plan::{Layout, Target, plan_unary, price_contract, row_major};
 use crate::machine::Machine;
 
 pub fn predicted(mut plan: Plan) -> Plan {
-    let Some(target) = plan.target.filter(|_| plan.ranks() == 1) else { return plan };
+    // A machine with a topology is another one, whose instructions and caches are unknown.
+    let known = plan.ranks() == 1 && plan.machine.topology.is_none();
+    let Some(target) = plan.target.filter(|_| known) else { return plan };
+    let target = Target { threads: plan.machine.workers, ..target };
     // Tensors of earlier steps have evicted those of this one from caches that cannot hold all.
     let touched =
         plan.values.iter().map(|value| value.shape.iter().map(|&extent| extent as f64).product::<f64>()).sum();
