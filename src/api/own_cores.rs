@@ -94,7 +94,8 @@ struct State {
     /// When workers may be pinned again, or are checked again; `None` if their masks were changed from outside.
     next: Option<Instant>,
     pause: Duration,
-    /// When each worker was checked: the nanoseconds it has run, and has waited for a core.
+    /// When each worker was checked: the nanoseconds it has run, and has waited for a core; empty if it was not checked
+    /// since it has a core of its own.
     times: Vec<[u64; 2]>,
 }
 
@@ -184,7 +185,7 @@ impl OwnCores {
         let since: Vec<[u64; 2]> = since.collect();
         let interval = INTERVAL.max(PER_WORKER * self.workers.len() as u32);
         let longest = since.iter().map(|[ran, waited]| ran + waited).max().unwrap_or_default();
-        let is_short = state.pinned && u128::from(longest) < INTERVAL.as_nanos();
+        let is_short = !since.is_empty() && u128::from(longest) < INTERVAL.as_nanos();
         // A worker with little to do may have waited for the calling thread for most of that time.
         let waits = |&[_, waited]: &[u64; 2]| waited as f64 > MAX_WAIT * longest as f64;
         if times.is_empty() || state.pinned && !is_short && since.iter().any(waits) {
@@ -193,12 +194,17 @@ impl OwnCores {
             *state = State { pinned: false, next: Some(now + state.pause), pause, times };
             return;
         }
-        if !state.pinned {
-            let cores = self.workers.iter().zip(&self.cores);
-            cores.for_each(|(&worker, &core)| cores::bind_thread(worker, &[core]));
-        }
+        let times = match (state.pinned, is_short) {
+            (false, _) => {
+                let cores = self.workers.iter().zip(&self.cores);
+                cores.for_each(|(&worker, &core)| cores::bind_thread(worker, &[core]));
+                // The system counts waiting when it ends, and workers may have waited since before they had own cores.
+                Vec::new()
+            }
+            (true, true) => std::mem::take(&mut state.times),
+            (true, false) => times,
+        };
         let pause = PAUSES[0].max(state.pause * 99 / 100);
-        let times = if is_short { std::mem::take(&mut state.times) } else { times };
         *state = State { pinned: true, next: Some(now + interval), pause, times };
     }
 }
