@@ -53,8 +53,9 @@ impl Cost<'_> {
     pub fn local(&self, effort: &Effort, multiply_adds: f64, touched: f64) -> f64 {
         let Effort { slowdown, nanoseconds, bytes, hidden, threads } = *effort;
         let flops = multiply_adds * self.dtype.flops_per_multiply_add() as f64;
-        let work = (slowdown * flops * self.slower() / self.machine.flops + nanoseconds * 1e-9) / threads.max(1) as f64;
-        let bandwidth = self.machine.bandwidth(touched * self.dtype.size() as f64) * self.machine.workers as f64;
+        let used = threads.clamp(1, self.machine.workers.max(1)) as f64;
+        let work = (slowdown * flops * self.slower() / self.machine.flops + nanoseconds * 1e-9) / used;
+        let bandwidth = self.machine.bandwidth(touched * self.dtype.size() as f64) * used;
         let (wake, traffic) = (if threads > 1 { WAKE } else { 0.0 }, bytes / bandwidth);
         work + traffic - hidden * work.min(traffic) + wake
     }

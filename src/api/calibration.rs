@@ -315,11 +315,12 @@ impl World {
 
     /// Long sums, because they read at full speed whatever the size, while large copies bypass the caches.
     fn sums(&self, machine: &Machine, elements: usize) -> Result<Plan> {
-        const LINES: usize = 64;
+        // There are enough for all threads.
+        let lines = (2 * machine.workers).next_power_of_two().max(64);
         let rows = self.rows(|rank| rank);
         let fixed = FixedDistributions { operands: vec![Some(rows.clone())], output: Some(rows) };
         let options = PlanOptions { fixed, ..PlanOptions::default() };
-        Problem::parse("rij->ri")?.shapes(&[vec![self.ranks(), LINES, elements / LINES]])?.plan(machine, &options)
+        Problem::parse("rij->ri")?.shapes(&[vec![self.ranks(), lines, elements / lines]])?.plan(machine, &options)
     }
 
     fn moves(&self, machine: &Machine, elements: usize, to: &Distribution) -> Result<Plan> {

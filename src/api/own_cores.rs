@@ -94,9 +94,9 @@ struct State {
     /// When workers may be pinned again, or are checked again; `None` if their masks were changed from outside.
     next: Option<Instant>,
     pause: Duration,
-    /// When each worker was checked: the nanoseconds it has run, and has waited for a core; empty if it was not checked
-    /// since it has a core of its own.
-    times: Vec<[u64; 2]>,
+    /// When each worker was checked: the nanoseconds it has run, has waited for a core, and has lent one to others; empty
+    /// if it was not checked since it has a core of its own.
+    times: Vec<[u64; 3]>,
 }
 
 #[derive(Default)]
@@ -178,10 +178,13 @@ impl OwnCores {
         }
         let times = self.workers.iter().enumerate().map(|(at, &worker)| {
             let [ran, waited] = times(worker)?;
-            Some([ran, waited.saturating_sub(self.awake.lent(at))])
+            Some([ran, waited, self.awake.lent(at)])
         });
         let times = times.collect::<Option<Vec<_>>>().unwrap_or_default();
-        let since = times.iter().zip(&state.times).map(|(new, old)| [0, 1].map(|i| new[i].saturating_sub(old[i])));
+        let since = times.iter().zip(&state.times).map(|(new, old)| {
+            let [ran, waited, lent] = [0, 1, 2].map(|i| new[i].saturating_sub(old[i]));
+            [ran, waited.saturating_sub(lent)]
+        });
         let since: Vec<[u64; 2]> = since.collect();
         let interval = INTERVAL.max(PER_WORKER * self.workers.len() as u32);
         let longest = since.iter().map(|[ran, waited]| ran + waited).max().unwrap_or_default();

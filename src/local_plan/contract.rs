@@ -71,7 +71,9 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
 pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, target: &Target) -> Price {
     let dims = dims_of([left, right, out]);
     if trivial_body(&dims).is_some() {
-        return Price { nanoseconds: 0.0, reliable: true, effort: Effort::default() };
+        // At most, `out` is filled.
+        let effort = Effort { bytes: bytes(&dims, dtype), threads: target.threads, ..Effort::default() };
+        return Price { nanoseconds: 0.0, reliable: true, effort };
     }
     let dims = dims.map(fold);
     let (multiply_adds, threads) = size(&dims, target);

@@ -1,7 +1,8 @@
 //! Keeps workers awake for a moment after their last work, because waking one takes tens of microseconds on a virtual
 //! machine, longer than many runs.
 //!
-//! Invariants: idle workers let all other threads run; no worker stays awake for longer than [`BETWEEN_RUNS`] after a run.
+//! Invariants: idle workers let all other threads run; no worker stays awake for longer than [`BETWEEN_RUNS`] after a
+//! run, and for [`AT_MOST`] at a time, because other jobs of the pool may have to wait for that.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -13,6 +14,8 @@ use rayon::{ThreadPool, Yield};
 /// The longest time without work, after and during a run.
 const BETWEEN_RUNS: Duration = Duration::from_micros(200);
 const IN_A_RUN: Duration = Duration::from_millis(2);
+/// The longest time altogether.
+const AT_MOST: Duration = Duration::from_millis(20);
 /// An idle worker that did not run for this long let another thread run.
 const GAP: Duration = Duration::from_micros(5);
 
@@ -62,8 +65,8 @@ impl Awake {
         }
         let Some(worker) = rayon::current_thread_index().filter(|_| !STAYS.replace(true)) else { return };
         self.awake.fetch_add(1, Relaxed);
-        let mut before = Instant::now();
-        let mut idle_since = before;
+        let begin = Instant::now();
+        let (mut before, mut idle_since) = (begin, begin);
         loop {
             let executed = matches!(rayon::yield_now(), Some(Yield::Executed));
             let now = Instant::now();
@@ -74,7 +77,7 @@ impl Awake {
             }
             before = now;
             let longest = if self.runs.load(Relaxed) > 0 { IN_A_RUN } else { BETWEEN_RUNS };
-            if now - idle_since > longest {
+            if now - idle_since > longest || now - begin > AT_MOST {
                 break;
             }
             if !executed {

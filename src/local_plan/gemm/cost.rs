@@ -1,5 +1,5 @@
-//! Estimates a candidate's nanoseconds on one thread of a current core, only to rank candidates and to decide about
-//! plain loops.
+//! Estimates a candidate's nanoseconds on one thread of a current core, to rank candidates and to decide about plain
+//! loops, and its effort, to predict run times.
 
 use super::axis::run_of_box;
 use super::candidate::Candidate;
