@@ -50,7 +50,7 @@ impl fmt::Display for Explain<'_> {
                 1 => String::new(),
                 times => format!(", {times} times"),
             };
-            let parts = counted(plan.operand_corners(index).count(), "part");
+            let parts = counted(plan.operand_corners(index).len(), "part");
             writeln!(f, "operand   {index} read in {parts}{times}; ranks store one part at a time")?;
         }
         if plan.result == ResultResidency::InParts {

@@ -444,7 +444,7 @@ impl Plan {
     ///
     /// # Panics
     /// If there is no such operand.
-    pub(crate) fn operand_corners(&self, index: usize) -> impl Iterator<Item = Vec<usize>> {
+    pub(crate) fn operand_corners(&self, index: usize) -> impl ExactSizeIterator<Item = Vec<usize>> {
         let labels = &self.operand(index).labels;
         let own: Vec<Slice> = self.slices.iter().filter(|slice| labels.contains(&slice.label)).copied().collect();
         let parts = pieces(&own);
