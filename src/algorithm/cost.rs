@@ -14,7 +14,7 @@ use crate::machine::Machine;
 /// over `out`.
 pub const DEEP_ROUND_INDICES: f64 = 512.0;
 
-/// Seconds to wake a worker and wait for it.
+/// Assumed seconds to wake a worker and wait for it.
 const WAKE: f64 = 4e-6;
 
 pub struct Cost<'a> {

@@ -22,7 +22,7 @@ const GAP: Duration = Duration::from_micros(5);
 #[derive(Debug)]
 pub(super) struct Awake {
     runs: AtomicUsize,
-    /// Workers that are awake between runs.
+    /// Workers that stay awake now.
     awake: AtomicUsize,
     /// For each worker, the nanoseconds for which it let others run.
     lent: Vec<AtomicU64>,
