@@ -158,7 +158,7 @@ def short():
             extents = extents_of(size)
             name = f"{expression} {'x'.join(str(extent) for extent in extents.values())}"
             for dtype in ("f32", "f64"):
-                contenders = ("ours", "torch", "numpy einsum", "opt_einsum")
+                contenders = ("ours", "stream", "torch", "numpy einsum", "opt_einsum")
                 yield Case(name, expression, extents, dtype, unit="GB/s", contenders=contenders)
 
 

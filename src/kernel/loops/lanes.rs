@@ -48,6 +48,7 @@ pub(in super::super) trait Lanes<S>: Element {
     unsafe fn times(factor: Self::Factor, vector: Self::Vector) -> Self::Sum;
     unsafe fn plus_times(factor: Self::Factor, vector: Self::Vector, sum: Self::Sum) -> Self::Sum;
     unsafe fn merge(a: Self::Sum, b: Self::Sum) -> Self::Sum;
+    unsafe fn pick_sums(a: Self::Sum, b: Self::Sum, words: &[u32; 16]) -> Self::Sum;
     /// Returns the final sum of each lane. The flags state whether the vectors and whether the factors are conjugated.
     unsafe fn finish(sum: Self::Sum, conjugated: [bool; 2]) -> Self::Vector;
     /// Adds up all lanes of a sum with factors from [`Lanes::across`], with the flags of [`Lanes::finish`].
@@ -93,6 +94,7 @@ impl<R: Real + Element, S: Simd<R>> Lanes<S> for R {
         times(factor: S::Vector, vector: S::Vector) -> S::Vector = S::mul(factor, vector);
         plus_times(factor: S::Vector, vector: S::Vector, sum: S::Vector) -> S::Vector = S::mul_add(factor, vector, sum);
         merge(a: S::Vector, b: S::Vector) -> S::Vector = S::add(a, b);
+        pick_sums(a: S::Vector, b: S::Vector, words: &[u32; 16]) -> S::Vector = S::pick_words(a, b, words);
         total(sum: S::Vector, _conjugated: [bool; 2]) -> R = S::sum(sum);
         totals(sums: [S::Vector; 16], _conjugated: [bool; 2]) -> S::Vector = S::lane_sums::<1>(sums);
         scale(value: R) -> S::Vector = S::splat(value);
@@ -148,6 +150,8 @@ where
         plus_times((a, b): Self::Factor, vector: S::Vector, (x, y): Self::Sum) -> Self::Sum =
             (S::mul_add(a, vector, x), S::mul_add(b, vector, y));
         merge((a, b): Self::Sum, (x, y): Self::Sum) -> Self::Sum = (S::add(a, x), S::add(b, y));
+        pick_sums((a, b): Self::Sum, (x, y): Self::Sum, words: &[u32; 16]) -> Self::Sum =
+            (S::pick_words(a, x, words), S::pick_words(b, y, words));
         finish((x, y): Self::Sum, conjugated: [bool; 2]) -> S::Vector = combined::<S, R>(x, y, conjugated);
         scale(value: Self) -> Self::Scale = (S::splat(value.re), S::splat(value.im), value.im == R::ZERO);
     }

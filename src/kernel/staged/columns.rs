@@ -7,6 +7,8 @@ use super::pick;
 use crate::local_plan::{CACHE_LINE, Columns, Run};
 
 const WORDS_PER_LINE: usize = CACHE_LINE / 4;
+/// The words between a square tile and the lines that are fetched at the same time.
+const AHEAD: usize = 1024;
 
 /// Copies the elements of `lanes` lanes from a tensor to columns, or back if `JOINS`.
 ///
@@ -72,7 +74,7 @@ impl<const P: usize, const JOINS: bool> Copy<'_, P, JOINS> {
                 } else {
                     let (from, to) = (from.wrapping_offset(first * stride), to.wrapping_offset(first));
                     if is_adjacent {
-                        let next = from.wrapping_add(pick::AHEAD);
+                        let next = from.wrapping_add(AHEAD);
                         (0..lanes * run.len * P).step_by(WORDS_PER_LINE).for_each(|at| prefetch(next.wrapping_add(at)));
                     }
                     let size = Size { rows: lanes, cols: run.len };

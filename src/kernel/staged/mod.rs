@@ -5,6 +5,7 @@
 
 mod columns;
 mod pick;
+mod segments;
 mod sums;
 mod windows;
 

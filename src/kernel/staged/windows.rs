@@ -62,10 +62,10 @@ pub(super) unsafe fn block<S, T: Lanes<S>>(
     }
 }
 
-struct Patterns<'a, S, T: Lanes<S>> {
-    windows: &'a Windows,
-    vectors: Vectors<S, T>,
-    constants: *const T,
+pub(super) struct Patterns<'a, S, T: Lanes<S>> {
+    pub windows: &'a Windows,
+    pub vectors: Vectors<S, T>,
+    pub constants: *const T,
 }
 
 impl<S, T: Lanes<S>> Patterns<'_, S, T> {
@@ -76,7 +76,9 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
     unsafe fn all(&self, tensors: [*mut T; 3], patterns: usize, streams: bool) {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            if self.windows.constants.is_empty() {
+            if self.windows.segment > 1 {
+                self.segments(tensors, patterns, streams);
+            } else if self.windows.constants.is_empty() {
                 self.some::<1, true>(
                     self.some::<PATTERNS, true>(tensors, patterns, streams),
                     patterns % PATTERNS,
@@ -129,10 +131,7 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
     ) {
         let mut constant = self.constants;
         for (vector, picks) in self.windows.picks.chunks_exact(terms).enumerate() {
-            for (from, bytes) in [(first, ahead[0]), (second, ahead[1])] {
-                let next = from.cast::<u8>().wrapping_add(AHEAD + vector * bytes);
-                (0..bytes).step_by(CACHE_LINE).for_each(|at| prefetch(next.wrapping_add(at)));
-            }
+            fetch([first, second], vector, ahead);
             // SAFETY: guaranteed by the caller.
             unsafe {
                 let mut sums = [T::none(); N];
@@ -163,6 +162,15 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
                 }
             }
         }
+    }
+}
+
+/// Fetches what a vector of products needs from both operands later: `ahead` bytes.
+#[inline(always)]
+pub(super) fn fetch<T>(operands: [*mut T; 2], vector: usize, ahead: [usize; 3]) {
+    for (from, bytes) in operands.into_iter().zip(ahead) {
+        let next = from.cast::<u8>().wrapping_add(AHEAD + vector * bytes);
+        (0..bytes).step_by(CACHE_LINE).for_each(|at| prefetch(next.wrapping_add(at)));
     }
 }
 

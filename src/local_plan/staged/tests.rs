@@ -138,6 +138,17 @@ fn a_batch_has_windows_of_both_operands() {
 }
 
 #[test]
+fn adjacent_terms_are_segments() {
+    // `bij,bj->bi`: two lanes of 4 sums fill a vector, and six vectors of products have the order of the first operand.
+    let batch = vec![dim(100_000, [24, 6, 4])];
+    let windows = windows([batch, vec![dim(4, [6, 0, 1])], vec![], vec![dim(6, [1, 1, 0])]]).unwrap();
+    assert_eq!((windows.segment, windows.rows, windows.vectors, windows.plain), (6, 2, 1, [true, false]));
+    assert_eq!(windows.picks[5][0].at, [40, 40]);
+    assert_eq!(windows.picks[0][1].words[..8], [0, 1, 2, 3, 4, 5, 0, 1]);
+    assert_eq!(windows.picks[2][1].words[..8], [4, 5, 0, 1, 2, 3, 4, 5]);
+}
+
+#[test]
 fn gaps_and_distant_elements_have_no_windows() {
     let mut gaps = tall(100_000, 3, 3);
     gaps[1][0].strides[0] = 4;

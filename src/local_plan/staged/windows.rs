@@ -2,7 +2,7 @@
 //! the operands in place.
 //!
 //! A window is as many adjacent elements as a vector has. The vectors of `rows` lanes are a pattern that repeats; each
-//! has one or two windows of an operand for each term of the sum.
+//! has one or two windows of an operand for each term of the sum, or for each vector of products in segments.
 //!
 //! Invariants: the tensors that change along the long loop have no gaps, so windows contain elements of the operand
 //! only. The windows of a pattern reach at most `edge` lanes beyond it. The plan holds for vectors of one length.
@@ -15,11 +15,16 @@ use crate::local_plan::{Isa, MIN_STREAMED_OUT_BYTES, Target};
 pub const PATTERNS: usize = 8;
 /// Maximum vectors in a pattern, times terms of their sums, which are added in one chain.
 const MAX_PICKS: usize = 192;
+/// Maximum elements of a segment, and maximum odd factor of their number.
+const MAX_SEGMENT: usize = 32;
+pub const MAX_ODD_SEGMENT: usize = 5;
 /// The elements of all tensors in a block.
 const BLOCK: usize = 1 << 15;
 /// Nanoseconds to multiply and add a vector, or to store one, and to load a window and pick elements from it.
 const STEP: f64 = 0.12;
 const PICK: f64 = 0.2;
+/// Nanoseconds to start the segments of a vector.
+const SEGMENTS: f64 = 0.6;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Windows {
@@ -34,7 +39,11 @@ pub struct Windows {
     pub sizes: [usize; 3],
     /// The lanes at the end of a block whose windows would reach beyond it, at most, besides an incomplete pattern.
     pub edge: usize,
-    /// For each vector, and each term of its sum, what is picked from both operands.
+    /// The adjacent products that are added up for each element of `out`; 1 if vectors of terms are added instead.
+    pub segment: usize,
+    /// Whether all factors of an operand are windows.
+    pub plain: [bool; 2],
+    /// For each vector, and each vector of its products, what is picked from both operands.
     pub picks: Vec<[Pick; 2]>,
     /// For a second operand that does not change along the lanes, its elements in all vectors, instead of picks.
     pub constants: Vec<isize>,
@@ -55,41 +64,73 @@ impl Windows {
         short.out.sort_by_key(|dim| std::cmp::Reverse(dim.strides[OUT]));
         let inner = short.out.iter().position(|dim| dim.strides[OUT] < long[OUT]).unwrap_or(short.out.len());
         short.outer.extend(short.out.drain(..inner));
-        let is_second_constant = long[1] == 0;
         let sizes = [0, 1, OUT].map(|t| if long[t] == 0 { 0 } else { short.elements_of(t) });
         if (0..3).any(|t| sizes[t] > 0 && (long[t] != sizes[t] as isize || short.has_gaps(t))) {
             return None;
         }
         let rows = (1..=length).find(|rows| rows * lane % length == 0)?;
         let vectors = rows * lane / length;
-        let terms = short.sum.iter().map(|dim| dim.extent).fold(vectors, usize::saturating_mul);
-        if terms > MAX_PICKS {
+        let lanes = short.outer.iter().map(|dim| dim.extent).fold(short.long.extent, usize::saturating_mul);
+        let streams = lanes.saturating_mul(lane * dtype.size()) >= MIN_STREAMED_OUT_BYTES;
+        let empty = Windows {
+            length,
+            rows,
+            vectors,
+            streams,
+            sizes,
+            edge: 0,
+            segment: 1,
+            plain: [false; 2],
+            picks: Vec::new(),
+            constants: Vec::new(),
+        };
+        short.sum.sort_by_key(|dim| std::cmp::Reverse(dim.strides[0]));
+        let terms = short.sum.iter().map(|dim| dim.extent).fold(1, usize::saturating_mul);
+        if terms.saturating_mul(vectors) > MAX_PICKS {
+            return None;
+        }
+        let segments = [1, terms].into_iter().take(if (2..=MAX_SEGMENT).contains(&terms) { 2 } else { 1 });
+        let all = segments.filter_map(|segment| Windows { segment, ..empty.clone() }.with_picks(short, dtype));
+        all.min_by(|a, b| a.nanoseconds(dtype, target).total_cmp(&b.nanoseconds(dtype, target)))
+    }
+
+    /// The same with the picks of all factors; `None` if an element is in neither of two windows.
+    fn with_picks(mut self, short: &Short, dtype: Dtype) -> Option<Windows> {
+        let Windows { length, rows, vectors, sizes, segment, .. } = self;
+        if segment >> segment.trailing_zeros() > MAX_ODD_SEGMENT {
             return None;
         }
         let (outs, terms) = (offsets(&short.out), offsets(&short.sum));
-        let (mut picks, mut constants) = (Vec::new(), Vec::new());
-        for vector in 0..vectors {
-            for term in &terms {
-                let elements = |t: usize| -> Vec<isize> {
-                    let all = vector * length..(vector + 1) * length;
-                    all.map(|at| (at / lane) as isize * long[t] + outs[at % lane][t] + term[t]).collect()
+        let offset = |t: usize, at: usize, term: usize| {
+            (at / outs.len()) as isize * short.long.strides[t] + outs[at % outs.len()][t] + terms[term][t]
+        };
+        for (vector, factor) in (0..vectors).flat_map(|vector| (0..terms.len()).map(move |factor| (vector, factor))) {
+            let elements = |t: usize| -> Vec<isize> {
+                let of = |i: usize| match segment {
+                    1 => offset(t, vector * length + i, factor),
+                    _ => {
+                        let product = factor * length + i;
+                        offset(t, vector * length + product / segment, product % segment)
+                    }
                 };
-                let second = if is_second_constant {
-                    constants.extend(elements(1));
-                    Pick::default()
-                } else {
-                    Pick::new(&elements(1), dtype)?
-                };
-                picks.push([Pick::new(&elements(0), dtype)?, second]);
-            }
+                (0..length).map(of).collect()
+            };
+            let second = if sizes[1] == 0 {
+                self.constants.extend(elements(1));
+                Pick::default()
+            } else {
+                Pick::new(&elements(1), dtype)?
+            };
+            self.picks.push([Pick::new(&elements(0), dtype)?, second]);
         }
-        let edges = (0..2).filter(|&t| sizes[t] > 0).flat_map(|t| picks.iter().map(move |pick| (t, &pick[t])));
-        let edge =
+        let words = 0..(length * dtype.size() / 4) as u32;
+        self.plain = [0, 1]
+            .map(|t| self.picks.iter().all(|pick| pick[t].words.iter().copied().take(words.len()).eq(words.clone())));
+        let edges = (0..2).filter(|&t| sizes[t] > 0).flat_map(|t| self.picks.iter().map(move |pick| (t, &pick[t])));
+        let edges =
             edges.map(|(t, pick)| (pick.at[1] as usize + length).saturating_sub(rows * sizes[t]).div_ceil(sizes[t]));
-        let edge = edge.max().unwrap_or(0);
-        let lanes = short.outer.iter().map(|dim| dim.extent).fold(short.long.extent, usize::saturating_mul);
-        let streams = lanes.saturating_mul(lane * dtype.size()) >= MIN_STREAMED_OUT_BYTES;
-        Some(Windows { length, rows, vectors, streams, sizes, edge, picks, constants })
+        self.edge = edges.max().unwrap_or(0);
+        Some(self)
     }
 
     pub(super) fn lanes(&self) -> usize {
@@ -117,10 +158,23 @@ impl Windows {
             (true, false) => 2.0 * STEP,
             (true, true) => 2.0 * (STEP + PICK),
         };
-        let picked = |pick: &Pick| if pick.at[0] == pick.at[1] { PICK } else { two };
-        let second = |pick: &Pick| if self.constants.is_empty() { picked(pick) } else { 0.0 };
-        let picks = self.picks.iter().map(|[a, b]| picked(a) + second(b) + step);
-        (picks.sum::<f64>() + self.vectors as f64 * STEP) / self.rows as f64
+        let picked = |t: usize, pick: &Pick| match pick.at {
+            _ if self.segment > 1 && self.plain[t] => STEP,
+            _ if self.segment > 1 => PICK * if target.isa == Isa::Avx2 { 8.0 } else { 3.0 },
+            [first, second] if first == second => PICK,
+            _ => two,
+        };
+        let second = |pick: &Pick| if self.constants.is_empty() { picked(1, pick) } else { 0.0 };
+        let picks = self.picks.iter().map(|[a, b]| picked(0, a) + second(b) + step);
+        let added = self.added(if dtype.is_complex() { two } else { two / 2.0 });
+        (picks.sum::<f64>() + self.vectors as f64 * (added + STEP)) / self.rows as f64
+    }
+
+    /// The nanoseconds to add up segments of lanes for a vector of `out`.
+    fn added(&self, pick: f64) -> f64 {
+        let odd = self.segment >> self.segment.trailing_zeros();
+        let picks = 2 * (self.segment - odd) + odd * (odd - 1);
+        if self.segment > 1 { SEGMENTS + picks as f64 * pick } else { 0.0 }
     }
 }
 

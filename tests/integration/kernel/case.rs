@@ -44,6 +44,15 @@ pub struct Case {
 }
 
 impl Case {
+    /// The contraction of two tensors with one-character labels, without the extents of other labels.
+    pub fn new(tensors: [&str; 3], extents: &[(char, usize)]) -> Case {
+        let used = |&&(label, _): &&(char, usize)| tensors[..2].concat().contains(label);
+        let extents: Vec<_> = extents.iter().filter(used).collect();
+        let at = |c| Label(extents.iter().position(|(label, _)| *label == c).unwrap() as u32);
+        let [left, right, out] = tensors.map(|text| text.chars().map(at).collect());
+        Case { extents: extents.iter().map(|(_, extent)| *extent).collect(), left, right, out }
+    }
+
     /// A random contraction with an index space of at most `space`. If `full` is true, the index space is nearly as
     /// large as allowed.
     pub fn random(rng: &mut Rng, style: Style, space: usize, full: bool) -> Case {

@@ -4,7 +4,7 @@ use super::case::{Case, caches};
 use super::coverage::Coverage;
 use super::expected::{expected, index_of};
 use super::targets::{kernels, name};
-use super::tensor::Tensor;
+use super::tensor::{Order, Tensor};
 use crate::common::Rng;
 use crate::common::kernels::{contract_planned, plan};
 use einsum_dist::kernel::{Element, ReferenceValue, Workspace, error_bound};
@@ -49,10 +49,10 @@ fn factor<T: Element>(rng: &mut Rng) -> T {
 }
 
 impl<T: Element> Trial<T> {
-    fn new(rng: &mut Rng, case: Case, plain: bool) -> Trial<T> {
-        let left = Tensor::random(rng, &case.shape(&case.left), plain, true);
-        let right = Tensor::random(rng, &case.shape(&case.right), plain, true);
-        let mut before = Tensor::<T>::random(rng, &case.shape(&case.out), plain, false);
+    fn new(rng: &mut Rng, case: Case, order: Order) -> Trial<T> {
+        let left = Tensor::random(rng, &case.shape(&case.left), order, true);
+        let right = Tensor::random(rng, &case.shape(&case.right), order, true);
+        let mut before = Tensor::<T>::random(rng, &case.shape(&case.out), order, false);
         let (alpha, beta) = (factor::<T>(rng), factor::<T>(rng));
         let values: Vec<T> = before.view().iter().copied().collect();
         before.fill_memory(mark());
@@ -95,10 +95,10 @@ impl Bench {
     }
 
     /// Contracts a case with every kernel.
-    pub fn check<T: Element>(&mut self, case: Case, plain: bool) {
+    pub fn check<T: Element>(&mut self, case: Case, order: Order) {
         self.coverage.count("cases");
         self.coverage.count(if case.space() == 0 { "empty cases" } else { "cases with elements" });
-        let trial = Trial::<T>::new(&mut self.rng, case, plain);
+        let trial = Trial::<T>::new(&mut self.rng, case, order);
         for kernel in kernels(T::DTYPE) {
             let (threads, caches) = (1 + self.rng.below(3), caches(&mut self.rng));
             self.run(&trial, &Target { caches, threads, ..kernel });

@@ -8,6 +8,7 @@
 use super::case::{Case, Style};
 use super::check::Bench;
 use super::targets::{kernels, name};
+use super::tensor::Order;
 use einsum_dist::kernel::Element;
 use num_complex::Complex;
 
@@ -87,7 +88,7 @@ fn small<T: Element>(seed: u64) {
         let space = if bench.rng.one_in(10) { 20_000 } else { space };
         let style = Style::random(&mut bench.rng);
         let case = Case::random(&mut bench.rng, style, space, false);
-        bench.check::<T>(case, round % 3 == 0);
+        bench.check::<T>(case, Order::dense_if(round % 3 == 0));
     }
     let coverage = &bench.coverage;
     println!("{} small:\n{coverage}", T::DTYPE.name());
@@ -113,7 +114,7 @@ fn large<T: Element>(seed: u64) {
         let space = (SPACE >> bench.rng.below(5)) - bench.rng.below(1 << 16);
         let style = Style::random(&mut bench.rng);
         let case = Case::random(&mut bench.rng, style, space, true);
-        bench.check::<T>(case, round % 3 == 0);
+        bench.check::<T>(case, Order::dense_if(round % 3 == 0));
     }
     let coverage = &bench.coverage;
     println!("{} large:\n{coverage}", T::DTYPE.name());
@@ -129,7 +130,7 @@ fn short<T: Element>(seed: u64) {
     let mut bench = Bench::new(seed);
     for round in 0..cases() / LARGE {
         let case = Case::random(&mut bench.rng, Style::Short, 1 << 18, true);
-        bench.check::<T>(case, round % 3 == 0);
+        bench.check::<T>(case, Order::dense_if(round % 3 == 0));
     }
     println!("{} short:\n{}", T::DTYPE.name(), bench.coverage);
     if all() {
@@ -139,6 +140,32 @@ fn short<T: Element>(seed: u64) {
             bench.coverage.demand(&[&format!("{}: loops over copied blocks", name(&kernel))], 1);
         }
     }
+}
+
+/// Contracts dense tensors with a long dimension b and a short sum, whose products are adjacent.
+fn segments<T: Element>(bench: &mut Bench) {
+    for k in [2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 16, 20, 24, 32, 33] {
+        for (left, right, out) in
+            [("bik", "bk", "bi"), ("bk", "bk", "b"), ("bk", "k", "b"), ("bik", "bjk", "bij"), ("bik", "jk", "bij")]
+        {
+            let case = |b| Case::new([left, right, out], &[('b', b), ('i', 3), ('j', 2), ('k', k)]);
+            let short = case(1).space();
+            let case = case((1 << 14) / short + 1 + bench.rng.below(20));
+            bench.check::<T>(case, Order::RowMajor);
+        }
+    }
+}
+
+#[test]
+fn short_sums() {
+    let mut bench = Bench::new(13);
+    segments::<f32>(&mut bench);
+    segments::<f64>(&mut bench);
+    segments::<Complex<f32>>(&mut bench);
+    segments::<Complex<f64>>(&mut bench);
+    println!("short sums:\n{}", bench.coverage);
+    let ways = ["plain, constant", "plain, plain", "plain, picked", "picked, constant", "picked, picked"];
+    bench.coverage.demand(&ways.map(|way| format!("segments: {way}")).each_ref().map(String::as_str), 1);
 }
 
 #[test]

@@ -42,6 +42,11 @@ impl Coverage {
                 self.count(format!("{kernel}: loops over copied blocks"));
                 if let Some(windows) = &plan.windows {
                     self.count(if windows.constants.is_empty() { "windows of two" } else { "windows of one" });
+                    if windows.segment > 1 {
+                        let [first, second] = windows.plain.map(|plain| if plain { "plain" } else { "picked" });
+                        let second = if windows.constants.is_empty() { second } else { "constant" };
+                        self.count(format!("segments: {first}, {second}"));
+                    }
                 }
                 self.count(if plan.totals { "copied blocks of a sum" } else { "copied blocks" });
                 if plan.shares() > 1 {

@@ -1,7 +1,7 @@
 //! Compares permutations and sums with expected results bit by bit, for every instruction set, element type and number
 //! of threads.
 
-use super::tensor::Tensor;
+use super::tensor::{Order, Tensor};
 use crate::common::Rng;
 use crate::common::kernels::unary_planned;
 use einsum_dist::Dtype;
@@ -48,9 +48,9 @@ fn random<T: Element>(isa: Isa, threads: usize, seed: u64, rounds: usize) {
         }
         rng.shuffle(&mut kept);
         let shape: Vec<usize> = kept.iter().map(|l| extents[l.0 as usize]).collect();
-        let mut input = Tensor::<T>::random(&mut rng, &extents, round % 2 == 0, false);
+        let mut input = Tensor::<T>::random(&mut rng, &extents, Order::dense_if(round % 2 == 0), false);
         whole(&mut input);
-        let mut out = Tensor::<T>::random(&mut rng, &shape, round % 4 < 3, false);
+        let mut out = Tensor::<T>::random(&mut rng, &shape, Order::dense_if(round % 4 < 3), false);
         let mark = T::from_f64(-77.0, 1.0);
         out.fill_memory(mark);
         out.view_mut().fill(T::from_f64(f64::NAN, f64::NAN));

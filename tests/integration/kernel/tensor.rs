@@ -11,6 +11,22 @@ const GUARD: usize = 72;
 /// times its size.
 const ROOMY: usize = 1 << 13;
 
+/// The order of dimensions in memory, and the gaps between elements.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Order {
+    Any,
+    /// Any order, without gaps.
+    Dense,
+    /// The order of the dimensions, without gaps.
+    RowMajor,
+}
+
+impl Order {
+    pub fn dense_if(dense: bool) -> Order {
+        if dense { Order::Dense } else { Order::Any }
+    }
+}
+
 /// Memory and a view of it. The view may have its dimensions in any order, gaps and negative strides.
 #[derive(Clone)]
 pub struct Tensor<T> {
@@ -26,10 +42,13 @@ pub struct Tensor<T> {
 }
 
 impl<T: Element> Tensor<T> {
-    /// A tensor of the given shape. If `plain` is true, the tensor is dense, with dimensions in any order.
-    pub fn random(rng: &mut Rng, extents: &[usize], plain: bool, may_broadcast: bool) -> Self {
+    /// A tensor of the given shape.
+    pub fn random(rng: &mut Rng, extents: &[usize], order: Order, may_broadcast: bool) -> Self {
+        let plain = order != Order::Any;
         let mut axes: Vec<usize> = (0..extents.len()).collect();
-        rng.shuffle(&mut axes);
+        if order != Order::RowMajor {
+            rng.shuffle(&mut axes);
+        }
         let elements: usize = extents.iter().product();
         // Factor by which gaps may still enlarge the memory.
         let mut room = (ROOMY / elements.max(1)).max(3);

@@ -1,6 +1,6 @@
 //! Compares random permutations, diagonals and sums, and the elementwise kernels, with the reference.
 
-use super::tensor::Tensor;
+use super::tensor::{Order, Tensor};
 use crate::common::Rng;
 use crate::common::kernels::{copy, reference, unary};
 use einsum_dist::dims::Label;
@@ -21,8 +21,8 @@ fn random_unary<T: Element>(seed: u64) {
         let mut kept: Vec<Label> = (0..extents.len() as u32).map(Label).filter(|_| !rng.one_in(3)).collect();
         rng.shuffle(&mut kept);
         let shape = |labels: &[Label]| labels.iter().map(|l| extents[l.0 as usize]).collect::<Vec<_>>();
-        let input = Tensor::<T>::random(&mut rng, &shape(&labels), round % 3 == 0, true);
-        let mut out = Tensor::<T>::random(&mut rng, &shape(&kept), round % 3 == 0, false);
+        let input = Tensor::<T>::random(&mut rng, &shape(&labels), Order::dense_if(round % 3 == 0), true);
+        let mut out = Tensor::<T>::random(&mut rng, &shape(&kept), Order::dense_if(round % 3 == 0), false);
         let mark = T::from_f64(77.0, 0.0);
         out.fill_memory(mark);
         out.view_mut().fill(T::from_f64(f64::NAN, f64::NAN));
@@ -72,8 +72,8 @@ fn elementwise() {
     for round in 0..200 {
         let end = if round % 20 == 0 { 60 } else { 6 };
         let extents: Vec<usize> = (0..rng.below(4)).map(|_| rng.below(end)).collect();
-        let input = Tensor::<f64>::random(&mut rng, &extents, false, true);
-        let mut out = Tensor::<f64>::random(&mut rng, &extents, false, false);
+        let input = Tensor::<f64>::random(&mut rng, &extents, Order::Any, true);
+        let mut out = Tensor::<f64>::random(&mut rng, &extents, Order::Any, false);
         out.fill_memory(f64::NAN);
         copy(input.view(), out.view_mut());
         assert_eq!(out.view(), input.view());
@@ -102,7 +102,7 @@ fn conjugates_in_parallel() {
         vec![31, 37, 41],
         vec![1, 1, 33_333],
     ] {
-        let mut out = Tensor::<Complex<f64>>::random(&mut rng, &extents, false, false);
+        let mut out = Tensor::<Complex<f64>>::random(&mut rng, &extents, Order::Any, false);
         let expected = out.view().mapv(|z| z.conj());
         pool.install(|| conjugate(out.view_mut()));
         assert_eq!(out.view(), expected);
