@@ -1,5 +1,5 @@
-//! Implements `cannon`, Cannon's algorithm on a square grid of ranks: `out` stays in place, and blocks of both operands
-//! are shifted.
+//! `cannon`, Cannon's algorithm on a square grid of ranks: `out` stays in place, and blocks of both operands are
+//! shifted.
 //!
 //! Source: L. E. Cannon, A Cellular Computer to Implement the Kalman Filter Algorithm (1969); CSDS 451, lecture 21.
 //! Extents need not be divisible by the side s of the square.
@@ -13,8 +13,8 @@
 //! ```
 //!
 //! A rank first receives the blocks of step 0, unless it owns them, and then s - 1 more blocks of each operand, each
-//! one step before it contracts the block. Blocks of `left` move only left and those of `right` only up. Unlike in
-//! [`super::grid`], all come from one neighbour; unlike `summa`, the grid must be square.
+//! one step before it contracts the block. Blocks of `left` move only left and those of `right` only up. Unlike
+//! `summa`, the grid must be square.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,8 +38,8 @@ pub struct Cannon {
 
 pub const RANKS: RankCount = RankCount::Square;
 
-/// Returns one candidate per combination of an m, an n and a k dimension; none without a square number of ranks, unless
-/// ranks may be idle.
+/// One candidate per combination of an m, an n and a k dimension; none without a square number of ranks, unless ranks
+/// may be idle.
 pub fn candidates(setting: &Setting) -> Vec<Cannon> {
     let ranks = setting.ranks();
     if !RANKS.allows(ranks) && !setting.idle {
@@ -118,7 +118,7 @@ struct ShiftedOperand<'a> {
     tensor: &'a Tensor,
     /// For each step, the owner of the contracted block.
     owners: Vec<usize>,
-    /// This rank always receives from `from` and sends to `to`.
+    /// The neighbours.
     from: usize,
     to: usize,
     /// Up to two buffers, which alternate.
@@ -188,8 +188,8 @@ fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
     }
 }
 
-/// Returns the order in which each rank adds up products. The rank in a row and column starts with tile (row + column)
-/// mod `side` of dimension `cut`, and proceeds cyclically.
+/// The order in which each rank adds up products. It starts with tile (row + column) mod `side` of `cut`, and proceeds
+/// cyclically.
 fn order(contraction: &Contraction, cut: Label, side: usize, ranks: usize) -> Vec<Vec<Summand>> {
     let Contraction { left, out, .. } = contraction;
     let summed: Vec<(Label, usize)> = left

@@ -1,4 +1,4 @@
-//! Describes a contraction and its three tensors as one rank sees them.
+//! A contraction and its three tensors as one rank sees them.
 
 use std::ops::Range;
 
@@ -39,12 +39,12 @@ impl Contraction {
 pub type Restriction = (Label, Range<usize>);
 
 impl Tensor {
-    /// Returns a rank's block, which must be a single box, in indices of the whole tensor.
+    /// A rank's block, which must be a single box, in indices of the whole tensor.
     pub fn block(&self, rank: usize) -> Bounds {
         self.distribution.block_or_empty(&self.shape, rank).only_box()
     }
 
-    /// Returns the indices of `label` in a rank's block.
+    /// The indices of `label` in a rank's block.
     pub fn tile(&self, rank: usize, label: Label) -> Range<usize> {
         self.block(rank)[self.dim(label)].clone()
     }
@@ -73,7 +73,7 @@ impl Tensor {
         self.distribution.block(&self.shape, rank).map_or(0, |block| block.volume()) as u64
     }
 
-    /// Returns the part of this rank's buffer with a box of the tensor; `None` if the block does not contain it.
+    /// The part of this rank's buffer with a box of the tensor; `None` if the block does not contain it.
     pub fn view(&self, rank: usize, bounds: &[Range<usize>]) -> Option<View> {
         let region = self.distribution.block(&self.shape, rank)?;
         let bounds = if is_empty(bounds) { bounds.iter().map(|_| 0..0).collect() } else { region.locate(bounds)? };
@@ -87,8 +87,8 @@ impl Tensor {
         bounds
     }
 
-    /// Returns a view of the indices in this rank's block that satisfy all restrictions. A dimension without such
-    /// indices makes the view empty; the others keep their extents.
+    /// A view of the indices in this rank's block that satisfy all restrictions. A dimension without any makes the view
+    /// empty.
     pub fn own(&self, rank: usize, restrictions: &[Restriction]) -> Option<View> {
         let region: Region = self.distribution.block(&self.shape, rank)?;
         let mut kept = region.dims().to_vec();
@@ -100,13 +100,13 @@ impl Tensor {
         Some(View { buffer: self.buffer?, bounds: self.shifted(region.positions(&Region::from(kept))?) })
     }
 
-    /// Returns the part of this rank's buffer with a region of the tensor; `None` if that is not a single box.
+    /// The part of this rank's buffer with a region of the tensor; `None` if that is not a single box.
     pub fn stored(&self, rank: usize, piece: &Region) -> Option<View> {
         let region = self.distribution.block(&self.shape, rank)?;
         Some(View { buffer: self.buffer?, bounds: self.shifted(region.positions(piece)?) })
     }
 
-    /// Returns the same tensor with rank `first` as rank 0.
+    /// The same tensor with rank `first` as rank 0.
     pub fn relative_to(self, first: usize) -> Tensor {
         Tensor { distribution: self.distribution.moved(first, 0), ..self }
     }
@@ -121,7 +121,7 @@ impl Tensor {
         self
     }
 
-    /// Declares a buffer for boxes with at most these extents.
+    /// A buffer for boxes with at most these extents.
     pub fn scratch(&self, builder: &mut Builder, extents: Vec<usize>) -> BufferId {
         let labels = self.labels.clone();
         let within = extents.clone();
@@ -129,7 +129,7 @@ impl Tensor {
     }
 }
 
-/// Returns the box at index 0 with the extents of `bounds`.
+/// The box at index 0 with the extents of `bounds`.
 pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
     View::corner(buffer, bounds.iter().map(Range::len))
 }

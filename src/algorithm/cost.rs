@@ -1,8 +1,8 @@
-//! Predicts the times, in seconds, of products, memory traffic and messages, on one machine and for one element type.
+//! Predicts the seconds of products, memory traffic and messages, on one machine and for one element type.
 //!
-//! If computing and receiving overlap, the time is the maximum of the two; for a ring, of all computing, and of all
-//! receiving plus the computing that overlaps with no transfer. Each also slows the other down by a fraction of the
-//! shorter one ([`Machine::interference`]).
+//! Computing and receiving that overlap take the maximum of the two; for a ring, of all computing, and of all receiving
+//! plus the computing that overlaps with no transfer. Each also slows down the other by a fraction of the shorter
+//! ([`Machine::interference`]).
 
 use crate::dims::Label;
 use crate::distribution::tile_bounds;
@@ -10,8 +10,8 @@ use crate::dtype::Dtype;
 use crate::local_plan::Effort;
 use crate::machine::Machine;
 
-/// With at least this many summed indices (close to a cache block's), a round's products take much longer than one pass
-/// over `out`.
+/// With this many summed indices (close to a cache block's), a round's products take much longer than a pass over
+/// `out`.
 pub const DEEP_ROUND_INDICES: f64 = 512.0;
 
 /// Assumed seconds to wake a worker and wait for it.
@@ -34,8 +34,8 @@ impl Cost<'_> {
         if bytes == 0.0 { 0.0 } else { self.machine.link_latency + bytes / self.machine.link_bandwidth }
     }
 
-    /// Seconds for all workers of one rank: the time of a cube (equal extents, fewest elements), plus that of streaming
-    /// all additional elements twice, because operands are read and packed, and `out` is read and written.
+    /// Seconds for all workers of one rank: those of a cube (equal extents, fewest elements), plus streaming all
+    /// additional elements twice, because operands are read and packed, and `out` is read and written.
     pub fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
         self.product_of(1.0, multiply_adds, touched)
     }
@@ -48,8 +48,7 @@ impl Cost<'_> {
         compute + self.stream_of(touched, 2.0 * (touched - 3.0 * side * side).max(0.0))
     }
 
-    /// Seconds for the workers of one rank to run a local plan of so many multiply-adds, if the whole plan touches `touched`
-    /// elements.
+    /// The same for a local plan; the whole plan touches `touched` elements.
     pub fn local(&self, effort: &Effort, multiply_adds: f64, touched: f64) -> f64 {
         let Effort { slowdown, nanoseconds, bytes, hidden, threads } = *effort;
         let flops = multiply_adds * self.dtype.flops_per_multiply_add() as f64;
@@ -65,7 +64,7 @@ impl Cost<'_> {
         self.dtype.size() as f64 / if self.dtype.is_complex() { 8.0 } else { 4.0 }
     }
 
-    /// Seconds for the workers of one rank to read or write this many elements.
+    /// Seconds for all workers of one rank to read or write elements.
     pub fn stream(&self, elements: f64) -> f64 {
         self.stream_of(elements, elements)
     }
@@ -81,7 +80,7 @@ impl Cost<'_> {
         self.partly_overlapped([compute, 0.0], [receive, 0.0])
     }
 
-    /// Seconds for computing and receiving that overlap partly. Each argument has the total seconds and those without
+    /// Seconds for computing and receiving that overlap partly. Arguments are the total seconds and those without
     /// overlap, before or after all of the other kind.
     pub fn partly_overlapped(&self, [compute, computing_alone]: [f64; 2], [receive, receiving_alone]: [f64; 2]) -> f64 {
         (compute + receiving_alone).max(receive + computing_alone)

@@ -1,7 +1,6 @@
-//! Defines [`Generator`], the trait of all algorithms' parameters, and [`Setting`], from which they generate candidates
-//! (parameters offered to the planner).
+//! [`Generator`], the trait of all algorithms' parameters, and [`Setting`], from which they generate candidates.
 //!
-//! [`crate::plan`] uses the candidates only through the trait and [`super::registry`], which lists the algorithms.
+//! [`crate::plan`] uses the candidates only through the trait and [`super::registry`].
 
 use super::contraction::Contraction;
 use super::cost::Contracted;

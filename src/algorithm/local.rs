@@ -1,5 +1,5 @@
-//! Implements `local` and `c` (batch-parallel), in which ranks contract their own blocks, and unary steps
-//! (permutations, diagonals and sums) of their own blocks. Ranks exchange no data.
+//! `local`, `c` (batch-parallel), and unary steps (permutations, diagonals and sums): ranks use only their own blocks
+//! and exchange no data.
 //!
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 5.1 (`c`).
 

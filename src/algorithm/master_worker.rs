@@ -1,5 +1,5 @@
-//! Implements `master-worker`. All tensors are on rank 0, which sends the other ranks (workers) the operands for their
-//! parts, and computes one part itself.
+//! `master-worker`: rank 0 has all tensors, sends the other ranks (workers) the operands for their parts, and computes
+//! one part itself.
 //!
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 4. The products are divided along one dimension of kind c, m
 //! or n; a worker receives its part of an operand with this dimension, and all of others. Chunks of the parts let
@@ -12,7 +12,7 @@
 //! ```
 //!
 //! In the total order of transfers, an operand that is not cut comes first, then the chunks of cut operands, each
-//! followed by the previous chunk of `out`. Transfers of a chunk are in order of ranks.
+//! followed by the previous chunk of `out`. Those of a chunk are in order of ranks.
 
 use std::ops::Range;
 
@@ -39,7 +39,7 @@ pub fn candidates(setting: &Setting) -> Vec<MasterWorker> {
     cuts.map(|&cut| parts(cut)).collect()
 }
 
-/// Returns the ends of each rank's part, in proportion to the ranks' speeds.
+/// The ends of each rank's part, in proportion to the ranks' speeds.
 fn ends(machine: &Machine, extent: usize) -> Vec<usize> {
     let ranks = machine.ranks;
     if machine.speeds.is_empty() {
@@ -54,7 +54,7 @@ fn ends(machine: &Machine, extent: usize) -> Vec<usize> {
             (extent as f64 * sum / all).round() as usize
         })
         .collect();
-    // Rounding errors in the sum must not drop the last indices.
+    // Rounding must not drop the last indices.
     ends.last_mut().into_iter().for_each(|last| *last = extent);
     ends
 }
@@ -94,7 +94,7 @@ impl Generator for MasterWorker {
         };
         let [a, b, c] = [0, 1, 2].map(part);
         let compute = cost.product(contracted.multiply_adds * slowest, a + b + c);
-        // Rank 0 is the sender or the receiver of every transfer.
+        // All transfers pass rank 0.
         let through = workers * (cost.transfer(a) + cost.transfer(b) + cost.transfer(c));
         let chunk = if workers > 0.0 { compute / most_pieces(a + b + c) as f64 } else { 0.0 };
         cost.overlapped(compute, through) + chunk
@@ -225,7 +225,7 @@ fn worker(builder: &mut Builder, shares: &Shares, rank: usize) {
     let on_worker = |(tensor, slots): &(&Tensor, Vec<BufferId>), chunk: usize| {
         shares.stored_chunk(tensor, rank, chunk, slots[chunk % slots.len()])
     };
-    // Even workers without a part receive an operand that is not cut.
+    // Workers without a part receive it too.
     for operand in operands.iter().filter(|(tensor, _)| !is_cut(tensor)) {
         builder.recv(0, vec![on_worker(operand, 0)]);
     }

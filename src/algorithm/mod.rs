@@ -1,5 +1,5 @@
-//! Implements the distributed algorithms, which README.md lists. Each is a generator, which appends the tasks for a
-//! contraction to one rank's schedule.
+//! The distributed algorithms, which README.md lists: generators, which append the tasks for a contraction to one
+//! rank's schedule.
 //!
 //! A generator receives a [`Contraction`] with one rank's buffers, and never calls a kernel or a transport. The planner
 //! and the generators share [`Algorithm::distributions`], so they cannot disagree.

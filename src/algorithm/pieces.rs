@@ -1,5 +1,5 @@
-//! Provides the pieces of an operand that a rank contracts, one per round: in place if a piece is a single box of its
-//! own block, and otherwise gathered from all ranks' blocks.
+//! The pieces of an operand that a rank contracts, one per round: in place if in a single box of its own block, else
+//! gathered from all ranks' blocks.
 
 use super::contraction::Tensor;
 use crate::distribution::{Bounds, Region};
@@ -55,8 +55,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         builder.recv(source, into.collect());
     }
 
-    /// Returns a view of the piece for this rank's chunk; also appends the copies of the rank's own part of a gathered
-    /// piece.
+    /// The piece for this rank's chunk; also appends copies of the rank's own part of a gathered piece.
     pub fn here(&self, builder: &mut Builder, round: usize) -> Option<View> {
         let Some(piece) = self.own(round) else {
             let piece = self.rounds.piece(self.tensor, self.rank, round)?;
@@ -84,13 +83,13 @@ impl<'a, R: Rounds> Pieces<'a, R> {
     }
 }
 
-/// Returns the piece for a rank's chunk, unless it is read in place or empty.
+/// The piece for a rank's chunk, unless it is read in place or empty.
 fn gathered(rounds: &impl Rounds, tensor: &Tensor, rank: usize, round: usize) -> Option<Region> {
     let piece = rounds.piece(tensor, rank, round)?;
     (!piece.is_empty() && !rounds.holds(tensor, rank, &piece)).then_some(piece)
 }
 
-/// Returns extents that suffice for any one of these regions.
+/// Extents that suffice for any one of these regions.
 pub fn largest(regions: &[Region]) -> Vec<usize> {
     let dims = regions.first().map_or(0, |region| region.dims().len());
     (0..dims).map(|dim| regions.iter().map(|region| region.dims()[dim].len()).max().unwrap_or(0)).collect()

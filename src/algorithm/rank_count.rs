@@ -1,4 +1,4 @@
-//! Defines the numbers of ranks on which an algorithm can run without idle ranks.
+//! The numbers of ranks on which an algorithm can run without idle ranks.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RankCount {

@@ -1,5 +1,5 @@
-//! Redistributes a tensor from any distribution to any other. A rank copies the part of its target block that it
-//! stores, and receives only the overlaps with other ranks' source blocks.
+//! Redistributes a tensor from any distribution to any other. A rank copies what it stores of its target block, and
+//! receives only the overlaps with other ranks' source blocks.
 //!
 //! ```text
 //! [4, 4] from rows over 2 ranks to columns over 2 ranks
@@ -13,8 +13,8 @@
 //! send to the same one first.
 //!
 //! A whole tensor from one rank to more than two is broadcast ([`collective`]), in a ring if the tensor is large enough
-//! for many pieces, and otherwise in a tree. The root then sends the tensor once (ring) or about log2(p) times (tree)
-//! instead of p - 1 times. Replicas of a first group's blocks in other groups are broadcast likewise.
+//! for many pieces, and otherwise in a tree. The root then sends it once (ring) or about log2(p) times (tree), not p -
+//! 1 times. Replicas of a first group's blocks in other groups are broadcast likewise. All else is direct messages.
 //!
 //! If more than [`MAX_DIRECT_SUMMANDS`] groups have partial sums, and the first needs sums of whole blocks, a binomial
 //! tree adds them. Each rank adds consecutive summands only, so the order remains ascending:
@@ -22,15 +22,13 @@
 //! ```text
 //! round 0   0 <- 1   2 <- 3   4 <- 5      round 1   0 <- 2   4 <- 6      round 2   0 <- 4
 //! ```
-//!
-//! All other redistributions use direct messages.
 
 use super::contraction::{Tensor, most_pieces};
 use crate::distribution::{Bounds, Distribution, Region, Role};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
 use crate::schedule::{Builder, View, Work};
 
-/// Returns the boxes, in indices of the whole tensor, that `target` reads from the block of `source`.
+/// The boxes, in indices of the whole tensor, that `target` reads from the block of `source`.
 fn wanted(from: &Tensor, to: &Tensor, source: usize, target: usize) -> Vec<Bounds> {
     if to.distribution.summand(target) != Some(0) || from.distribution.replica_for(source, target) != Some(source) {
         return Vec::new();
@@ -46,7 +44,7 @@ fn views(tensor: &Tensor, rank: usize, boxes: &[Bounds]) -> Vec<View> {
     boxes.iter().filter_map(|bounds| tensor.view(rank, bounds)).collect()
 }
 
-/// The maximum number of summands that one rank receives directly; the root of a tree receives fewer blocks.
+/// Maximum summands that one rank receives directly; a tree's root receives fewer blocks.
 const MAX_DIRECT_SUMMANDS: usize = 4;
 
 /// The ranks that differ from one rank in their coordinate along a grid's first axis only.

@@ -1,5 +1,4 @@
-//! Lists the algorithms in a table, with the properties that do not depend on their parameters; [`Generator`] has the
-//! others.
+//! The table of algorithms, with the properties that do not depend on their parameters; [`Generator`] has the others.
 //!
 //! | column | used by |
 //! |---|---|
@@ -36,7 +35,7 @@ use crate::schedule::verify::Order;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Residency {
     Distributed,
-    /// Rank 0 stores the tensors and distributes the work.
+    /// Rank 0 stores them and distributes the work.
     Root,
     /// Rank 0 computes alone, so no rank waits for another.
     Alone,
@@ -55,7 +54,7 @@ fn each<P>(candidates: Vec<P>, variant: fn(P) -> Algorithm) -> Vec<Algorithm> {
     candidates.into_iter().map(variant).collect()
 }
 
-/// Each row has a variant, its parameters and name, a value that implements [`Generator`], and a [`Row`].
+/// Each row has a variant, its parameters and name, a [`Generator`], and a [`Row`].
 macro_rules! registry {
     ($($(#[doc = $doc:literal])+
        $variant:ident $(($bound:ident: $parameters:ty))? = $name:literal => $generator:expr, $row:expr;)+) => {
@@ -64,7 +63,7 @@ macro_rules! registry {
             $($(#[doc = $doc])+ #[serde(rename = $name)] $variant $(($parameters))?,)+
         }
 
-        /// An algorithm without parameters, identified by its name on the command line.
+        /// An algorithm without parameters.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum AlgorithmName {
             $($(#[doc = $doc])+ $variant,)+
@@ -110,7 +109,7 @@ registry! {
         moves: "nothing",
         candidates: |_| vec![Algorithm::Local],
     };
-    /// All tensors are cut along the same c dimension, so ranks exchange no data.
+    /// All tensors are cut along one c dimension.
     BatchParallel(parallel: BatchParallel) = "c" => parallel, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -119,7 +118,7 @@ registry! {
         moves: "nothing",
         candidates: |setting| each(local::candidates(setting), Algorithm::BatchParallel),
     };
-    /// `out` and one operand are cut along m or n and stay in place. The other operand travels around a ring of ranks.
+    /// `out` and one operand stay in place, cut along m or n. The other operand travels around a ring.
     RingMn(ring: RingMn) = "ring-mn" => ring, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -128,7 +127,7 @@ registry! {
         moves: "blocks of right (or left) in a ring",
         candidates: |setting| each(ring_mn::candidates(setting), Algorithm::RingMn),
     };
-    /// Both operands are cut along k, and partial sums of `out` travel around a ring of ranks.
+    /// Both operands are cut along k. Partial sums of `out` travel around a ring.
     RingK(ring: RingK) = "ring-k" => ring, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -137,8 +136,7 @@ registry! {
         moves: "partial sums of out, in a ring",
         candidates: |setting| each(ring_k::candidates(setting), Algorithm::RingK),
     };
-    /// The universal algorithm, for any distributions. The blocks of one tensor stay in place, and ranks exchange the
-    /// matching pieces of the other two.
+    /// For any distributions. One tensor stays in place, and ranks exchange the matching pieces of the others.
     Slicing(slicing: Slicing) = "slicing" => slicing, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -147,7 +145,7 @@ registry! {
         moves: "pieces of two tensors, to the third",
         candidates: |setting| each(slicing::candidates(setting), Algorithm::Slicing),
     };
-    /// The ranks form a grid over the dimensions, and each computes one tile of the products.
+    /// On a grid of ranks over all dimensions, each computes one tile of the products.
     Grid(grid: Box<Grid>) = "grid" => grid.as_ref(), Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -156,7 +154,7 @@ registry! {
         moves: "parts of operands, partial sums of out",
         candidates: |setting| each(grid::candidates(setting), |grid| Algorithm::Grid(Box::new(grid))),
     };
-    /// On a square grid of ranks, `out` stays in place, and blocks of both operands are shifted.
+    /// On a square grid, `out` stays in place, and blocks of both operands are shifted.
     Cannon(cannon: Cannon) = "cannon" => cannon, Row {
         ranks: cannon::RANKS,
         residency: Residency::Distributed,
@@ -165,7 +163,7 @@ registry! {
         moves: "blocks of both operands",
         candidates: |setting| each(cannon::candidates(setting), Algorithm::Cannon),
     };
-    /// All tensors are on rank 0, which sends parts of the work to the other ranks.
+    /// Rank 0 has all tensors and sends parts of the work to the others.
     MasterWorker(shares: MasterWorker) = "master-worker" => shares, Row {
         ranks: RankCount::Any,
         residency: Residency::Root,
@@ -174,7 +172,7 @@ registry! {
         moves: "chunks, from and to rank 0",
         candidates: |setting| each(master_worker::candidates(setting), Algorithm::MasterWorker),
     };
-    /// On a grid of ranks, `out` stays in place, and panels of both operands are broadcast.
+    /// On a grid, `out` stays in place, and panels of both operands are broadcast.
     Summa(summa: Summa) = "summa" => summa, Row {
         ranks: RankCount::Any,
         residency: Residency::Distributed,
@@ -215,7 +213,7 @@ impl AlgorithmName {
         self.row().moves
     }
 
-    /// Returns the candidates; none if the algorithm does not apply.
+    /// The candidates; none if the algorithm does not apply.
     pub(crate) fn candidates(self, setting: &Setting) -> Vec<Algorithm> {
         (self.row().candidates)(setting)
     }

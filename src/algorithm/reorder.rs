@@ -1,4 +1,4 @@
-//! Orders the chunks (products of one task) of a rank in the algorithm `slicing`.
+//! Orders a rank's chunks (products of one task) in `slicing`.
 //!
 //! Source: Brock and Golin (see [`super::slicing`]), section 4.3. Each step takes the longer of contracting one chunk
 //! and receiving the pieces for the next. Here, `a | b comes` contracts chunk a and receives the pieces for chunk b:
@@ -73,7 +73,7 @@ pub(super) struct Effort {
     pub compute: u64,
 }
 
-/// Returns the predicted time, in the unit of [`Effort`]. Receiving the first chunk overlaps with nothing.
+/// The predicted time, in the unit of [`Effort`]. Receiving the first chunk overlaps with nothing.
 fn seconds(chunks: &[Effort], order: &[usize]) -> u64 {
     let next = order.iter().skip(1).map(|&at| chunks[at].receive).chain([0]);
     let steps = order.iter().zip(next).map(|(&at, receive)| chunks[at].compute.max(receive));

@@ -28,7 +28,7 @@ pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bo
     collective::append(builder, (Collective::AllReduce, algorithm), &group, &parts, 1);
 }
 
-/// Returns the order in which each rank adds up products. `computed` has each rank's own summands in order.
+/// The order in which each rank adds up products. `computed` has each rank's own summands in order.
 pub fn order(out: &Tensor, computed: &[Vec<Summand>], algorithm: CollectiveAlgorithm) -> Vec<Vec<Summand>> {
     let replicas = out.distribution.replicas();
     let sums: Vec<Vec<Sum>> = Pattern::new(Collective::AllReduce, algorithm, replicas).sums();
@@ -41,7 +41,7 @@ pub fn order(out: &Tensor, computed: &[Vec<Summand>], algorithm: CollectiveAlgor
     (0..computed.len()).map(summands_of).collect()
 }
 
-/// Returns tile `index` of `parts` of a block in indices of the whole tensor, like [`View::tile`] in the buffer.
+/// Like [`View::tile`], in indices of the whole tensor.
 fn tile(block: &Region, parts: usize, index: usize) -> Region {
     let mut dims: Vec<Intervals> = block.dims().to_vec();
     if let Some(dim) = dims.iter_mut().min_by_key(|dim| std::cmp::Reverse(dim.len())) {

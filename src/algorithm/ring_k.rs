@@ -1,5 +1,5 @@
-//! Implements `ring-k`. Both operands are cut along k. Partial sums of `out` travel around a ring of ranks, and each
-//! rank adds its products.
+//! `ring-k`: both operands are cut along k. Partial sums of `out` travel around a ring of ranks, and each adds its
+//! products.
 //!
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 5.3, Algorithm 4, also known as reduce-scatter matrix
 //! multiplication. Blocks of `out` are divided into two pieces (more if they are large), so that one is computed while
@@ -17,14 +17,13 @@
 //! where j/s is rounded down, and adds its products to the sum that rank i + 1 computed s steps earlier. Each rank
 //! receives the fraction (p-1)/p of `out`.
 //!
-//! A rank has s + 1 slots (buffers for one piece), each used in turn for receiving, computing and sending. Its own
-//! block of `out` provides s of them, and the last s steps leave the result there, so only one more piece of memory is
-//! needed.
+//! A rank has s + 1 slots (buffers for one piece), each in turn for receiving, computing and sending. Its own block of
+//! `out` provides s, where the last s steps leave the result, so only one more piece of memory is needed.
 //!
-//! Pieces are cut along one dimension, whose indices are called rows. All have the same number of rows (their height),
-//! which the smallest block determines. The remaining rows of a block are transferred last, in the free slot. If blocks
-//! have different extents in any other dimension, all slots are exchange buffers (scratch memory), and the last steps
-//! copy the results to `out`.
+//! Pieces are cut along one dimension, whose indices are called rows. All have as many rows (their height); the
+//! smallest block determines them. The remaining rows of a block are transferred last, in the free slot. If blocks have
+//! different extents in any other dimension, all slots are exchange buffers (scratch memory), and the last steps copy
+//! the results to `out`.
 //!
 //! Partial sums must not overwrite existing values of `out` that products are added to. All slots are then exchange
 //! buffers, and the owner of a block adds the received sum to `beta out + left right`.
@@ -42,7 +41,7 @@ use crate::distribution::{Bounds, is_empty, tile_bounds};
 use crate::schedule::verify::Order;
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// The memory in which one piece is received, computed and sent.
+/// The memory for one piece.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
     /// The memory of this piece in the rank's own block of `out`.
@@ -62,8 +61,8 @@ struct Ring<'a> {
     height: usize,
 }
 
-/// Both operands are cut along `cut` (k), and `out` along `out` (m or n). Blocks of `out` are divided along `split`
-/// into two to `pieces` pieces.
+/// Operands are cut along `cut` (k), `out` along `out` (m or n), and its blocks along `split` into two to `pieces`
+/// pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RingK {
     pub cut: Label,
@@ -72,7 +71,7 @@ pub struct RingK {
     pub pieces: usize,
 }
 
-/// Returns candidates for each k dimension and m or n dimension, with two or up to `MAX_PIECES` pieces per block.
+/// Candidates for each k dimension and m or n dimension, with two or up to `MAX_PIECES` pieces per block.
 pub fn candidates(setting: &Setting) -> Vec<RingK> {
     let mut all = Vec::new();
     for &cut in &setting.kinds.k {
@@ -84,9 +83,9 @@ pub fn candidates(setting: &Setting) -> Vec<RingK> {
     all
 }
 
-/// Prefers a dimension with at least two indices. If blocks differ in length, which is possible only along `cut_out`,
-/// chooses it, so that the pieces of all blocks have the same size. Otherwise prefers even extents, then dimensions
-/// other than `cut_out`, then the longest.
+/// Prefers a dimension with at least two indices. If blocks differ in length along `cut_out`, chooses it, so that the
+/// pieces of all blocks have the same size. Otherwise prefers even extents, then dimensions other than `cut_out`, then
+/// the longest.
 fn split(setting: &Setting, cut_out: Label) -> Label {
     let ranks = setting.ranks();
     let smallest = |label: Label| {
@@ -221,7 +220,7 @@ impl Ring<'_> {
         }
     }
 
-    /// Adds this rank's products to the partial sums in `here`. Also stores the sum if the piece is its own (`mine`).
+    /// Adds this rank's products to `here`; also stores the sum if the piece is its own (`mine`).
     fn compute(&self, builder: &mut Builder, piece: &Bounds, here: View, first: bool, mine: bool) {
         let ranges: Vec<_> =
             [self.cut, self.split].map(|label| (label, piece[self.tensor().dim(label)].clone())).into();
@@ -268,10 +267,10 @@ impl Ring<'_> {
         }
     }
 
-    /// Returns one slot more than pieces, each large enough for any piece. All but the last are in the rank's own block
-    /// of `out`, if its pieces are large enough and `out` has no existing values.
+    /// One slot more than pieces, each large enough for any piece. All but the last are in the rank's own block of
+    /// `out`, if its pieces are large enough and `out` has no existing values.
     fn slots(&self, builder: &mut Builder) -> Vec<Slot> {
-        // Rank 0 has the largest tile, so its pieces are the largest.
+        // Rank 0 has the largest pieces.
         let largest: Vec<usize> = self.piece(0, 0).iter().map(Range::len).collect();
         let fits = self.piece(self.rank, 0).iter().map(Range::len).eq(largest.iter().copied());
         let slot = |which: usize| {
@@ -313,7 +312,7 @@ impl Ring<'_> {
         }
     }
 
-    /// Returns two views with room for the extents of `largest`. Both are in the slot `free` if that is large enough.
+    /// Two views with room for `largest`, in the slot `free` if that is large enough.
     fn two_slots(&self, builder: &mut Builder, free: Option<BufferId>, largest: &Bounds) -> [View; 2] {
         let dim = self.tensor().dim(self.split);
         let rows = largest[dim].len();

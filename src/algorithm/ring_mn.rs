@@ -1,5 +1,4 @@
-//! Implements `ring-mn`. `out` and one operand stay in place, and the blocks of the other operand travel around a ring
-//! of ranks.
+//! `ring-mn`: `out` and one operand stay in place; the blocks of the other operand travel around a ring of ranks.
 //!
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 5.2, Algorithm 2; JAX's collective matrix multiplication. This
 //! description assumes that `right` travels; in the mirrored ring, `left` and `right` are swapped.
@@ -12,17 +11,14 @@
 //! ```
 //!
 //! In each step, rank i contracts block (i + step) mod p of the travelling operand, of which it receives the fraction
-//! (p-1)/p. It reads its own block in place, and other blocks arrive in two alternating exchange buffers (scratch
-//! memory).
+//! (p-1)/p. Its own block stays in place; others arrive in two alternating exchange buffers (scratch memory).
 //!
 //! Large blocks can be transferred in pieces. A rank forwards a piece when it has arrived, and contracts the last block
-//! piece by piece. If transfers take as long as computation, the transfer of only one piece is exposed (not
-//! overlapped). All other blocks are contracted in one task each, so that the stationary operand is packed only once
-//! per block.
+//! piece by piece. If transfers take as long as computation, only one piece's is exposed (not overlapped). Other blocks
+//! are contracted in one task each, so that the stationary operand is packed once per block.
 //!
-//! A block is divided along its outermost dimension. If blocks are dense and have equal extents, each piece is
-//! contiguous and sent without packing. Here, the pieces a and b are contiguous if the block is divided along k, but
-//! not along n:
+//! A block is divided along its outermost dimension. Pieces of dense blocks with equal extents are then contiguous and
+//! sent without packing, here along k, but not along n:
 //!
 //! ```text
 //! kn, n0 travels    along k    aaaa      along n    aabb
@@ -45,7 +41,7 @@ use crate::distribution::{Bounds, tile_bounds};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
 /// `out` and one operand are cut along `cut`; the other operand travels, cut along `travel`. This is the right operand
-/// if `cut` is an m dimension, and the left if it is an n dimension. Blocks have at most `pieces` pieces.
+/// for an m dimension `cut`, else the left. Blocks have at most `pieces` pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RingMn {
     pub cut: Label,
@@ -53,8 +49,8 @@ pub struct RingMn {
     pub pieces: usize,
 }
 
-/// Returns candidates for every pair of an m and an n dimension, in both orders. One piece suits rings whose computing
-/// time exceeds their transfer time; up to `MAX_PIECES` suit others.
+/// Candidates for every pair of an m and an n dimension, in both orders. One piece suits rings whose computing time
+/// exceeds their transfer time; up to `MAX_PIECES` suit others.
 pub fn candidates(setting: &Setting) -> Vec<RingMn> {
     let mirrored = setting.pairs().map(|(m, n)| (n, m));
     let rings = setting
@@ -101,9 +97,9 @@ impl Generator for RingMn {
         let (along, pieces) = (travelling[dim], pieces as f64);
         let summed = travelling.iter().filter(|label| !out.contains(label));
         let depth: f64 = summed.map(|&label| extent(label) as f64).product();
-        // The elements that are packed, read or written again because the last block is contracted in pieces. If the
-        // stationary operand lacks `along`, each piece packs it again. If `along` is in all tensors, pieces cost
-        // nothing. If it is summed, pieces may need additional passes over `out`.
+        // The elements that pieces of the last block pack, read or write again. If the stationary operand lacks
+        // `along`, each packs it again. If `along` is in all tensors, pieces cost nothing. If it is summed, pieces may
+        // need additional passes over `out`.
         let last_block_elements = match along {
             _ if !staying.contains(&along) => (pieces - 1.0) * stays * share,
             _ if out.contains(&along) => 0.0,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Intervals, tile_bounds};
 
-/// The rule by which an axis of a grid of ranks divides a dimension into tiles, one per coordinate.
+/// How an axis divides a dimension into tiles, one per coordinate.
 ///
 /// ```
 /// # use einsum_dist::Cut;
@@ -21,10 +21,10 @@ pub enum Cut {
     Even,
     /// Blocks of `block` indices go to the coordinates round-robin.
     Cyclic {
-        /// The indices in a block, at least 1.
+        /// At least 1.
         block: usize,
     },
-    /// Tiles that end at these ascending indices, and the last at the extent. Tiles beyond the extent are empty.
+    /// Tiles end at these ascending indices, the last at the extent; those beyond it are empty.
     At(Vec<usize>),
 }
 

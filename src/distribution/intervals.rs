@@ -1,12 +1,12 @@
-//! Sets of indices along one dimension, as unions of half-open intervals.
+//! Sets of indices of one dimension, as half-open intervals.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
-/// A set of indices of one dimension, as sorted, disjoint, nonempty intervals, of which adjacent ones are merged. A
-/// single one, as in most of a schedule's millions of sets, is stored inline.
+/// Sorted, disjoint, nonempty, nonadjacent intervals. A single one, as in most of a schedule's millions of sets, is
+/// stored inline.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Intervals(List);
 
@@ -80,8 +80,7 @@ impl Intervals {
         false
     }
 
-    /// The positions of `run` within this set, counted from its smallest index; `None` unless `run` is nonempty and
-    /// inside a single interval.
+    /// The positions of `run` within this set, from 0; `None` unless it is nonempty and inside a single interval.
     pub fn locate(&self, run: &Range<usize>) -> Option<Range<usize>> {
         let mut before = 0;
         for range in &self.0 {
@@ -94,7 +93,7 @@ impl Intervals {
         run.is_empty().then_some(0..0)
     }
 
-    /// The indices of this set at a range of positions, from 0.
+    /// The indices at a range of positions, from 0.
     pub fn select(&self, positions: &Range<usize>) -> Intervals {
         select(self, std::slice::from_ref(positions))
     }
@@ -104,7 +103,7 @@ impl Intervals {
         select(self, &positions.0)
     }
 
-    /// The positions of the indices `of` within this set; `None` if they are not contiguous or not all in the set.
+    /// The positions of `of` within this set; `None` unless contiguous and all in it.
     pub fn positions(&self, of: &Intervals) -> Option<Range<usize>> {
         let (Some(first), Some(last)) = (of.0.first(), of.0.last()) else { return Some(0..0) };
         let start = self.locate(&(first.start..first.start + 1))?.start;

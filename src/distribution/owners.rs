@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The rank at each place in a grid. `axes` is the number of coordinates along each axis, slowest first.
+/// The rank at each place. `axes` is the number of coordinates along each axis, slowest first.
 ///
 /// ```
 /// # use einsum_dist::distribution::Owners;

@@ -10,7 +10,7 @@ use super::{Cut, Intervals, Owners, Region};
 /// Maximum separate boxes in one block, because schedules list every box.
 const MAX_PIECES: usize = 1 << 20;
 
-/// The effect of one axis of the grid on the tensor.
+/// The effect of an axis on the tensor.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -18,7 +18,7 @@ pub enum Role {
     Cut {
         /// The position of the dimension, from 0.
         dim: usize,
-        /// How the dimension is divided.
+        /// The tiles.
         how: Cut,
     },
     /// Ranks that differ only along this axis store the same block.
@@ -32,7 +32,7 @@ pub enum Role {
 pub struct Axis {
     /// The number of coordinates.
     pub ranks: usize,
-    /// The role of the axis for the tensor.
+    /// Its effect.
     pub role: Role,
 }
 
@@ -55,7 +55,7 @@ pub struct Axis {
 pub struct Distribution {
     axes: Vec<Axis>,
     owners: Owners,
-    /// Checked by the constructor not to overflow.
+    /// Checked not to overflow.
     #[serde(skip_serializing)]
     places: usize,
     /// One more than the largest rank, checked likewise.
@@ -212,7 +212,7 @@ impl Distribution {
         &self.axes
     }
 
-    /// The assignment of ranks to the places in the grid.
+    /// The rank at each place.
     pub fn owners(&self) -> &Owners {
         &self.owners
     }
@@ -221,7 +221,7 @@ impl Distribution {
         self.axes.iter().map(|axis| axis.ranks).collect()
     }
 
-    /// The number of places in the grid.
+    /// The number of places.
     pub fn places(&self) -> usize {
         self.places
     }
@@ -260,8 +260,8 @@ impl Distribution {
         self.owners.rank(&self.extents(), coordinates)
     }
 
-    /// The rank from which `target` reads the block of `holder`: itself if it has a replica, otherwise one that depends
-    /// on `target` to spread the load. `None` if `holder` has no block.
+    /// The rank from which `target` reads the block of `holder`: itself if possible, else one that spreads the load.
+    /// `None` if `holder` has no block.
     pub fn replica_for(&self, holder: usize, target: usize) -> Option<usize> {
         let mut coordinates = self.coordinates(holder)?;
         let same = self.coordinates(target).is_some_and(|own| {
@@ -325,8 +325,8 @@ impl Distribution {
         Some(Region::from(dims))
     }
 
-    /// The ranks whose blocks overlap a region, ascending. Coordinates are fixed axis by axis and dropped if their tile
-    /// is outside, so few other blocks are computed.
+    /// The ranks whose blocks overlap a region, ascending. Fixing coordinates axis by axis, few other blocks are
+    /// computed.
     ///
     /// ```
     /// # use einsum_dist::{Axis, Cut, Distribution, Region, Role};

@@ -17,7 +17,7 @@ pub fn is_empty(bounds: &[Range<usize>]) -> bool {
     bounds.iter().any(Range::is_empty)
 }
 
-/// The elements of the box `from` outside the box `hole` in it, as disjoint boxes.
+/// The box `from` without the box `hole` in it, as disjoint boxes.
 pub fn without(from: &[Range<usize>], hole: &[Range<usize>]) -> Vec<Bounds> {
     let mut rest = from.to_vec();
     let mut pieces = Vec::new();
@@ -129,8 +129,7 @@ impl Region {
         self.boxes().into_iter().filter_map(|bounds| Some((bounds.clone(), self.locate(&bounds)?)))
     }
 
-    /// Converts a box of the tensor to a box of a dense array of this region. `None` unless each interval of the box is
-    /// inside a single interval of the region.
+    /// The box in a dense array of this region; `None` unless each interval is inside a single one of the region.
     pub fn locate(&self, bounds: &[Range<usize>]) -> Option<Bounds> {
         each_dim(self.0.iter().zip(bounds).map(|(dim, run)| dim.locate(run)))
     }

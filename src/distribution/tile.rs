@@ -1,4 +1,4 @@
-//! Computes the bounds of a tile of a dimension that is cut evenly.
+//! Tiles of a dimension that is cut evenly.
 
 use std::ops::Range;
 

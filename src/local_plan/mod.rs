@@ -33,7 +33,9 @@ pub use layout::{Layout, key, row_major};
 pub use loops::{Dots, Line, LoopPlan, Nest, Partials, StridedNest, SumBlocks, ThreadShare, plan_loops};
 pub use permute::{BUFFER_BYTES, Blocks, CopyKind, MAX_BLOCK_SIDE, Permute, Side};
 pub use products::SmallBatchPlan;
-pub use staged::{Columns, MAX_ODD_SEGMENT, MAX_PICKED, PATTERNS, Pick, Run, StagedPlan, TOGETHER, Windows};
+pub use staged::{
+    Columns, MAX_ODD_SEGMENT, MAX_PICKED, MAX_SEGMENT, PATTERNS, Pick, Run, StagedPlan, TOGETHER, Windows,
+};
 pub use sum::{Sum, UNIT};
 use target::MIN_STREAMED_OUT_BYTES;
 pub use target::{CACHE_LINE, Caches, KernelFamily, Target};

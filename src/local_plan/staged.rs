@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use super::loops::{shared, useful_threads};
 use super::{CACHE_LINE, Dim, Effort, Isa, Target};
 use crate::dtype::Dtype;
-pub use windows::{MAX_ODD_SEGMENT, PATTERNS, Pick, Windows};
+pub use windows::{MAX_ODD_SEGMENT, MAX_SEGMENT, PATTERNS, Pick, Windows};
 
 /// The index of `out` in arrays of three tensors.
 const OUT: usize = 2;

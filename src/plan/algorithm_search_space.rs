@@ -1,7 +1,6 @@
-//! Enumerates and prices the choices in one search for the algorithms and distributions of a tree on a machine.
+//! The choices, with prices, in one search for the algorithms and distributions of a tree.
 //!
-//! A plan may need several searches, for example for slices or groups of ranks. The pass that starts a search sets its
-//! [`SearchArguments`].
+//! A plan may need several searches, for example for slices or groups of ranks, with different [`SearchArguments`].
 
 use super::candidates::{Candidates, SearchArguments};
 use super::error::PlanError;
@@ -65,7 +64,7 @@ impl<'a> SearchSpace<'a> {
         }
     }
 
-    /// The default distribution, which cuts the longest dimension that is not part of a diagonal.
+    /// Cuts the longest dimension that is not part of a diagonal.
     pub fn preferred(&self, labels: &[Label]) -> Distribution {
         let once = |label: &Label| labels.iter().filter(|&l| l == label).count() == 1;
         let undistributed =
@@ -80,8 +79,8 @@ impl<'a> SearchSpace<'a> {
         }
     }
 
-    /// Places a unary step over a tensor with distribution `at`. The input keeps `at` if the step then needs no
-    /// communication; otherwise it gets its preferred distribution, as does a result of partial sums after the step.
+    /// Places a unary step. The input keeps its distribution `at` if that needs no communication; else it gets its
+    /// preferred one, as does a result of partial sums.
     pub fn unary(&self, input: &[Label], out: &[Label], at: &Distribution) -> UnaryPlacement {
         let redistributed = |labels: &[Label], from: &Distribution| {
             let wanted = self.preferred(labels);
@@ -89,7 +88,7 @@ impl<'a> SearchSpace<'a> {
             (Some(wanted), seconds)
         };
         let (before, first) = if carried(at, input, out).is_some() { (None, 0.0) } else { redistributed(input, at) };
-        // The preferred distribution cuts no diagonal, so the step needs no communication and `carried` returns `Some`.
+        // The preferred distribution cuts no diagonal, so `carried` returns `Some`.
         let step = carried(before.as_ref().unwrap_or(at), input, out).unwrap_or_else(Distribution::single);
         let seconds = self.cost.unary(input, out, &step);
         let (after, last) = if step.summands() > 1 { redistributed(out, &step) } else { (None, 0.0) };
@@ -107,7 +106,7 @@ impl<'a> SearchSpace<'a> {
         candidates.of(&tree.step_text(node), kinds, self.labels(node))
     }
 
-    /// Returns the distributions that an algorithm requires and produces, and the predicted seconds of the contraction.
+    /// The distributions that an algorithm requires and produces, and the predicted seconds of the contraction.
     /// `input_distributions` are those of the inputs; `None` means that the contraction may choose. In the first
     /// contraction of a subtree, the seconds include the overhead of the first synchronisation, unless the algorithm
     /// runs on rank 0 alone.

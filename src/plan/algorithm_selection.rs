@@ -2,7 +2,7 @@
 //!
 //! Each node's table stores, for every distribution in which some algorithm can leave the node's tensor, the cheapest
 //! price of the subtree, including redistributions. The root's entries include redistributing the result as requested.
-//! Tracing the cheapest of them back yields the algorithm of every contraction.
+//! Tracing back the cheapest yields every algorithm.
 //!
 //! Guarantee: no combination of candidates is cheaper according to [`Cost`] than the selected one, unless tables are
 //! truncated. Above [`MAX_FULL_TABLE_NODES`] nodes, a table keeps only its best few entries; above
@@ -26,9 +26,9 @@ const MAX_CONSIDERED: usize = 8;
 #[derive(Debug, Clone)]
 struct Entry {
     distribution: Distribution,
-    /// Predicted seconds for the node's whole subtree.
+    /// Predicted, for the whole subtree.
     seconds: f64,
-    /// Predicted seconds for the node's own step.
+    /// Predicted, for the node's own step.
     own: f64,
     algorithm: Option<Algorithm>,
     /// For each input, the index of the entry used from its table; 0 for free inputs.
@@ -158,8 +158,7 @@ fn describe(tree: &Tree, algorithm: &Algorithm) -> String {
     algorithm.describe(|label| tree.name(label).to_owned())
 }
 
-/// The first [`MAX_CONSIDERED`] algorithms, for display, with the seconds for the contraction alone and for its whole
-/// subtree. Algorithms with the same description appear once.
+/// The first [`MAX_CONSIDERED`] algorithms, for display; equal descriptions appear once.
 pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, f64, f64)>) -> Vec<Candidate> {
     let mut considered: Vec<Candidate> = Vec::new();
     for (algorithm, contraction, whole) in priced {

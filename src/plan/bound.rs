@@ -1,5 +1,5 @@
-//! Computes the communication lower bound of a contraction: the words that the busiest rank must receive if the work
-//! and the tensors are divided evenly.
+//! The communication lower bound of a contraction: the words that the busiest rank must receive if the work and the
+//! tensors are divided evenly.
 //!
 //! The bound is the larger of two bounds, and never negative. The first depends on memory. If each of the p ranks of
 //! one batch computes x = m n k / p multiply-adds and has S words of memory, then a rank needs Q = 2x/a + a^2 words,

@@ -1,10 +1,10 @@
 //! Distributes independent subtrees over the workers of one rank.
 //!
-//! Contractions too small for several workers would leave all workers but one idle, so subtrees of them run as
-//! concurrent branches, at most one per worker.
+//! Small contractions would leave all workers but one idle, so subtrees of them are concurrent branches, at most one
+//! per worker.
 //!
 //! Invariants: all branches come before all other steps; otherwise, steps keep their order. Plans for several ranks
-//! have no branches, and large contractions never run concurrently, because the work is already divided.
+//! have no branches, and large contractions are never concurrent: their work is already divided.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -21,13 +21,13 @@ use super::structure::Plan;
 use crate::local_plan::MIN_PARALLEL_MULTIPLY_ADDS;
 use crate::tree::{self, NodeId, Step, Tree};
 
-/// The fixed overhead per step, in multiply-adds.
+/// Per step, in multiply-adds.
 const STEP_OVERHEAD: f64 = 1e4;
 
 /// Per step and concurrent branch, from contention for the lock of buffers.
 const CONTENTION_OVERHEAD: f64 = 1e4;
 
-/// The overhead of starting all branches and waiting for them, in multiply-adds.
+/// For starting all branches and waiting for them.
 const SECTION_OVERHEAD: f64 = 2e5;
 
 /// Maximum fraction of the sequential time that branches may take.
@@ -36,7 +36,7 @@ const MAX_TIME_SHARE: f64 = 0.8;
 /// Maximum peak memory as a multiple of the sequential plan's.
 const MAX_MEMORY_FACTOR: u64 = 2;
 
-/// A plan with branches if that is faster and memory suffices, otherwise `plan`, which was made from `tree`.
+/// A plan with branches if faster and memory suffices, else `plan`, made from `tree`.
 pub fn side_by_side(context: &PlanningContext, tree: &Tree, plan: Plan) -> Result<Plan, PlanError> {
     let PlanningContext { machine, options, .. } = *context;
     let split = if machine.ranks == 1 { split(tree, machine.workers) } else { None };
@@ -92,7 +92,7 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
         loads[least] += piece.cost;
         branches[piece.root] = Some(least);
     }
-    // Visits consumers before inputs, so that each passes its branch on.
+    // Consumers pass their branches on to inputs.
     for node in (0..tree.nodes.len()).rev() {
         if let Some(branch) = branches[node] {
             inputs(tree, node).for_each(|input| branches[input] = Some(branch));
@@ -137,8 +137,8 @@ fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
     (costs, small)
 }
 
-/// Cuts subtrees of small steps into pieces; `None` if branches save too little time. Steps above the cuts run after
-/// all branches, one at a time.
+/// Cuts subtrees of small steps into pieces; `None` if that saves too little time. Steps above run after all branches,
+/// one at a time.
 fn cut(tree: &Tree, workers: usize, contention: f64, costs: &[f64], small: Vec<Option<f64>>) -> Option<Vec<Piece>> {
     let root = tree.root();
     let mut is_inner = vec![false; tree.nodes.len()];
@@ -147,7 +147,7 @@ fn cut(tree: &Tree, workers: usize, contention: f64, costs: &[f64], small: Vec<O
     });
     let begin: BinaryHeap<Piece> = (0..=root).filter(|&id| !is_inner[id]).filter_map(piece_at(&small)).collect();
     let all: f64 = begin.iter().map(|piece| piece.cost).sum();
-    // The root runs outside the branches, because no branch scales the result or adds it onto an output.
+    // No branch scales the result or adds it onto an output.
     let stays_whole =
         |piece: &Piece| piece.root != root && inputs(tree, piece.root).all(|input| small[input] == Some(0.0));
     let time = |heap: &BinaryHeap<Piece>, inside: f64, above: f64| {

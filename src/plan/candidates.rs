@@ -1,4 +1,4 @@
-//! Enumerates the candidate algorithms for a contraction, with all choices of dimensions that the user's options allow.
+//! The candidate algorithms for a contraction, with all choices of dimensions that the options allow.
 
 use super::error::PlanError;
 use super::options::PlanOptions;
@@ -12,8 +12,8 @@ pub struct SearchArguments<'a> {
     /// Maximum bytes of a plan on each rank; `None` if unlimited. Some passes search with another limit than the
     /// user's.
     pub memory: Option<u64>,
-    /// Excludes algorithms that need a whole tensor on one rank, unless no other applies. Set if the fastest plan
-    /// exceeds the memory limit.
+    /// Excludes algorithms that need a whole tensor on one rank, unless no other applies. Set if the fastest plan needs
+    /// too much memory.
     pub spread: bool,
     pub step_by_step: bool,
     /// Dimensions that must not be distributed, because they are sliced or split into batches.
@@ -36,7 +36,7 @@ pub struct Candidates<'a> {
 }
 
 impl Candidates<'_> {
-    /// Returns the candidates for a contraction, the local algorithm first; at least one.
+    /// The candidates for a contraction, the local algorithm first; at least one.
     ///
     /// # Errors
     /// If the user forced an algorithm or a cut that the contraction does not support.

@@ -1,4 +1,4 @@
-//! Stores the request that every planning pass reads, and the prices that all searches share.
+//! The request that every pass reads, and the prices that all searches share.
 //!
 //! Invariant: there is one context per plan, from a checked request.
 
@@ -65,8 +65,8 @@ impl<'a> PlanningContext<'a> {
         Ok(PlanningContext { expression, tree, machine, options, slices, least_slices: 1, prices })
     }
 
-    /// Returns the tree with the cheapest memory layouts of its intermediates, or unchanged if the options forbid other
-    /// layouts or specify no target.
+    /// The tree with the cheapest memory layouts of its intermediates, or unchanged if the options forbid other layouts
+    /// or specify no target.
     pub fn arranged(&self, tree: &Tree) -> Tree {
         let PlanOptions { dtype, layout, target, runs, .. } = *self.options;
         match target.filter(|_| layout) {

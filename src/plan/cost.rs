@@ -1,14 +1,14 @@
-//! Predicts the seconds of steps other than contractions, and of contractions by algorithms that accept any
-//! distributions, for which schedules are generated.
+//! Predicts steps other than contractions, and, from schedules, contractions by algorithms that accept any
+//! distributions.
 
 use crate::algorithm::{Algorithm, Contraction, Cost, Tensor};
 use crate::dims::Label;
 use crate::distribution::Distribution;
 use crate::schedule::{Action, Builder, Schedule, Work};
 
-/// Maximum number of ranks whose schedules are generated to price an algorithm.
+/// Maximum ranks whose schedules price an algorithm.
 const MAX_SAMPLED_RANKS: usize = 16;
-/// Maximum number of ranks whose blocks are sampled to price a redistribution.
+/// Maximum ranks whose blocks price a redistribution.
 const MAX_SAMPLED_BLOCKS: usize = 8;
 
 impl Cost<'_> {

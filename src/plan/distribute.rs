@@ -1,4 +1,4 @@
-//! Turns the chosen algorithms into the values of a plan: the steps and the redistributions between them.
+//! Turns the chosen algorithms into a plan's values: the steps and the redistributions between them.
 //!
 //! The consumer of an operand chooses its distribution, unless the user prescribes it. An intermediate keeps the
 //! distribution that its step produces; if its consumer requires another, the redistribution is a step of its own. A
@@ -26,9 +26,9 @@ const MAX_EQUAL_TIME_RATIO: f64 = 1.05;
 
 #[derive(Clone, Copy)]
 enum TensorPlacement {
-    /// An operand, or unary steps over one; its consumer chooses.
+    /// The consumer chooses.
     Free,
-    /// The value with this index.
+    /// A value's index.
     At(usize),
 }
 
@@ -52,8 +52,7 @@ pub fn whole_tree(
     emit(context, space, algorithm_selection::algorithms(space)?, branches)
 }
 
-/// Replaces `plan` by the plan in which each step has the algorithm that is cheapest for it alone, if that moves fewer
-/// bytes and is about as fast.
+/// The plan with the cheapest algorithm for each step alone, if it moves fewer bytes and is about as fast; else `plan`.
 pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Plan {
     let SearchSpace { tree, machine, options, arguments, .. } = *space;
     let several = tree.contractions() > 1 || !options.fixed.is_empty();
@@ -191,7 +190,7 @@ impl Planner<'_> {
 
     fn materialise(&mut self, node: NodeId, wanted: &Distribution) -> Result<usize, PlanError> {
         let mut chain = vec![(node, wanted.clone())];
-        // Collects the distributions of the steps down to the operand, then adds values bottom-up.
+        // Down to the operand; values are then added bottom-up.
         loop {
             let (node, wanted) = chain[chain.len() - 1].clone();
             let Step::Unary { input, .. } = self.space.tree.nodes[node].step else { break };

@@ -1,12 +1,11 @@
-//! Defines the errors of the planner.
+//! The errors of the planner.
 
 /// A request that cannot be planned.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum PlanError {
-    /// A contraction lacks the kinds of dimensions that the forced algorithm needs, or the algorithm does not run on
-    /// this number of ranks.
+    /// The forced algorithm needs other kinds of dimensions or another number of ranks.
     #[error("algorithm {algorithm} does not apply to `{node}`: it needs {needs}")]
     NoAlgorithm { algorithm: &'static str, node: String, needs: String },
     /// No algorithm cuts the dimensions that must be cut.
@@ -30,22 +29,22 @@ pub enum PlanError {
     /// The plan would need more slices than a run could ever finish.
     #[error("the memory limit of {limit} bytes takes more than {most} slices: they would never end")]
     TooManySlices { limit: u64, most: u64 },
-    /// A constant operand does not exist.
+    /// No such constant operand.
     #[error("operand {operand} is said to be constant, and there are {operands} operands")]
     Constant { operand: usize, operands: usize },
-    /// An operand to conjugate does not exist.
+    /// No such operand to conjugate.
     #[error("operand {operand} is to be conjugated, and there are {operands} operands")]
     Conjugate { operand: usize, operands: usize },
-    /// A tensor needs more bytes than an address space has.
+    /// A tensor exceeds every address space.
     #[error("tensor `{0}` has more elements than a machine can address")]
     TooLarge(String),
-    /// The machine has no ranks or no workers.
+    /// The machine lacks ranks or workers.
     #[error("a plan needs at least one rank and one worker")]
     NoRanks,
     /// The machine has too many ranks for the planner.
     #[error("plans are made for at most {most} ranks, not for {ranks}")]
     TooManyRanks { ranks: usize, most: usize },
-    /// The description of the machine is invalid ([`Machine::check`](crate::Machine::check)).
+    /// The machine fails [`Machine::check`](crate::Machine::check).
     #[error("the machine cannot be planned for: {0}")]
     Machine(String),
 }

@@ -1,4 +1,4 @@
-//! Parses the distributions that the user prescribes.
+//! The text form of the distributions that the user prescribes.
 //!
 //! Entries for each operand and then the result are separated by `;`. An entry lists the axes of a grid of ranks,
 //! slowest axis first, separated by spaces or commas. Trailing entries may be omitted. The entry `*` leaves the choice
@@ -36,7 +36,7 @@ const MAX_AXES: usize = 256;
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FixedDistributions {
-    /// The distribution of each operand; the planner chooses those missing at the end.
+    /// One per operand; the planner chooses those missing at the end.
     pub operands: Vec<Option<Distribution>>,
     /// The distribution of the result.
     pub output: Option<Distribution>,

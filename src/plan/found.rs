@@ -1,4 +1,4 @@
-//! Finds the tree of an expression, or takes it from an order that was found before.
+//! The tree of an expression, from a search or an order found before.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct SearchedTree {
     pub tree: Tree,
     /// The limits that ended searches early, at most one per einsum.
     pub limits: Vec<SearchLimit>,
-    /// What the search for each einsum did.
+    /// One per einsum.
     pub records: Vec<SearchRecord>,
     /// Whether the order was known before.
     pub cached: bool,
@@ -35,7 +35,7 @@ impl SearchedTree {
         self.limits.contains(&SearchLimit::Memory)
     }
 
-    /// The order of the contractions, as numbers of tensors.
+    /// The order, as numbers of tensors.
     pub fn numbers(&self) -> Order {
         path::numbers(&path::path(&self.tree), self.tree.operands).iter().map(|pair| pair.to_vec()).collect()
     }
@@ -119,8 +119,7 @@ fn searched(
     options: &PlanOptions,
     watch: &Watch,
 ) -> Result<SearchedTree, PlanError> {
-    // Ranks compete for memory and cores. With measured rates, a search for slices, which may find much better ones with
-    // little more time, would depend on the number of ranks.
+    // Ranks compete for memory and cores, so with measured rates, a search for slices would depend on their number.
     let fixed = |measured: f64, fixed: f64| {
         if options.memory_limit.is_some() { fixed.min(MAX_SLOWER * measured) } else { measured }
     };
@@ -131,7 +130,7 @@ fn searched(
         asked: options.path_seconds,
         speed: options.path_speed,
         runs: options.runs.max(1) as f64,
-        // Measurements of a rate that differ a little give the same order.
+        // Similar measurements give the same order.
         rate: rate.log2().round().exp2(),
         element: options.dtype.size() as f64 / bandwidth,
         threads: machine.workers,

@@ -6,9 +6,9 @@
 //!                                              ac,ce->ae on all four
 //! ```
 //!
-//! Small contractions move less data and start fewer transfers on fewer ranks. From the root down, the search divides
-//! the ranks between the two input subtrees in proportion to their work, or keeps them together, whichever is faster. A
-//! subtree whose ranks stay together is planned by [`super::algorithm_selection`].
+//! Small contractions move less data, in fewer transfers, on fewer ranks. From the root down, ranks are divided between
+//! the two input subtrees in proportion to their work, or kept together, whichever is faster. A subtree whose ranks
+//! stay together is planned by [`super::algorithm_selection`].
 //!
 //! All groups are ranges of ranks. There are none if the user prescribes a distribution.
 
@@ -74,7 +74,7 @@ impl<'a> Grouping<'a> {
         Some(chosen)
     }
 
-    /// Whether a step is a contraction with contractions below both inputs.
+    /// Whether there are contractions below both inputs of a contraction.
     fn forks(&self, node: NodeId) -> bool {
         match self.space.tree.nodes[node].step {
             Step::Contract { left, right, .. } => self.contracts(left) && self.contracts(right),
@@ -103,7 +103,7 @@ impl<'a> Grouping<'a> {
     }
 
     fn on<T>(&self, ranks: usize, run: impl FnOnce(&SearchSpace) -> T) -> T {
-        // The plan must suit every range of this many ranks, so individual speeds are dropped.
+        // The plan must suit every range of this many ranks.
         let machine = Machine { speeds: Vec::new(), ..self.space.machine.part(0..ranks) };
         run(&self.space.on(&machine))
     }

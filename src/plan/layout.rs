@@ -1,12 +1,12 @@
-//! Chooses the memory layout of intermediates: the order of dimensions with the lowest total cost of the contractions
-//! that produce and consume them, from the prices of local contractions ([`price_contract`]).
+//! Chooses the order of dimensions of intermediates with the lowest total price of local contractions
+//! ([`price_contract`]).
 //!
 //! Dynamic programming, inputs before consumers, finds the lowest cost of each subtree for a few candidate orders of
 //! its result. In large trees that run too briefly for this, orders change one by one, as long as pricing pays.
 //! Operands and the result keep their layout.
 //!
-//! Guarantee: only the order of labels changes. Results of unary steps and intermediates that a small step consumes
-//! keep their layouts, because optimising them does not pay.
+//! Guarantee: only the order of labels changes. Results of unary steps and inputs of small steps keep their layouts,
+//! because optimising them does not pay.
 
 use std::collections::HashMap;
 
@@ -15,17 +15,17 @@ use crate::dtype::Dtype;
 use crate::local_plan::{Layout, Price, Target, key, price_contract, row_major};
 use crate::tree::{NodeId, Step, Tree, consumers, inputs};
 
-/// An intermediate keeps its layout if its consumer has fewer multiply-adds than this.
+/// Consumers with fewer multiply-adds are small.
 const MIN_MULTIPLY_ADDS: f64 = 1e6;
 
 /// In trees with more nodes, dynamic programming may take this share of all runs.
 const MAX_NODES: usize = 32;
 const TOGETHER_SHARE: f64 = 0.03;
 
-/// The same for consumers with less than this fraction of all multiply-adds.
+/// The same, as a fraction of all multiply-adds.
 const MIN_SHARE: f64 = 1e-3;
 
-/// New layouts must cost less than this fraction of the original ones, because prices are estimates.
+/// New layouts must cost less than this fraction, because prices are estimates.
 const MAX_COST_SHARE: f64 = 0.97;
 
 /// If the price with the original layouts is reliable.
@@ -43,7 +43,7 @@ const ORDER_SHARE: f64 = 0.5;
 /// Cached prices of contractions for one element type and target. Trees that differ in one extent share most prices.
 pub type Prices = HashMap<Vec<isize>, Price>;
 
-/// Returns the tree with the cheapest orders of dimensions, or a copy if they save too little. It will run `runs` times.
+/// The tree with the cheapest orders of dimensions, or a copy if they save too little. It will run `runs` times.
 pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices, runs: f64) -> Tree {
     let mut search = LayoutSearch { tree, dtype, target, prices };
     let written: f64 = (0..tree.nodes.len()).map(|node| search.cost(tree, node)).sum();
@@ -118,7 +118,7 @@ impl LayoutSearch<'_> {
         (arranged, tables[tree.root()].choices[0].cost)
     }
 
-    /// Returns a tree that no order alone improves, as far as pricing pays, and its cost. Rounds end, because each change
+    /// A tree that no order alone improves, as far as pricing pays, and its cost. Rounds end, because each change
     /// lowers the cost.
     fn one_by_one(&mut self, orders: &[Vec<Vec<Label>>], written: f64, runs: f64) -> (Tree, f64) {
         let (mut arranged, mut cost) = (self.tree.clone(), written);
@@ -207,8 +207,8 @@ impl LayoutSearch<'_> {
     }
 }
 
-/// Orders that suit the contraction that produces or consumes a tensor, the original first. Dimensions of the same kind
-/// in that contraction are adjacent, in the order of one of its other tensors.
+/// Orders that suit a tensor's producer or consumer, the original first. Dimensions of one kind there are adjacent, in
+/// the order of one of its other tensors.
 fn orders(tree: &Tree, node: NodeId, consumer: Option<NodeId>) -> Vec<Vec<Label>> {
     let labels = |id: NodeId| tree.nodes[id].labels.as_slice();
     let own = labels(node);

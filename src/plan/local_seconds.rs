@@ -1,7 +1,7 @@
 //! Predicts the steps of one rank from their local plans, which know the order of dimensions.
 //!
-//! While algorithms are chosen, a contraction's price depends only on its size ([`Cost::product`]), so that it is equal
-//! for all candidates. A plan without a target keeps these prices, as do plans for several ranks and other machines.
+//! Algorithms are chosen with prices by size only ([`Cost::product`]), equal for all candidates. Plans without a
+//! target, for several ranks and for other machines keep these.
 
 use super::structure::{Plan, Source, Value};
 use crate::algorithm::Cost;
@@ -13,7 +13,7 @@ pub fn predicted(mut plan: Plan) -> Plan {
     let known = plan.ranks() == 1 && plan.machine.topology.is_none();
     let Some(target) = plan.target.filter(|_| known) else { return plan };
     let target = Target { threads: plan.machine.workers, ..target };
-    // Tensors of earlier steps have evicted those of this one from caches that cannot hold all.
+    // Earlier steps evict tensors from caches that cannot hold all.
     let touched =
         plan.values.iter().map(|value| value.shape.iter().map(|&extent| extent as f64).product::<f64>()).sum();
     let seconds: Vec<_> = plan.values.iter().map(|value| step_seconds(&plan, value, touched, &target)).collect();

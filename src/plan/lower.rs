@@ -1,4 +1,4 @@
-//! Lowers a plan to the tasks of one rank.
+//! Turns a plan into the tasks of one rank.
 //!
 //! Tasks follow the order of steps, in a pipeline ([`super::Pipeline`]) batch by batch. Intermediates in a pipeline are
 //! double-buffered: a batch arrives while the previous one is contracted.

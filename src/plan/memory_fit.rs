@@ -1,9 +1,9 @@
 //! Chooses the dimensions to slice so that a plan fits into a memory limit.
 //!
 //! A model of the tree ([`slice_model`](super::slice_model)) proposes the dimensions to slice, with ever smaller memory
-//! targets until a complete plan stays within the limit on the busiest rank. For small trees, dimensions are also
-//! sliced one after another with complete plans, and the cheaper plan is used. Slices that the path search chose with
-//! the order are tried first. `docs/trees.md` says when results and operands are in parts.
+//! targets until a complete plan stays within the limit on the busiest rank. For small trees, complete plans also slice
+//! one dimension after another, and the cheaper wins. Slices that the path search chose with the order are tried first.
+//! `docs/trees.md` says when results and operands are in parts.
 //!
 //! Invariant: the contraction order never changes here.
 
@@ -23,7 +23,7 @@ use crate::tree::{Step, Tree};
 /// Number of intermediates, and of operands in parts, largest first, whose dimensions are tried.
 const CANDIDATE_INTERMEDIATES: usize = 4;
 
-/// Larger trees are not sliced a second time, one dimension after another, because complete plans take long.
+/// Larger trees are not sliced so a second time, because complete plans take long.
 const MAX_TRIAL_CONTRACTIONS: usize = 24;
 
 /// Dimensions that may be tried for that, each with at least one complete plan, if other slices are known.
@@ -37,7 +37,7 @@ const MAX_RAISED_PLANS: usize = 3;
 /// this.
 const MAX_COARSENED: usize = 20_000;
 
-/// The search stops when the largest target that fits and the smallest that does not differ by less than this fraction.
+/// The search ends when the largest target that fits and the smallest that does not are this close.
 const TARGET_TOLERANCE: f64 = 0.02;
 
 /// Overhead per slice as a fraction of the cost of all operations.
@@ -52,7 +52,7 @@ const MAX_SLICES_PER_GROUP: f64 = 8.0;
 /// More slices must reduce the operations of the busiest group to this fraction.
 const ENOUGH_LESS: f64 = 0.97;
 
-/// The result is not delivered in parts if a plan with a whole result costs at most this many times the unsliced plan.
+/// The result is whole if that costs at most this many times the unsliced plan.
 const MAX_COST_INCREASE: f64 = 1.1;
 
 /// A plan made without the memory limit, if it fits. On one rank, the limit affects only the slices.
@@ -63,7 +63,7 @@ pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanErro
     Ok((busiest(&plan).0 <= limit).then_some(Plan { memory_limit: Some(limit), ..plan }))
 }
 
-/// Whether some intermediate needs more memory than all ranks have, so that every plan without batches has slices.
+/// Whether some intermediate exceeds the memory of all ranks, so that every plan without batches has slices.
 pub fn must_slice(context: &PlanningContext) -> bool {
     let Some(limit) = context.options.memory_limit else { return false };
     let all = limit as f64 * context.machine.ranks as f64;
@@ -82,7 +82,7 @@ pub fn fits_without_slices(context: &PlanningContext, whole: &Plan) -> bool {
     fits(arguments, whole.clone()) || arranged(context, context.tree, spread).is_ok_and(|plan| fits(spread, plan))
 }
 
-/// Returns a plan within the memory limit; it has slices only if no plan without slices fits.
+/// A plan within the memory limit, with slices only if none fits without.
 ///
 /// # Errors
 /// If none of the plans tried fits within the limit.
@@ -152,12 +152,12 @@ fn arranged(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) 
 
 const TIGHTER_LIMITS: usize = 6;
 
-/// Returns the cost of a plan in Gflop, increased by the overhead for its slices and for reading operands in parts.
+/// Gflop, with the overhead for slices and for reading operands in parts.
 fn cost(plan: &Plan) -> f64 {
     priced(plan.total_gflop() + reading_gflop(plan), plan.slice_count() as f64)
 }
 
-/// The operations, in 10^9, that all ranks could carry out while they read operands in parts.
+/// Gflop that all ranks could carry out meanwhile.
 fn reading_gflop(plan: &Plan) -> f64 {
     let elements = |index: usize| plan.whole_dims(plan.operand(index)).map(|extent| extent as f64).product::<f64>();
     let read = |&index: &usize| elements(index) * plan.operand_reads(index) as f64;
@@ -166,7 +166,7 @@ fn reading_gflop(plan: &Plan) -> f64 {
 }
 
 fn priced(gflop: f64, slices: f64) -> f64 {
-    // A positive lower bound makes the plan with the fewest slices the cheapest of those without operations.
+    // Without operations, the fewest slices are cheapest.
     gflop.max(f64::MIN_POSITIVE) * (1.0 + PER_SLICE * slices)
 }
 
@@ -211,8 +211,8 @@ impl MemoryFit<'_> {
         }
     }
 
-    /// Plans with ever lower limits until the plan fits; otherwise returns `whole`. Lower limits help because grid
-    /// algorithms choose tiles that fill the limit, and packing needs additional memory.
+    /// Lowers the limit until the plan fits; else returns `whole`. This helps because grid algorithms choose tiles that
+    /// fill the limit, and packing needs additional memory.
     fn with_tighter_limits(&self, whole: Plan) -> Plan {
         let (mut adjusted_limit, mut peak) = (self.limit, busiest(&whole).0);
         for _ in 0..TIGHTER_LIMITS {
@@ -274,8 +274,7 @@ impl MemoryFit<'_> {
         keeping(counts.partition_point(|&count| busiest(&keeping(count)).0 <= self.limit))
     }
 
-    /// Cuts until there are enough slices for all groups. Of the numbers of slices tried, the one wins with which the
-    /// busiest group has the fewest operations.
+    /// Cuts until there are enough slices for all groups. The number with the fewest operations of the busiest group wins.
     fn with_enough_slices(&self, found: Sliced) -> Sliced {
         let groups = self.context.least_slices as f64;
         if found.slices.is_empty() || groups <= 1.0 {
@@ -336,8 +335,7 @@ impl MemoryFit<'_> {
         self.sliced(slices, whole.plan.result).ok().filter(|found| found.peak <= self.limit)
     }
 
-    /// The cheapest complete plan that fits with slices of the model. Sets `least` to the plan with the smallest peak
-    /// among those that do not fit.
+    /// The cheapest plan that fits with slices of the model. `least` gets the smallest peak of the others.
     fn by_model(&self, whole: &Sliced, packs: bool, least: &mut Option<Sliced>) -> Option<Sliced> {
         let model = Model::new(self.context.tree, whole.plan.result, self.reads, packs);
         let bytes = self.context.options.dtype.size() as f64;
@@ -404,8 +402,7 @@ impl MemoryFit<'_> {
         if self.context.machine.ranks > 1 { shared } else { (live - excess).max(shared / 2.0) }
     }
 
-    /// The dimension to exclude after planning with `slices` failed: the first that cannot be sliced even alone, or
-    /// else the last.
+    /// The dimension to exclude after planning failed: the first that cannot be sliced alone, or else the last.
     fn refused(&self, slices: &[Slice], result: ResultResidency) -> Option<Label> {
         let infeasible = slices.iter().find(|slice| self.sliced(vec![**slice], result).is_err());
         infeasible.or(slices.last()).map(|slice| slice.label)
@@ -461,8 +458,7 @@ impl MemoryFit<'_> {
         best
     }
 
-    /// Sets the piece of `found.slices[at]` to the largest of the ascending `pieces` with which the plan fits; `found`
-    /// must fit.
+    /// Makes the piece of `found.slices[at]` the largest of the ascending `pieces` that fits; `found` must fit.
     fn enlarge_piece(&self, mut found: Sliced, at: usize, pieces: &[usize]) -> Sliced {
         // Bisection works because larger pieces need more memory. The smallest is first, because often none fits.
         let (mut fit, mut do_not, mut middle) = (0, pieces.len(), 0);
@@ -495,8 +491,8 @@ impl MemoryFit<'_> {
         let tree = self.tree_of(&slices);
         let output = &tree.nodes[tree.root()].labels;
         let mut cut: Vec<Slice> = slices.iter().filter(|slice| slice.piece < slice.extent).copied().collect();
-        // Loops over summed dimensions are innermost, so that each part of the output is finished before the next. Among
-        // the others, those of large operands are outermost, because their parts are then read less often.
+        // Summed dimensions are innermost, so that each part of the output is finished before the next; those of large
+        // operands outermost, because their parts are then read less often.
         let largest = |label: Label| {
             let operands = self.context.tree.nodes.iter().filter(|node| matches!(node.step, Step::Leaf { .. }));
             let having = operands.filter(|node| self.reads && node.labels.contains(&label));
@@ -528,8 +524,8 @@ impl MemoryFit<'_> {
     }
 }
 
-/// Dimensions above extent 1 of the tensors that need the most memory. Those of a result in parts come first, slowest
-/// first, because each part is then contiguous.
+/// Dimensions above extent 1 of the largest tensors. Those of a result in parts come first, slowest first: parts are
+/// then contiguous.
 fn candidates<'a>(plan: &'a Plan) -> Vec<Label> {
     let last = plan.values.len() - 1;
     let is_between = |(id, value): &(usize, &Value)| *id < last && !matches!(value.source, Source::Operand(_));

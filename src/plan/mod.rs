@@ -1,8 +1,8 @@
-//! Turns a contraction tree into a plan: a distribution for every tensor and an algorithm for every contraction.
+//! Plans a tree: a distribution for every tensor and an algorithm for every contraction.
 //!
 //! A [`Plan`] is a plain value without tensor elements. It can be printed ([`Plan::explain`]), compared
 //! ([`Plan::fingerprint`]), turned into schedules ([`Plan::schedule`]), verified ([`Plan::verify`]), and run
-//! ([`crate::api::World`]). The functions at the end of this file run the passes.
+//! ([`crate::api::World`]).
 //!
 //! Invariants: values come after their inputs; every input of a contraction has the distribution that its algorithm
 //! requires. A tensor has no more replicas than the user requests or a diagonal needs, because grid algorithms gather

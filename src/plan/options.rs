@@ -1,4 +1,4 @@
-//! Defines the planning options, with which a user fixes choices of the planner.
+//! The options, with which a user fixes choices of the planner.
 
 use std::str::FromStr;
 
@@ -23,18 +23,18 @@ impl FromStr for AlgorithmName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelChoice {
-    /// The best for the machine: our own, except that LIBXSMM, if built in, computes batches of small products.
+    /// Our own, except that LIBXSMM, if built in, computes batches of small products.
     #[default]
     Auto,
     /// Micro-kernels from LIBXSMM.
     Xsmm,
-    /// Our own kernels with the widest instructions of the machine.
+    /// Our own, with the machine's widest instructions.
     Portable,
-    /// Our own kernels for x86-64 with AVX2 and FMA.
+    /// Our own, for x86-64 with AVX2 and FMA.
     Avx2,
-    /// Our own kernels for x86-64 with AVX-512.
+    /// Our own, for x86-64 with AVX-512.
     Avx512,
-    /// Our own kernels for AArch64.
+    /// Our own, for AArch64.
     Neon,
     /// One product at a time in double precision, as a reference.
     Reference,
@@ -112,8 +112,8 @@ pub enum PipelineChoice {
     },
 }
 
-/// Planning options. By default, the element type is float32 and the cost model makes all choices. Each option has a
-/// setter of the same name.
+/// Planning options. By default, the element type is float32 and the cost model makes all choices. Setters have the
+/// options' names.
 ///
 /// ```
 /// use einsum_dist::AlgorithmName;
@@ -132,9 +132,9 @@ pub enum PipelineChoice {
 pub struct PlanOptions {
     /// The element type of all tensors.
     pub dtype: Dtype,
-    /// Forces one algorithm for every contraction (planning fails if it does not apply).
+    /// The algorithm of every contraction; planning fails if it does not apply.
     pub algorithm: Option<AlgorithmName>,
-    /// Prescribed distributions of operands and result.
+    /// Prescribed distributions.
     pub fixed: FixedDistributions,
     /// Names of one or two dimensions that algorithms must cut in the contractions that have them.
     pub cut: Vec<String>,
@@ -165,18 +165,17 @@ pub struct PlanOptions {
     /// The number of groups of ranks ([`Plan::slice_groups`](super::Plan::slice_groups)), at most that of ranks; `None`
     /// leaves the choice to the planner. Tensors in parts and prescribed distributions rule out groups.
     pub slice_groups: Option<usize>,
-    /// The order in which a rank contracts its chunks (parts of its work) in `slicing`.
+    /// The order of a rank's chunks in `slicing`.
     pub reorder: Reorder,
     /// Planning fails if a step requires a redistribution.
     pub forbid_redistribution: bool,
     /// Whether batches pass through groups of ranks ([`Pipeline`](super::Pipeline)).
     pub pipeline: PipelineChoice,
-    /// Every contraction has the algorithm that is cheapest for it alone: the baseline for plans that optimise whole
-    /// trees.
+    /// Every contraction has the algorithm that is cheapest for it alone, as a baseline.
     pub step_by_step: bool,
-    /// The contraction kernel; compiling fails on a rank that lacks it.
+    /// Compiling fails on a rank that lacks this kernel.
     pub kernel: KernelChoice,
-    /// The contraction order of einsums with several operands.
+    /// The contraction order.
     pub path: PathChoice,
     /// Names of the dimensions to slice, each with its extent in one slice, which divides that of the dimension. The
     /// plan then has these slices and no others.

@@ -1,5 +1,5 @@
-//! Stores what a plan was made from and a later run may find otherwise: the contraction orders with their slices, the
-//! memory limit, which may depend on the free memory, the number of runs, and the measured rates of the machine.
+//! What a plan was made from and a later run may find otherwise: the contraction orders with their slices, the memory
+//! limit, which may depend on the free memory, the number of runs, and the measured rates of the machine.
 //!
 //! Invariant: the same expression, extents, options, processors and program make the same plan from an origin.
 
@@ -11,7 +11,7 @@ use super::path::{PathMethod, SearchRecord};
 use crate::machine::Machine;
 use crate::tree::Einsums;
 
-/// The orders and rates that a plan was made from.
+/// What a plan was made from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanOrigin {
     request: String,

@@ -1,4 +1,4 @@
-//! Computes the packing workspace for each rank's local contractions before any tensor exists.
+//! The packing workspace for each rank's local contractions before any tensor exists.
 //!
 //! Guarantee: in a program compiled for the plan's target, it equals the bytes reserved for packing after runs on dense
 //! arrays. These arrays are the user's blocks, or whole tensors in which each block is a box (one range of indices per
@@ -23,7 +23,7 @@ impl<'a> Packing<'a> {
         Packing { plan, elements: HashMap::new(), between: Between::of(plan) }
     }
 
-    /// Peak number of bytes on one rank over all slices, including user blocks, arena and workspace.
+    /// Peak bytes on one rank over all slices: user blocks, arena and workspace.
     pub fn peak_bytes(&mut self, schedule: &Schedule) -> u64 {
         let outside = self.plan.bytes_outside(schedule.rank, self.plan.result, true);
         let beside = self.between.arena_bytes(schedule.rank);
@@ -61,8 +61,8 @@ impl<'a> Packing<'a> {
         elements.saturating_mul(dtype.size()) as u64
     }
 
-    /// Returns the extents of the dense array in which this buffer is a box. For an operand or the result, this is the
-    /// whole tensor, because users may pass whole tensors; otherwise it is the buffer itself.
+    /// The extents of the dense array in which this buffer is a box: for an operand or the result the whole tensor,
+    /// which users may pass, else the buffer.
     fn array(&self, buffer: &Buffer) -> Vec<usize> {
         // A block of several boxes is copied to a dense block first.
         let one_box =
@@ -83,7 +83,6 @@ impl<'a> Packing<'a> {
 pub fn busiest(plan: &Plan) -> (u64, usize) {
     let mut packing = Packing::new(plan);
     let peaks = plan.sampled_ranks().into_iter().map(|rank| (packing.peak_bytes(&plan.schedule(rank)), rank));
-    // In an even cut, the first ranks have the largest tiles, but a later rank may need more memory because it relays
-    // data.
+    // The first ranks have the largest tiles, but a later one may need more memory to relay data.
     peaks.max_by_key(|&(peak, rank)| (peak, std::cmp::Reverse(rank))).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Describes a path (a contraction order) by opt_einsum's measures.
+//! Opt_einsum's measures of a path (a contraction order).
 //!
 //! A multiply-add counts as 2 operations (8 for complex numbers), as in opt_einsum for two operands. Slices are
 //! ignored.
@@ -12,7 +12,7 @@ use crate::dims::Label;
 
 const MAX_PRINTED_STEPS: usize = 24;
 
-/// Compares a plan's contraction order with a single product of all operands.
+/// A plan's path, compared with a single product of all operands.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathReport {
     path: Vec<[usize; 2]>,

@@ -1,4 +1,4 @@
-//! Plans pipelines: batches pass through the steps of a tree, and each group of steps has its own ranks.
+//! Pipelines: batches pass through the steps of a tree, and each group of steps has its own ranks.
 //!
 //! ```text
 //! [bi,ij->bj],jk->bk on 2 ranks, b in 3 batches        rank 0              rank 1
@@ -38,7 +38,7 @@ const BATCHES: [usize; 6] = [2, 4, 8, 16, 32, 64];
 /// Schedules list the tasks of every batch.
 const MAX_BATCHES: usize = 1 << 16;
 const MAX_GROUPS: usize = 256;
-/// Maximum fraction of the time without a pipeline, because a pipeline's prediction is less certain.
+/// A pipeline must take at most this fraction, because its prediction is less certain.
 const MAX_TIME_SHARE: f64 = 0.8;
 
 /// A plan with a pipeline if it is clearly faster or requested, otherwise `plan`.
@@ -136,8 +136,7 @@ impl Pipelining<'_> {
         .collect()
     }
 
-    /// Divides the contractions into each wanted number of groups. A group is the number of the first contraction after
-    /// it, and its number of ranks.
+    /// For each wanted number of groups, the first contraction after each group, and its number of ranks.
     fn groups(&self, nodes: &[NodeId], wanted: Range<usize>) -> Vec<Vec<(usize, usize)>> {
         let work: Vec<f64> = nodes.iter().map(|&node| self.space.tree.products(node)).collect();
         let most = nodes.len().min(self.space.machine.ranks).min(wanted.end.saturating_sub(1));
@@ -145,8 +144,8 @@ impl Pipelining<'_> {
         (wanted.start.max(2)..most + 1).map(|groups| self.shares(&divisions.ends(groups), &work)).collect()
     }
 
-    /// One rank per group, and each remaining rank to the group with the most work per rank. With at least as many
-    /// compute nodes as groups, whole nodes are assigned, so that no groups share one.
+    /// One rank per group, and each other to the group with the most work per rank. With at least as many compute nodes
+    /// as groups, none is shared.
     fn shares(&self, ends: &[usize], work: &[f64]) -> Vec<(usize, usize)> {
         let Machine { ranks, ranks_per_node, .. } = *self.space.machine;
         let whole = ranks.is_multiple_of(ranks_per_node) && ranks / ranks_per_node >= ends.len();
@@ -154,7 +153,7 @@ impl Pipelining<'_> {
         let mut shares: Vec<(usize, usize)> = ends.iter().map(|&end| (end, unit)).collect();
         let starts = [0].iter().chain(ends);
         let works: Vec<f64> = starts.zip(ends).map(|(&start, &end)| work[start..end].iter().sum()).collect();
-        // Nonnegative floats are ordered like their bit patterns. Among equal loads, the first group is next.
+        // Nonnegative floats are ordered like their bit patterns.
         let load = |at: usize, ranks: usize| ((works[at] / ranks as f64).to_bits(), Reverse(at));
         let mut loads: BinaryHeap<_> = (0..ends.len()).map(|at| load(at, unit)).collect();
         for _ in ends.len()..ranks / unit {
@@ -239,7 +238,7 @@ impl<'a> Batched<'a> {
                     priced.sort_by(|(_, a, _), (_, b, _)| a.total_cmp(b));
                     let (algorithm, seconds, _) = priced.first().cloned()?;
                     compute += seconds;
-                    // The seconds per batch for this contraction alone, and with those before it in its group.
+                    // Per batch, alone and with those before it in the group.
                     let shown = priced.iter().map(|(a, own, _)| (a, *own, compute - seconds + own));
                     let mut considered = considered(&self.tree, shown);
                     considered.iter_mut().take(1).for_each(|first| first.chosen = true);
@@ -275,8 +274,7 @@ fn cheapest(priced: Vec<Priced>) -> Option<Priced> {
     priced.into_iter().min_by(|(_, a, _), (_, b, _)| a.total_cmp(b))
 }
 
-/// Divides amounts of work into consecutive ranges with the smallest largest sum, for every number of ranges up to a
-/// maximum.
+/// Consecutive ranges with the smallest largest sum, for every number up to a maximum.
 struct Divisions {
     works: usize,
     /// `starts[g - 1][n]` is where the last range starts if the first n amounts of work are divided into g + 1 ranges.

@@ -1,18 +1,17 @@
 //! Proves plans for thousands of ranks by checking one rank of each symmetry class.
 //!
-//! Each step is proved as a plan of its own, with its inputs as operands. The whole plan is correct if the result of
-//! every step matches the whole plan's specification whenever its inputs do.
+//! Each step is proved as a plan with its inputs as operands. The plan is correct if every step's result matches its
+//! specification whenever the inputs do.
 //!
-//! Within a step, ranks whose blocks of inputs and result have equal extents form a class. Their schedules are equal
-//! except for the positions of the blocks. For one rank of each class, the proof traces every element of its block back
-//! through all ranks that contribute ([`verify::follow`]). A grid of 10 x 10 x 10 ranks has up to eight classes if the
-//! extents are not divisible by 10.
+//! Ranks whose blocks of inputs and result have equal extents form a class: their schedules differ only in the
+//! positions of blocks. For one rank of each, every element is traced back through all ranks that contribute
+//! ([`verify::follow`]). A grid of 10 x 10 x 10 ranks has up to eight classes if the extents are not divisible by 10.
 //!
 //! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. A step that produces partial sums
 //! and the redistribution that adds them are proved as one step, and so are all steps of a pipeline. In a plan with
 //! groups of ranks, the slices of one group are proved, with the copying of operands and the addition of results as
-//! steps over all ranks. That ranks of one class behave alike because of symmetry is assumed; reports state that this
-//! is not proved.
+//! steps over all ranks. That ranks of one class behave alike is assumed by symmetry; reports state that this is not
+//! proved.
 
 use std::collections::BTreeMap;
 
@@ -30,11 +29,11 @@ pub const MAX_FULL_PROOF_RANKS: usize = 256;
 /// The size of a proof by classes (ranks of one step whose blocks have equal extents).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Classes {
-    /// Number of steps that were proved separately.
+    /// Steps that were proved separately.
     pub steps: usize,
-    /// Number of classes, summed over the steps.
+    /// Classes, summed over the steps.
     pub classes: usize,
-    /// Maximum number of ranks through which elements were traced in one step.
+    /// Maximum ranks traced in one step.
     pub followed: usize,
 }
 
@@ -73,15 +72,15 @@ pub fn whole(plan: &Plan) -> Result<(), VerifyError> {
     verify::whole(&schedules, &plan.spec(), plan.memory_limit)
 }
 
-/// The different plans of which a plan with groups is composed; the slices of one group stand for all.
+/// The plans of which a plan with groups is composed, with the slices of one group.
 fn parts(plan: &Plan) -> Vec<Plan> {
     let Between { spreads, combination } = Between::of(plan);
     let spreads = spreads.into_iter().map(|(spread, _)| spread);
     spreads.chain([slice_groups::of_group(plan)]).chain(combination).collect()
 }
 
-/// Proves that each slice belongs to exactly one group, that each group has a slice, and that the values are operands,
-/// a copy of each with the same distribution, which the first group does not need, steps of a group, and the result.
+/// Proves that each slice is in exactly one group, each group has a slice, and the values are operands, copies with the
+/// same distributions, which the first group does not need, steps of a group, and the result.
 fn slices_are_complete(plan: &Plan) -> Result<(), VerifyError> {
     let (first, last) = (plan.operands, plan.values.len() - 1);
     let mut copied = vec![0; first];

@@ -1,4 +1,4 @@
-//! Answers queries about a plan. Most methods only call the module that computes the answer.
+//! Queries about a plan, mostly answered by other modules.
 
 use super::context::PlanningContext;
 use super::error::PlanError;
@@ -17,7 +17,7 @@ use crate::timeline::Timeline;
 use crate::tree::{Einsums, Tree};
 
 impl Plan {
-    /// Returns the contraction tree of an expression, in the order that the options select.
+    /// The tree of an expression, in the order that the options select.
     ///
     /// # Errors
     /// If an explicit path does not fit the expression.
@@ -37,7 +37,7 @@ impl Plan {
         found::tree(einsums, machine, options, None, &|_| ())
     }
 
-    /// The pairs of [`Plan::path`] as numbers of tensors ([`PathChoice::Numbered`](super::PathChoice::Numbered)).
+    /// [`Plan::path`] as numbers of tensors ([`PathChoice::Numbered`](super::PathChoice::Numbered)).
     pub fn ssa_path(&self) -> Vec<[usize; 2]> {
         path::numbers(&self.path, self.operands)
     }
@@ -60,8 +60,8 @@ impl Plan {
         Ok(local_seconds::predicted(plan))
     }
 
-    /// Returns the tasks of one rank in one slice, without those between groups of ranks ([`Plan::slice_groups`]).
-    /// Cost: O(tasks of that rank), plus O(ranks) for some steps.
+    /// The tasks of one rank in one slice, without those between groups of ranks ([`Plan::slice_groups`]). Cost:
+    /// O(tasks of that rank), plus O(ranks) for some steps.
     pub fn schedule(&self, rank: usize) -> Schedule {
         lower::lower(self, rank)
     }
@@ -81,9 +81,9 @@ impl Plan {
         proof::whole(self)
     }
 
-    /// Proves the schedules of thousands of ranks by those of one rank of each class (ranks whose blocks have equal
-    /// extents), step by step. A step costs as much as building the schedules of all ranks that send to the checked
-    /// ranks. For several threads, call [`Plan::verify_whole_schedules`] and [`Plan::each_step`] instead.
+    /// Proves the schedules of one rank of each class (ranks whose blocks have equal extents), step by step. Cost: the
+    /// schedules of all ranks that send to the checked ranks. For several threads, call
+    /// [`Plan::verify_whole_schedules`] and [`Plan::each_step`] instead.
     ///
     /// # Errors
     /// Same as for [`Plan::verify`].
@@ -99,7 +99,7 @@ impl Plan {
         proof::whole_schedules(self)
     }
 
-    /// Returns each step as a plan of its own, whose operands are the step's inputs.
+    /// Each step as a plan of its own, whose operands are the step's inputs.
     pub fn each_step(&self) -> Vec<Step> {
         proof::each_step(self)
     }
@@ -144,7 +144,7 @@ impl Plan {
         simulate::blank_timeline(self)
     }
 
-    /// An upper bound on the additions that any term of a result element passes through: blocked sums inside each step
+    /// An upper bound on the additions of any term of a result element: blocked sums in each step
     /// ([`longest_chain`](crate::local_plan::longest_chain)), the combination of partial sums of threads, tasks, ranks
     /// and slices, and the addition onto an output.
     ///
@@ -162,10 +162,9 @@ impl Plan {
         rounding::roundings(self)
     }
 
-    /// Bytes that a rank needs for its blocks of operands and output, intermediates, and packing workspace. A run on
-    /// dense arrays (whole tensors or blocks) uses no more; on one rank, it measures exactly this peak. Packing is not
-    /// counted without a [`target`](crate::PlanOptions::target). Cost: building the rank's schedule and planning its
-    /// local contractions.
+    /// Bytes for a rank's blocks of operands and output, intermediates, and packing. A run on dense arrays (whole
+    /// tensors or blocks) uses no more, and on one rank exactly this. Packing is not counted without a
+    /// [`target`](crate::PlanOptions::target). Cost: building the rank's schedule and planning its local contractions.
     pub fn peak_bytes(&self, rank: usize) -> u64 {
         Packing::new(self).peak_bytes(&self.schedule(rank))
     }
@@ -204,14 +203,14 @@ impl Plan {
         schedules.iter().map(|schedule| packing.peak_bytes(schedule)).collect()
     }
 
-    /// A lower bound on the bytes that the busiest rank receives in this step, for algorithms that divide the work and
-    /// the tensors evenly. `None` unless the step is a contraction of distributed tensors.
+    /// A lower bound on the bytes that the busiest rank receives, for algorithms that divide work and tensors evenly.
+    /// `None` unless distributed tensors are contracted.
     pub fn lower_bound_bytes(&self, value: &Value) -> Option<f64> {
         bound::bytes(self, value)
     }
 
-    /// The number of ranks with neither a task nor a block, because the work cannot be divided further or fewer ranks
-    /// are predicted to be faster. Synchronisation is no task. Cost: computing all blocks and building the schedules of
+    /// The ranks with neither a task (other than synchronisation) nor a block, because the work cannot be divided
+    /// further or fewer ranks are predicted to be faster. Cost: computing all blocks and building the schedules of
     /// ranks without blocks.
     ///
     /// ```

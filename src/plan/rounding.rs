@@ -1,4 +1,4 @@
-//! Bounds the number of additions that any term of a result element passes through, on every rank with every kernel.
+//! Bounds the additions of any term of a result element, on every rank with every kernel.
 
 use super::slice_groups;
 use super::structure::{Plan, Source, Value};
@@ -10,8 +10,7 @@ const MIN_SHARED_PRODUCTS: u64 = 32;
 
 pub(super) fn roundings(plan: &Plan) -> u64 {
     if slice_groups::has_groups(plan) {
-        // A slice of a group is added onto zeros, and the sum of a group is one summand of the combination. Slices of
-        // other groups are no additions in a group.
+        // A group adds its slices onto zeros, and its sum is one summand of the combination.
         let combined = (plan.slice_groups - 1) as u64;
         let of_group = roundings(&slice_groups::of_group(plan));
         return of_group.saturating_add(combined).saturating_add(plan.accumulate.into());
@@ -59,8 +58,8 @@ fn summed(plan: &Plan, value: &Value, input: usize) -> Vec<Label> {
     summed
 }
 
-/// The kind of sum of a contraction. Batches of matrix-vector products are not `SumKind::Loops`, because they may be
-/// computed as matrix products. Kernels treat a dimension of kind c with stride 0 in an operand as m or n.
+/// Batches of matrix-vector products are not `SumKind::Loops`, because they may be computed as matrix products. Kernels
+/// treat a dimension of kind c with stride 0 in an operand as m or n.
 fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u64) -> SumKind {
     let [c, m, n] = [&kinds.c, &kinds.m, &kinds.n].map(|labels| product(&mut labels.iter().copied()));
     match (c, m, n) {

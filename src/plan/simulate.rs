@@ -1,10 +1,9 @@
 //! Simulates a plan by running the schedules of all ranks without data.
 //!
-//! A rank has three lanes (work, send, receive), each of which runs one task after another. [`super::cost`] has the
-//! seconds of work tasks. Transfers are not buffered: one begins when its send and receive lanes are free and both
-//! ranks are ready. It occupies both lanes for (bytes / bandwidth) seconds, and its latency overlaps with later tasks.
-//! Links do not share bandwidth. If work and transfers must not overlap, each waits for all of the other kind before it
-//! in the rank's schedule.
+//! A rank has three lanes (work, send, receive) of sequential tasks. [`super::cost`] prices work. Transfers are not
+//! buffered: one begins when its send and receive lanes are free and both ranks are ready. It occupies both lanes for
+//! (bytes / bandwidth) seconds, and its latency overlaps with later tasks. Links do not share bandwidth. Without
+//! overlap, each waits for all of the other kind before it in the schedule.
 //!
 //! Guarantee: schedules that the verifier accepts are simulated up to their last task. Unlike predicted times,
 //! simulated times exclude contention and the startup time.
@@ -85,8 +84,8 @@ struct Lanes {
 }
 
 impl Lanes {
-    /// The end of the last task before `task` on the lanes that must not overlap with `lane`; `None` if one has not run
-    /// yet. No task after `task` can have run there, because it would wait for `task`.
+    /// The end of the last task before `task` on lanes that must not overlap with `lane`; `None` if one has not run. No
+    /// later task can have run there: it would wait for `task`.
     fn conflicting_end(&self, lane: Lane, task: TaskId) -> Option<f64> {
         let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
         others.iter().try_fold(0.0, |earliest: f64, &other| {

@@ -1,4 +1,4 @@
-//! Defines slicing, which runs the same steps for each piece (range of indices) of some dimensions to save memory.
+//! Slicing runs the same steps for each piece (range of indices) of some dimensions to save memory.
 //!
 //! ```text
 //! ab,bc->ac with b in 3 pieces: out = a b0, b0 c      b is summed: the first slice writes out,
@@ -29,8 +29,8 @@ pub fn slice_count(slices: &[Slice]) -> f64 {
 
 const MAX_FACTOR: usize = 1 << 20;
 
-/// The divisors of a number, ascending, starting with 1. The list is complete up to 2^40. In larger numbers, the factor
-/// without prime factors up to 2^20 counts as a prime. Cost: at most about 2^20 divisions.
+/// The divisors of a number, ascending, starting with 1. Above 2^40, the factor without prime factors up to 2^20 counts
+/// as a prime. Cost: at most about 2^20 divisions.
 pub fn divisors(number: usize) -> Vec<usize> {
     if number == 0 {
         return Vec::new();

@@ -1,9 +1,9 @@
-//! Chooses the groups of ranks that take disjoint sets of slices ([`slice_groups`]).
+//! Chooses the groups of [`slice_groups`].
 //!
-//! One group is planned as the whole machine for some sizes, so planning time does not depend on the number of ranks.
-//! Copying the operands to other groups and adding the results are composed with it. Groups of one rank are planned
-//! first, and chosen for large trees if they use most of the machine, because other plans take long to make. Otherwise,
-//! the quickest plan within the memory limit wins, possibly the one in which all ranks work on every slice.
+//! Planning time does not depend on the number of ranks, because only one group is planned, for some sizes, and
+//! composed with copies of operands and sums of results. Groups of one rank are planned first, and chosen for large
+//! trees if they use most of the machine, because other plans take long to make. Otherwise, the quickest plan that fits
+//! wins, possibly without groups.
 //!
 //! There are no groups for tensors in parts and prescribed distributions.
 
@@ -18,7 +18,7 @@ use crate::distribution::Distribution;
 
 const MAX_TOGETHER: usize = 256;
 
-/// Trees with more contractions take long to plan for several ranks.
+/// Larger trees take long to plan for several ranks.
 const MAX_COMPARED_CONTRACTIONS: usize = 24;
 
 /// Groups of one rank are chosen without comparison if they need at most 1 / this times the seconds of one rank without
@@ -33,13 +33,13 @@ const COMPARISON_SECONDS: f64 = 0.02;
 
 const MAX_SIZES: usize = 6;
 
-/// The search ends after this many sizes in a row slower than the best.
+/// Sizes in a row slower than the best that end the search.
 const MAX_SLOWER: usize = 2;
 
 /// Plans for one size, each with less memory for the slices.
 const MAX_TRIES: usize = 4;
 
-/// Limits the groups that divide the result: every rank receives a message from each.
+/// Every rank receives a message from each group that divides the result.
 const MAX_DIVIDED: usize = 64;
 
 /// The groups that are tried first.
@@ -51,8 +51,7 @@ pub enum First {
     Chosen(Box<Plan>),
 }
 
-/// The prescribed number of groups, or else groups of one rank for a tree that does not fit on one. `plan` plans one
-/// group.
+/// The prescribed groups, or else groups of one rank for a tree that does not fit on one. `plan` plans one group.
 ///
 /// # Errors
 /// If no plan with the prescribed number of groups fits into the memory limit.
@@ -89,7 +88,7 @@ pub fn first(
     Ok(if suffices || is_short { First::Chosen(plan) } else { First::Possible(plan) })
 }
 
-/// Returns the quickest plan with groups, or `together`, the plan without. `plan` plans one group.
+/// The quickest plan with groups, or `together`, the plan without. `plan` plans one group.
 ///
 /// # Errors
 /// If the options prescribe a number of groups that no plan within the memory limit has.

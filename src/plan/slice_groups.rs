@@ -1,4 +1,4 @@
-//! Defines groups of ranks that take disjoint sets of slices, with plans composed of ordinary plans.
+//! Groups of ranks that take disjoint sets of slices, with plans composed of ordinary plans.
 //!
 //! ```text
 //! ab,bc->ac with b in 4 pieces, on 4 ranks in 2 groups
@@ -11,7 +11,7 @@
 //!
 //! The spread of an operand copies it from the first group to all others ([`spread`]), so no rank holds it twice. The
 //! slice plan is that of one group, with ranks from 0 ([`of_group`]). The combination adds the partial sums of all
-//! groups ([`combination`]). Each is lowered, proved, simulated and run like any other plan.
+//! groups ([`combination`]). Each is an ordinary plan.
 //!
 //! | values of the whole plan | distributed over | computed |
 //! |---|---|---|
@@ -305,8 +305,8 @@ fn listed(
     }
 }
 
-/// Turns the schedule of a rank in the slice plan into that of a rank of the whole plan. `first` is the group's first
-/// rank, and `ranks` the number of all ranks. Nodes are numbered as in the whole plan.
+/// A schedule of the slice plan with the ranks and nodes of the whole plan. The group begins at rank `first` of
+/// `ranks`.
 pub fn in_group(mut schedule: Schedule, (first, ranks): (usize, usize), operands: usize) -> Schedule {
     schedule.rank += first;
     schedule.ranks = ranks;

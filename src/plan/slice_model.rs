@@ -1,15 +1,14 @@
-//! Models how slicing changes the memory and the operations of a tree, without making a plan.
+//! A model of how slicing changes the memory and the operations of a tree.
 //!
-//! Whole operands and results are not counted, because slicing does not shrink them. A query is one pass over the
-//! nodes, whatever the number of slices. Ranks, alignment and algorithms are ignored, so only a complete plan shows
-//! whether slices suffice.
+//! Whole operands and results, which slicing does not shrink, are not counted. A query is one pass over the nodes.
+//! Ranks, alignment and algorithms are ignored, so only a complete plan shows whether slices suffice.
 
 use super::slice::{divisors, slice_count};
 use super::structure::{ResultResidency, Slice};
 use crate::dims::{Label, distinct};
 use crate::tree::{NodeId, Step, Tree, consumers, inputs};
 
-/// Maximum elements of the left and right operand that are packed at a time.
+/// Maximum packed elements of the left and right operand.
 const MAX_PACKED_ELEMENTS: [f64; 2] = [131_072.0, 1_048_576.0];
 
 pub struct Model<'a> {
@@ -44,8 +43,8 @@ impl State {
 pub struct SliceCost {
     /// Maximum elements that are live at the same time.
     pub peak: f64,
-    /// Sum of (live / target)^4 over all steps above the target. Unlike the peak, it also decreases if only one of
-    /// several steps at the peak becomes smaller.
+    /// Sum of (live / target)^4 over all steps above the target. Unlike the peak, it decreases if one of several equal
+    /// steps shrinks.
     pub excess: f64,
     /// Multiply-adds in one slice.
     pub products: f64,
@@ -175,7 +174,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// The most elements of the two inputs and the output of a contraction, which exist at one time.
+/// The most elements of the inputs and output of one contraction.
 pub fn largest_step(tree: &Tree) -> usize {
     let elements = |node: NodeId| tree.nodes[node].labels.iter().map(|&label| tree.extent(label));
     let elements = |node| elements(node).fold(1, usize::saturating_mul);

@@ -1,9 +1,8 @@
 //! Searches for labels to slice, with the model of [`slice_model`](super::slice_model).
 //!
-//! Until no step exceeds the target, a trial slices the label with the lowest score, which weighs the added operations
-//! against the reduction of the excess. Then it enlarges pieces (extents of a label in one slice) and replaces labels
-//! where that is cheaper. As in cotengra's slice finder, trials differ in the weight and in random noise with fixed
-//! seeds.
+//! Until no step exceeds the target, a trial slices the label with the lowest score (added operations against reduction
+//! of the excess). Then it enlarges pieces (extents of a label in one slice) and replaces labels where that is cheaper.
+//! As in cotengra's slice finder, trials differ in the weight and in random noise with fixed seeds.
 //!
 //! Guarantee: the same tree and target give the same slices, which fit according to the model.
 
@@ -160,8 +159,8 @@ impl SliceSearch<'_> {
     }
 }
 
-/// A sample of the Gumbel distribution that depends only on the arguments. The index of the largest sum of log weight
-/// and sample is a random choice in proportion to the weights.
+/// A Gumbel sample, fixed by the arguments. The index of the largest log weight plus sample is random in proportion to
+/// the weights.
 fn gumbel(seed: u64, numbers: [u64; 2]) -> f64 {
     let bits = xxh3_64_with_seed(numbers.map(u64::to_le_bytes).as_flattened(), seed) >> 11;
     let uniform = (bits as f64 + 0.5) / (1u64 << 53) as f64;

@@ -1,4 +1,4 @@
-//! Builds the specification that schedules are verified against, which depends only on the plan's values.
+//! The specification that schedules are verified against; it depends only on the plan's values.
 
 use super::slice_groups;
 use super::structure::{Plan, Source};

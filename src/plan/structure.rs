@@ -1,4 +1,4 @@
-//! Defines a plan as a value that lists tensors and the steps that produce them.
+//! A plan as a value: tensors and the steps that produce them.
 
 use std::ops::Range;
 
@@ -61,10 +61,9 @@ pub struct Value {
     pub source: Source,
     /// Predicted seconds of the step in one slice.
     pub seconds: f64,
-    /// How long the value stays valid, so that later slices and runs skip its step.
+    /// Later slices and runs may skip its step.
     pub lasts: ReuseScope,
-    /// The best candidates for a contraction, cheapest first; for display, so neither in the fingerprint nor
-    /// serialised.
+    /// The best candidates, cheapest first; for display, neither in the fingerprint nor serialised.
     #[serde(skip)]
     pub considered: Vec<Candidate>,
 }
@@ -76,13 +75,13 @@ pub struct Candidate {
     pub how: String,
     /// Predicted seconds of the contraction alone.
     pub contraction: f64,
-    /// Predicted seconds for the contraction, all steps below it, and the redistributions of their inputs.
+    /// Predicted, with all steps below it and redistributions.
     pub whole: f64,
-    /// Whether the plan uses this candidate, which may be more expensive if later steps are cheaper.
+    /// Whether it is used; it may cost more if later steps cost less.
     pub chosen: bool,
 }
 
-/// The work of every rank, which can be printed, compared and verified without data.
+/// The work of every rank.
 ///
 /// ```
 /// use einsum_dist::{Machine, PlanOptions, Problem};
@@ -109,7 +108,7 @@ pub struct Plan {
     pub expression: String,
     /// The element type.
     pub dtype: Dtype,
-    /// The machine planned for.
+    /// The planned machine.
     pub machine: Machine,
     /// The name of each dimension, by label.
     pub names: Vec<String>,
@@ -124,33 +123,32 @@ pub struct Plan {
     pub result: ResultResidency,
     /// The number of operands.
     pub operands: usize,
-    /// The operands, by index, of which a rank keeps only the part of the current slice, ascending. Each has a sliced
-    /// dimension.
+    /// Operands in parts, by index, ascending. Each has a sliced dimension.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operands_in_parts: Vec<usize>,
     /// The value of each operand, as an index into `values`.
     pub leaves: Vec<usize>,
-    /// The operands, by index, that are constant between runs.
+    /// Operands, by index, that are constant between runs.
     pub constant: Vec<usize>,
     /// The operands, by index, that are conjugated, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conjugate: Vec<usize>,
     /// Operands and results of steps, in order of production; the last is the result.
     pub values: Vec<Value>,
-    /// The values of each branch that runs concurrently on one rank: consecutive ranges from the first value on.
+    /// The values of each concurrent branch: consecutive ranges from the first value on.
     #[serde(rename = "lanes")]
     pub branches: Vec<Range<usize>>,
-    /// The pipeline, if there is one.
+    /// The pipeline, if any.
     pub pipeline: Option<Pipeline>,
-    /// With a pipeline or groups, the predicted seconds of the plan in which all ranks work on every step.
+    /// With a pipeline or groups, the predicted seconds without.
     pub ungrouped: Option<f64>,
-    /// Whether the result is added onto an existing output.
+    /// Whether the result is added onto an output.
     pub accumulate: bool,
     /// The contraction order in opt_einsum's format, the left operand's position first. Branches run in another order.
     pub path: Vec<[usize; 2]>,
     /// Maximum bytes on each rank.
     pub memory_limit: Option<u64>,
-    /// The contraction kernel.
+    /// The kernel.
     pub kernel: KernelChoice,
     /// The instructions, caches and threads of a rank.
     pub target: Option<Target>,
@@ -234,7 +232,7 @@ pub struct Pipeline {
 }
 
 impl Plan {
-    /// The plan that moves a tensor from one distribution to another.
+    /// Plans one redistribution.
     pub fn redistribution(shape: &[usize], dtype: Dtype, from: &Distribution, to: &Distribution, ranks: usize) -> Plan {
         let labels: Vec<Label> = (0..shape.len() as u32).map(Label).collect();
         let value = |distribution: &Distribution, source| Value {
@@ -305,18 +303,18 @@ impl Plan {
         &self.names[label.0 as usize]
     }
 
-    /// Formats labels as a term, such as `mk` or `[m0,k0]`.
+    /// A term such as `mk` or `[m0,k0]`.
     pub fn term(&self, labels: &[Label]) -> String {
         tree::term(&self.names, labels)
     }
 
-    /// Formats a value's distribution, such as `m/4` or `rank 0`.
+    /// A distribution such as `m/4` or `rank 0`.
     pub fn placement(&self, value: &Value) -> String {
         let names: Vec<&str> = value.labels.iter().map(|&label| self.name(label)).collect();
         value.distribution.describe(&names)
     }
 
-    /// Formats a value's step as an expression, such as `mk,kn->mn`.
+    /// A step such as `mk,kn->mn`.
     pub fn step_text(&self, value: &Value) -> String {
         let term = |id: usize| self.term(&self.values[id].labels);
         let out = self.term(&value.labels);
@@ -332,7 +330,7 @@ impl Plan {
         if value.lasts == ReuseScope::Slice { self.slice_rounds() } else { 1 }
     }
 
-    /// Slices that run one after another; groups of ranks run several at a time.
+    /// Slices one after another; groups run several at a time.
     pub fn slice_rounds(&self) -> usize {
         self.slice_count().div_ceil(self.slice_groups)
     }
@@ -343,7 +341,7 @@ impl Plan {
             + self.pipeline.as_ref().map_or_else(|| self.busiest_seconds(), |pipeline| pipeline.seconds)
     }
 
-    /// A step begins when its ranks have finished earlier steps.
+    /// Steps wait for earlier ones of their ranks.
     fn busiest_seconds(&self) -> f64 {
         let seconds = |value: &Value| value.seconds * self.times(value) as f64;
         let group = |value: &Value| match &value.source {
@@ -356,7 +354,7 @@ impl Plan {
         let mut done = vec![0.0f64; self.ranks()];
         for value in self.values.iter().filter(|value| !matches!(value.source, Source::Operand(_))) {
             let ranks = group(value).unwrap_or_else(|| {
-                // The smallest range of all ranks with a block of the value or of its input.
+                // Covers all ranks with a block of either.
                 let input = match value.source {
                     Source::Unary { input, .. } | Source::Redistribute { input } => &self.values[input],
                     _ => value,
@@ -415,7 +413,7 @@ impl Plan {
         self.whole_dims(value).collect()
     }
 
-    /// Like [`Plan::whole_shape`], without a list.
+    /// [`Plan::whole_shape`] without a list.
     pub fn whole_dims<'a>(&'a self, value: &'a Value) -> impl Iterator<Item = usize> + Clone + 'a {
         value.labels.iter().map(|&label| self.whole_extent(label))
     }
@@ -512,7 +510,7 @@ impl Plan {
         pieces(summed)
     }
 
-    /// The rank whose blocks of user tensors need the most bytes, and the bytes, without tensors in parts.
+    /// The rank with the most bytes of user tensors, and the bytes, without tensors in parts.
     pub(crate) fn max_user_bytes(&self) -> (usize, u64) {
         let bytes = |value: &Value, rank| self.block_bytes(value, rank, &self.whole_shape(value));
         let all = (0..self.ranks()).map(|rank| {
@@ -572,7 +570,7 @@ impl Plan {
         conjugated
     }
 
-    /// The value at the start of the chain of redistributions that ends here.
+    /// The value before the redistributions that end here.
     pub(super) fn unmoved(&self, mut id: usize) -> usize {
         while let Source::Redistribute { input } = self.values[id].source {
             id = input;

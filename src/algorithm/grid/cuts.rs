@@ -1,4 +1,4 @@
-//! Defines a grid of ranks over a contraction's dimensions, and the distributions of its tensors.
+//! A grid of ranks over a contraction's dimensions, and the distributions of its tensors.
 //!
 //! Invariant: ranks that need the same tile of a tensor store different parts of it, so no element is stored twice.
 
@@ -45,12 +45,12 @@ pub struct Grid {
     pub pieces: usize,
     /// Whether a rank computes its own part in its block of `out`, with less memory but more contractions.
     pub in_place: bool,
-    /// The algorithm of the reduce-scatter; the planner always chooses direct messages.
+    /// Of the reduce-scatter; the planner always chooses direct messages.
     #[serde(rename = "way")]
     pub algorithm: CollectiveAlgorithm,
 }
 
-/// How the ranks along one cut divide the tile of a tensor that lacks this dimension, along another one.
+/// How the ranks along one cut divide a tile without this dimension, along another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sharing {
     pub cut: Label,
@@ -65,7 +65,7 @@ impl Grid {
         self.cuts.iter().map(|&(_, parts)| parts).product()
     }
 
-    /// Returns copies for every order of the cuts, which determines the neighbours; only itself above four cuts.
+    /// One grid for every order of the cuts, which determines the neighbours; only itself above four cuts.
     pub fn orders(&self) -> Vec<Grid> {
         let mut orders: Vec<Vec<(Label, usize)>> = vec![Vec::new()];
         if self.cuts.len() > 4 {
@@ -106,7 +106,7 @@ impl Grid {
         ranks
     }
 
-    /// Whether ranks divide a common tile along `along`. `tensor` is 0, 1 or 2 for `left`, `right` and `out`.
+    /// Whether ranks divide a tile along `along`. `tensor` is 0, 1 or 2 for `left`, `right` and `out`.
     pub fn shares_along(&self, tensor: usize, along: Label) -> bool {
         self.shared[tensor].iter().any(|sharing| sharing.along == along)
     }

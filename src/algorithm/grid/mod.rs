@@ -1,5 +1,4 @@
-//! Implements `grid`: the ranks form a grid over all dimensions of a contraction, and each computes the products in one
-//! tile.
+//! `grid`: ranks form a grid over all dimensions of a contraction; each computes the products in one tile.
 //!
 //! Source: Kwasniewski, Kabić, Besta, VandeVondele, Solcà and Hoefler, Red-Blue Pebbling Revisited: Near Optimal
 //! Parallel Matrix-Matrix Multiplication (2019), sections 6 and 7, generalised to any number of dimensions.
@@ -39,7 +38,7 @@ use crate::schedule::Builder;
 use crate::schedule::collective::{self, Collective, Group, Parts, Pattern, Sum};
 use crate::schedule::verify::{Order, Summand};
 
-/// The rounds of one rank. Ranks that share operands with it have the same rounds in a different order.
+/// The rounds of one rank; ranks that share operands with it have them in a different order.
 struct Tiles<'a> {
     grid: &'a Grid,
     contraction: &'a Contraction,
@@ -101,8 +100,8 @@ impl<'a> Tiles<'a> {
         cells.collect()
     }
 
-    /// Returns the cell that a rank contracts in a round. Round 0 is the first cell in the rank's part of `left`, or of
-    /// `right` if `left` is not divided along this dimension.
+    /// The cell that a rank contracts in a round. Round 0 is the first cell in the rank's part of `left`, or of `right`
+    /// if `left` is not divided along this dimension.
     fn cell(&self, rank: usize, round: usize) -> Option<&Range<usize>> {
         let first = self.along.map_or(0, |along| {
             let operand = if self.grid.shares_along(0, along) { 0 } else { 1 };

@@ -1,4 +1,4 @@
-//! Predicts the time of a contraction on a grid of ranks, and counts the words that a rank receives.
+//! The predicted time on a grid of ranks, and the words that a rank receives.
 
 use super::Grid;
 use crate::algorithm::contraction::Contraction;
@@ -11,8 +11,7 @@ use crate::schedule::collective::{Collective, CollectiveAlgorithm, Pattern};
 /// Predicted seconds for the busiest rank. Operands arrive in rounds during computing, so only the products of one
 /// round do not overlap. Then the other ranks' partial sums arrive.
 pub fn seconds(grid: &Grid, contracted: &Contracted) -> f64 {
-    // All ranks are priced with the largest tiles and differ only in how many partners are on the same node, so a few
-    // suffice.
+    // Ranks differ only in how many partners are on the same node, so a few suffice.
     let (ranks, per_node) = (grid.ranks(), contracted.cost.machine.ranks_per_node);
     let mut sampled_ranks = if per_node > 1 { vec![0, per_node - 1, per_node, ranks / 2, ranks - 1] } else { vec![0] };
     sampled_ranks.retain(|&rank| rank < ranks);

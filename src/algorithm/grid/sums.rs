@@ -1,4 +1,4 @@
-//! Manages the memory in which a rank adds up the products for its tile of `out`.
+//! The memory in which a rank adds up its tile of `out`.
 //!
 //! ```text
 //! a tile of 6 rows whose products are summed over 3 ranks; the block of rank 1 consists of rows 2 and 3
@@ -6,8 +6,7 @@
 //!   in place   rows 2 and 3 are summed in the block; rows 0 and 1, and rows 4 and 5, in two scratch buffers
 //! ```
 //!
-//! Summing in place needs less memory, but more contractions. Invariant: the boxes cover the tile, and each rank's
-//! block inside it is in a single box.
+//! Invariant: the boxes cover the tile, and each rank's block inside it is in a single box.
 
 use super::Grid;
 use crate::algorithm::contraction::{Contraction, Tensor, contract};

@@ -6,7 +6,6 @@ use crate::distribution::{Axis, Distribution, Owners};
 use crate::schedule::verify::{self, Order, Origin, Spec, Value};
 use crate::schedule::{Buffer, BufferPlacement, Factor, Home, Schedule};
 
-/// Builds and verifies the schedules of all ranks.
 fn proved(shape: &[usize], from: &Distribution, to: &Distribution, ranks: usize) -> Vec<Schedule> {
     let labels: Vec<Label> = (0..shape.len()).map(|at| Label(at as u32)).collect();
     let value = |distribution: &Distribution, origin| {

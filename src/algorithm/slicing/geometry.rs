@@ -1,8 +1,8 @@
-//! Determines which products each rank computes, how they are divided into chunks (one task each), and which ranks
-//! store their operands. The stationary tensor is the one that is not transferred.
+//! Which products each rank computes, their chunks (one task each), and which ranks store their operands. The
+//! stationary tensor is the one that is not transferred.
 //!
-//! Invariant: the chunks of all ranks cover every product exactly once. Every rank determines all ranks' blocks and
-//! chunks, so they agree on transfers without communication.
+//! Invariant: the chunks of all ranks cover every product exactly once. Every rank determines those of all ranks, so
+//! they agree on transfers without communication.
 
 use super::{Chunks, Stationary};
 use crate::algorithm::contraction::{Contraction, Tensor, most_pieces};
@@ -11,11 +11,11 @@ use crate::algorithm::reorder::{Effort, Reorder};
 use crate::dims::Label;
 use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 
-/// The maximum number of cells (index sets between block boundaries) of a dimension, per rank. Cells end at the cuts of
-/// all three tensors, which could otherwise produce excessively many.
+/// The maximum number of cells (index sets between block boundaries) of a dimension, per rank. They end at the cuts of
+/// all three tensors, which can be very many.
 const MAX_CELLS_PER_RANK: usize = 4;
 
-/// The products for all combinations of one index set per dimension, which a rank computes.
+/// The products of a rank, as one index set per dimension.
 #[derive(Debug, Clone)]
 pub struct WorkShare(Vec<(Label, Intervals)>);
 
@@ -94,8 +94,8 @@ impl<'a> Geometry<'a> {
         [&self.contraction.left, &self.contraction.right, &self.contraction.out]
     }
 
-    /// Returns a rank's block of a tensor, if any. If `out` is distributed as partial sums, all products are added to
-    /// the first summand, and the others stay zero. Ranks that store another summand therefore have no block here.
+    /// A rank's block of a tensor, if any. If `out` has partial sums, all products are added to the first summand, and
+    /// the others stay zero, so their ranks have no block here.
     fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region> {
         let Contraction { left, right, .. } = self.contraction;
         let at = if tensor.node == left.node && tensor.labels == left.labels {
@@ -114,8 +114,8 @@ impl<'a> Geometry<'a> {
         some.min_by_key(|(_, extent)| std::cmp::Reverse(**extent)).map(|(label, _)| *label)
     }
 
-    /// Returns the products that a rank computes: those of the indices in its block of the stationary tensor, and of
-    /// all indices of other dimensions. Ranks with replicas of the same block divide `along` among them.
+    /// The products that a rank computes: those of the indices in its block of the stationary tensor, and of all
+    /// indices of other dimensions. Ranks with replicas of the same block divide `along` among them.
     fn share(&self, rank: usize, along: Option<Label>) -> Option<WorkShare> {
         let stays = self.stays();
         let block =
@@ -174,8 +174,7 @@ impl<'a> Geometry<'a> {
             |chunk: &WorkShare| self.moving().iter().map(|tensor| chunk.region(tensor).volume()).sum::<usize>();
         let mut chunks: Vec<WorkShare> = Vec::new();
         for cell in cells.iter().map(|cell| cell.intersect(share.of(along))).filter(|cell| !cell.is_empty()) {
-            // Large cells are divided further, because small chunks leave less transfer time exposed (not overlapped
-            // with computation).
+            // Small chunks leave less transfer time exposed.
             let chunk = share.with(along, cell.clone());
             let pieces = if self.ranks == 1 { 1 } else { most_pieces(elements(&chunk) as f64).min(cell.len()) };
             let tiles = (0..pieces).map(|piece| cell.select(&tile_bounds(cell.len(), pieces, piece)));

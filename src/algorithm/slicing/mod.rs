@@ -1,10 +1,9 @@
-//! Implements `slicing`, the universal algorithm for any distributions of the three tensors, including replicas and
-//! blocks whose boundaries do not match.
+//! `slicing`, for any distributions of the three tensors, including replicas and blocks whose boundaries do not match.
 //!
 //! Source: Brock and Golin, Slicing Is All You Need: Towards a Universal One-Sided Algorithm for Distributed Matrix
-//! Multiplication (2025), sections 3 and 4 ("direct execution"). One tensor is stationary, and each rank computes the
-//! products of its own block of it, divided into chunks of one task each. It receives pieces of operands and, if an
-//! operand is stationary, sends products to the owners of the blocks of `out`.
+//! Multiplication (2025), sections 3 and 4 ("direct execution"). One tensor is stationary. Each rank computes the
+//! products of its block of it, in chunks of one task each. It receives pieces of operands and, if one is stationary,
+//! sends products to the owners of `out`.
 //!
 //! ```text
 //! mk,kn->mn with extents 4 on 2 ranks. m of left and out is cut evenly, k of right is cut at 1; out is stationary.
@@ -76,8 +75,7 @@ pub struct Slicing {
     pub chunks: Chunks,
 }
 
-/// Returns candidates only if the user prescribed an algorithm or a distribution, because otherwise `slicing` would
-/// transfer at least as many words as the best other algorithm.
+/// None unless the user prescribed an algorithm or a distribution: the best other algorithm transfers no more words.
 pub fn candidates(setting: &Setting) -> Vec<Slicing> {
     if !setting.forced && !setting.fixed {
         return Vec::new();
@@ -209,9 +207,9 @@ impl Sums {
     }
 }
 
-/// Returns each rank's summands (products of one chunk) of its block of `out`, in order. In round r, every rank
-/// contracts its chunk number r. If an operand is stationary, summands that other ranks compute in round r - 1 follow
-/// its own of round r. Those of the all-reduce over replicas come last.
+/// Each rank's summands (products of one chunk) of its block of `out`, in order. In round r, every rank contracts its
+/// chunk r. If an operand is stationary, summands that other ranks compute in round r - 1 follow its own of round r.
+/// Those of the all-reduce over replicas come last.
 fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, ranks: usize) -> Vec<Vec<Summand>> {
     let geometry = Geometry::new(contraction, stationary, chunks, ranks);
     let summed: Vec<Label> =

@@ -1,5 +1,5 @@
-//! Computes and sends the summands (products of one chunk) of `out` if an operand is stationary. Each overlap with a
-//! block of `out` goes to one owner of the block.
+//! Sends the summands (products of one chunk) of `out` if an operand is stationary. Each overlap with a block of `out`
+//! goes to one owner of the block.
 //!
 //! Owners add in order of chunks, then of the distance between ranks, so results are bitwise reproducible.
 
@@ -41,8 +41,8 @@ impl<'a> Products<'a> {
         products
     }
 
-    /// Returns the region of `out` of a rank's chunk; `None` if it is a single box of the rank's block, which is added
-    /// to directly.
+    /// The region of `out` of a rank's chunk; `None` if it is a single box of the rank's block, which is added to
+    /// directly.
     fn sent(&self, rank: usize, round: usize) -> Option<Region> {
         let out = &self.geometry.contraction.out;
         let region = self.geometry.chunks[rank].get(round)?.region(out);

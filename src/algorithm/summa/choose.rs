@@ -7,8 +7,8 @@
 //!   each further one after another                     1                 2
 //! ```
 //!
-//! In a ring, a rank forwards panels one directly after the other; in a tree, the owner sends its panel once per level
-//! first. Trees therefore suit few panels and high latency; rings suit many panels.
+//! In a tree, the owner sends its panel once per level first. Trees suit few panels and high latency; rings suit many
+//! panels.
 
 use super::Summa;
 use super::panels::panel_count;
@@ -18,7 +18,7 @@ use crate::dims::{Kinds, Label};
 use crate::machine::{Link, Machine};
 use crate::schedule::collective::CollectiveAlgorithm;
 
-/// Candidate grid shapes per choice of dimensions; the second fastest may match other contractions better.
+/// Per choice of dimensions; the second fastest may match other contractions better.
 const SHAPES: usize = 2;
 /// Maximum panels per block of k, with `MAX_LIMITED_PANELS` under a memory limit. More panels hide more transfer time
 /// and need less memory, but cost every rank a task and two transfers each.
@@ -94,8 +94,8 @@ pub fn seconds(summa: &Summa, contracted: &Contracted) -> f64 {
     seconds_over(slowest_links(contracted.cost.machine, [summa.rows, summa.columns]), summa, contracted)
 }
 
-/// Predicted seconds for the rank that receives each panel last, and contracts each while the next arrives. `along_row`
-/// and `along_column` are the slowest links of any row and column.
+/// The same; the rank contracts each panel while the next arrives. `along_row` and `along_column` are the slowest links
+/// of any row and column.
 fn seconds_over([along_row, along_column]: [Link; 2], summa: &Summa, contracted: &Contracted) -> f64 {
     let &Summa { k, rows, columns, width, .. } = summa;
     let (cost, [a, b, c]) = (contracted.cost, shares(summa, contracted));
@@ -123,8 +123,8 @@ fn pass(broadcast: CollectiveAlgorithm, line: usize, panel: f64, count: f64) -> 
     match broadcast {
         // A rank forwards the last panel of the previous owner before it sends its own first panel.
         CollectiveAlgorithm::Ring => (others * panel, (count - 1.0 + others) * panel),
-        // One broadcast at a time would take one transfer per level, and all at the same time about half; two buffers
-        // let two broadcasts overlap, so the estimate is in between.
+        // One broadcast at a time takes one transfer per level, all together about half; two buffers let two overlap,
+        // so the estimate is in between.
         CollectiveAlgorithm::Tree => {
             let levels = f64::from(line.next_power_of_two().ilog2());
             (levels * panel, (count - 1.0) * (3.0 * levels + 1.0) / 4.0 * panel)

@@ -1,4 +1,4 @@
-//! Implements `summa` on a grid of ranks of any shape. `out` stays in place, and panels of both operands are broadcast.
+//! `summa`, on a grid of ranks of any shape: `out` stays in place, and panels of both operands are broadcast.
 //!
 //! Source: R. A. van de Geijn and J. Watts, SUMMA: Scalable Universal Matrix Multiplication Algorithm (1997), sections
 //! 3 and 4 (pipelined broadcasts). A panel is the part of an operand for a range of k. One dimension of each kind m, n
@@ -12,8 +12,8 @@
 //!   right from      row 0    row 0     row 1     row 1            along each column of ranks
 //! ```
 //!
-//! The next panel arrives while one is contracted, in two buffers per operand; own panels are read in place. Panels are
-//! broadcast in a ring or a tree ([`collective`]). In a ring, ranks forward one panel while they receive the next.
+//! The next panel arrives while one is contracted, in two buffers per operand; own panels are read in place. In a ring,
+//! ranks forward one panel while they receive the next; the other broadcast is a tree ([`collective`]).
 //!
 //! On an r x c grid, a rank receives `(c-1)/c * m*k/r + (r-1)/r * k*n/c` words. This is as in [`super::grid`], but with
 //! ring broadcasts every rank has only four neighbours and sends no panel twice. Products are added in ascending order

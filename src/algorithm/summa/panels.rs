@@ -1,5 +1,4 @@
-//! Divides k into the panels of `summa`, which are consecutive ranges. Each is inside one block of `left` and one of
-//! `right`.
+//! The panels of `summa`: consecutive ranges of k, each inside one block of `left` and one of `right`.
 //!
 //! ```text
 //! k of 6, left cut among 3 columns, right among 2 rows, at most 2 wide:  0..2  2..3  3..4  4..6
@@ -21,8 +20,8 @@ pub struct Panel {
     pub column: usize,
 }
 
-/// Returns the panels of a dimension k, each with at most `width` indices. `grid` is the numbers of rows and columns of
-/// ranks. Cost: O(panels + rows + columns).
+/// The panels of a dimension k, each with at most `width` indices. `grid` is the numbers of rows and columns of ranks.
+/// Cost: O(panels + rows + columns).
 pub fn panels(extent: usize, grid: [usize; 2], width: usize) -> Vec<Panel> {
     let mut panels = Vec::new();
     for Panel { range: Range { start, end }, row, column } in blocks(extent, grid) {

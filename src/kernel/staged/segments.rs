@@ -6,10 +6,10 @@ use super::super::loops::Lanes;
 use super::super::simd::half;
 use super::pick::steps;
 use super::windows::{Patterns, fetch};
-use crate::local_plan::{MAX_ODD_SEGMENT, Pick, Windows};
+use crate::local_plan::{MAX_ODD_SEGMENT, MAX_SEGMENT, Pick, Windows};
 
 /// Maximum vectors of a segment after additions of pairs in registers.
-const MAX_PARTS: usize = 8;
+const MAX_PARTS: usize = MAX_SEGMENT / 4;
 
 impl<S, T: Lanes<S>> Patterns<'_, S, T> {
     /// Computes adjacent patterns.
@@ -19,9 +19,7 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
     #[inline(always)]
     pub(super) unsafe fn segments(&self, tensors: [*mut T; 3], patterns: usize, streams: bool) {
         let Windows { segment, plain, .. } = *self.windows;
-        if T::PORTABLE {
-            unreachable!("windows of portable vectors");
-        }
+        assert!(!T::PORTABLE, "segments of portable vectors");
         macro_rules! for_pairs {
             ($plain:literal, $each:literal, $other:literal) => {
                 match segment.trailing_zeros() {
@@ -56,8 +54,8 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
         streams: bool,
     ) {
         let Windows { rows, vectors, sizes, segment, ref picks, .. } = *self.windows;
-        let steps = sizes.map(|size| rows * size);
-        let ahead = steps.map(|step| step * size_of::<T>() / vectors);
+        let pattern = sizes.map(|size| rows * size);
+        let ahead = pattern.map(|step| step * size_of::<T>() / vectors);
         // SAFETY: guaranteed by the caller.
         let mut parts = [unsafe { T::none() }; MAX_PARTS];
         for _ in 0..patterns {
@@ -66,7 +64,7 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
             for vector in 0..vectors {
                 // Dividing by the length of segments, as `chunks_exact` does, would take as long as a short one.
                 let picks = &picks[vector * segment..][..segment];
-                // The processor itself fetches what is only read in the order of memory.
+                // Two operands in the order of memory arrive sooner if the processor alone fetches them.
                 if !(PLAIN && EACH && OTHER) {
                     fetch([first, second], vector, ahead);
                 }
@@ -74,11 +72,11 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
                 // SAFETY: guaranteed by the caller; constants are as many as the products.
                 unsafe {
                     for (part, picks) in parts.iter_mut().zip(picks.chunks_exact(1 << LEVELS)) {
-                        let at = [first.cast_const(), second];
-                        let product = |i: usize| (&picks[i], constant.wrapping_add(i * T::LANES));
+                        let operands = [first.cast_const(), second];
+                        let factors = |i: usize| (&picks[i], constant.wrapping_add(i * T::LANES));
                         macro_rules! product {
                             ($i:literal) => {
-                                Self::product::<PLAIN, EACH, OTHER>(product($i), at)
+                                Self::product::<PLAIN, EACH, OTHER>(factors($i), operands)
                             };
                         }
                         *part = match LEVELS {
@@ -96,7 +94,7 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
                     if streams { self.vectors.stream(at, sum) } else { self.vectors.full(at, sum) }
                 }
             }
-            (0..3).for_each(|t| tensors[t] = tensors[t].wrapping_add(steps[t]));
+            (0..3).for_each(|t| tensors[t] = tensors[t].wrapping_add(pattern[t]));
         }
     }
 
@@ -146,7 +144,10 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
             match count {
                 1 => parts[0],
                 3 => Self::odd::<3>(parts),
-                _ => Self::odd::<MAX_ODD_SEGMENT>(parts),
+                _ => {
+                    const { assert!(MAX_ODD_SEGMENT == 5) };
+                    Self::odd::<5>(parts)
+                }
             }
         }
     }

@@ -13,10 +13,10 @@ use crate::local_plan::{Isa, MIN_STREAMED_OUT_BYTES, Target};
 
 /// Patterns that are computed together, to hide the latency of additions.
 pub const PATTERNS: usize = 8;
-/// Maximum vectors in a pattern, times terms of their sums, which are added in one chain.
+/// Maximum vectors in a pattern, times terms of their sums.
 const MAX_PICKS: usize = 192;
-/// Maximum elements of a segment, and maximum odd factor of their number.
-const MAX_SEGMENT: usize = 32;
+/// Maximum products in a segment, and maximum odd factor of their number.
+pub const MAX_SEGMENT: usize = 32;
 pub const MAX_ODD_SEGMENT: usize = 5;
 /// The elements of all tensors in a block.
 const BLOCK: usize = 1 << 15;
@@ -41,7 +41,7 @@ pub struct Windows {
     pub edge: usize,
     /// The adjacent products that are added up for each element of `out`; 1 if vectors of terms are added instead.
     pub segment: usize,
-    /// Whether all factors of an operand are windows.
+    /// Whether each vector of factors is a window of the operand, in order.
     pub plain: [bool; 2],
     /// For each vector, and each vector of its products, what is picked from both operands.
     pub picks: Vec<[Pick; 2]>,
@@ -159,7 +159,8 @@ impl Windows {
             (true, true) => 2.0 * (STEP + PICK),
         };
         let picked = |t: usize, pick: &Pick| match pick.at {
-            _ if self.segment > 1 && self.plain[t] => STEP,
+            // The second operand's are picked if the first one's are.
+            _ if self.segment > 1 && self.plain[..=t].iter().all(|&plain| plain) => STEP,
             _ if self.segment > 1 => PICK * if target.isa == Isa::Avx2 { 8.0 } else { 3.0 },
             [first, second] if first == second => PICK,
             _ => two,

@@ -10,7 +10,6 @@ use crate::plan::candidates::SearchArguments;
 use crate::plan::options::PlanOptions;
 use crate::tree::Node;
 
-/// A pseudo-random number generator.
 struct Numbers(u64);
 
 impl Numbers {
@@ -20,7 +19,7 @@ impl Numbers {
     }
 }
 
-/// Returns a tree with this number of contractions. Each operand has one to three of six dimensions.
+/// Each operand has one to three of six dimensions.
 fn random_tree(numbers: &mut Numbers, contractions: usize) -> Tree {
     let extents: Vec<usize> = (0..6).map(|_| 1 + numbers.below(300)).collect();
     let mut nodes: Vec<Node> = Vec::new();
@@ -51,7 +50,6 @@ fn random_tree(numbers: &mut Numbers, contractions: usize) -> Tree {
     Tree { names, extents, nodes, operands: contractions + 1, sliced: Vec::new() }
 }
 
-/// Returns the candidates for every contraction, with their distributions and seconds.
 fn candidates(space: &SearchSpace) -> Vec<Vec<(Algorithm, Distributions, f64)>> {
     let of = |node: usize| match &space.tree.nodes[node].step {
         Step::Contract { left, right, kinds } => {
@@ -67,7 +65,7 @@ fn candidates(space: &SearchSpace) -> Vec<Vec<(Algorithm, Distributions, f64)>> 
     (0..space.tree.nodes.len()).map(of).collect()
 }
 
-/// Returns the seconds for the whole tree when each contraction `node` uses its candidate `picked[node]`.
+/// The seconds for the whole tree when each contraction `node` uses its candidate `picked[node]`.
 fn whole(space: &SearchSpace, all: &[Vec<(Algorithm, Distributions, f64)>], picked: &[usize]) -> f64 {
     let mut seconds = 0.0;
     for (node, step) in space.tree.nodes.iter().enumerate() {
@@ -100,7 +98,7 @@ fn no_other_choice_takes_less() {
         }
         let mut picked = vec![0; all.len()];
         let mut least = f64::INFINITY;
-        // Enumerates all combinations, like an odometer.
+        // Like an odometer.
         loop {
             least = least.min(whole(&space, &all, &picked));
             let Some(next) = (0..all.len()).find(|&node| picked[node] + 1 < all[node].len()) else { break };

@@ -9,7 +9,7 @@ use crate::tree::Einsums;
 const TARGET: Target =
     Target { isa: Isa::Avx2, family: KernelFamily::Own, caches: Caches { l1: 32 << 10, l2: 1 << 20 }, threads: 2 };
 
-/// A ring of tensors, each with a chord to a random other one.
+/// With a chord from each tensor to a random other one.
 fn ring(tensors: usize, seed: u64, extent: usize) -> Tree {
     let mut order: Vec<usize> = (0..tensors).collect();
     order.sort_by_key(|&i| xxhash_rust::xxh3::xxh3_64_with_seed(&i.to_le_bytes(), seed));

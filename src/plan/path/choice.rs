@@ -1,4 +1,4 @@
-//! Defines how the user chooses a path.
+//! The user's choice of a path.
 
 use std::str::FromStr;
 
@@ -23,15 +23,15 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum PathChoice {
-    /// The best order found while searching is expected to save more time over all runs than it takes, and within a
-    /// minute. Candidates are the order as written, greedy orders, and those of exhaustive search and annealing.
+    /// The best order, as written or from greedy, exhaustive search or annealing, found within a minute and while
+    /// searching is expected to save more time over all runs than it takes.
     #[default]
     Auto,
     /// The best of several orders that contract the pair with the smallest result first.
     Greedy,
     /// The order with the fewest operations, as far as [`PlanOptions::path_seconds`](crate::PlanOptions::path_seconds)
-    /// allows. The search covers orders that leave products without a common label to the end, then all others if there
-    /// are few enough. If time or memory runs out, the best of greedy and annealed orders is used.
+    /// allows. Orders that leave products without a common label to the end come first, then all others if few enough.
+    /// If time or memory runs out, the best greedy or annealed order is used.
     Optimal,
     /// Simulated annealing from greedy orders and recursive bisection, with fixed seeds.
     Anneal,

@@ -1,4 +1,4 @@
-//! Computes the number of multiply-adds in a contraction order.
+//! The number of multiply-adds in a contraction order.
 //!
 //! Costs are logarithms to base 2, because networks of a thousand tensors can have more operations than a float can
 //! represent.

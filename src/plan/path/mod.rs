@@ -29,18 +29,18 @@ use einsum_path::{Progress, Proof};
 /// Maximum tensors for which `auto` searches, because a search of larger networks takes seconds.
 const MAX_SEARCHED_TENSORS: usize = 20_000;
 
-/// Minimum and maximum time of a search by `auto`, as a fraction of the predicted time of all runs in the best order so
-/// far; the minimum after few rounds; and the fraction before the search.
+/// Of the predicted time of all runs in the best order so far: the minimum and maximum time of `auto`, the minimum
+/// after few rounds, and the fraction before the search.
 const LEAST_SEARCH_SHARE: f64 = 0.15;
 const MAX_SEARCH_SHARE: f64 = 1.0;
 const EARLY_SEARCH_SHARE: f64 = 0.3;
 const EARLY_ROUNDS: usize = 2;
 const FIRST_SEARCH_SHARE: f64 = 0.2;
 
-/// The next doubling of the search time is expected to save this fraction of the last saving.
+/// The next doubling of the search time is expected to save this share of the last.
 const NEXT_SAVING: f64 = 0.7;
 
-/// Networks run at about this fraction of the rate of large products.
+/// Networks, relative to large products.
 const NETWORK_RATE: f64 = 0.5;
 
 /// In the first run, elements take longer by this share, because memory is new, as do multiply-adds for some time.
@@ -62,7 +62,7 @@ const LEAST_LIMITED_SECONDS: f64 = 3e-4;
 /// Seconds per tensor of the shortest annealing on one thread. If all runs take less, `auto` stops before it.
 const LEAST_ANNEAL_SECONDS: f64 = 4e-5;
 
-/// Maximum nominal seconds of a search by `auto`, and for each subset of the tensors: small networks have few orders.
+/// Maximum nominal seconds of `auto`, and for each subset of the tensors: small networks have few orders.
 const MAX_SEARCH_SECONDS: f64 = 60.0;
 const MAX_SUBSET_SECONDS: f64 = 1e-4;
 
@@ -142,8 +142,8 @@ impl Budget<'_> {
         LEAST_ANNEAL_SECONDS * tensors as f64 / self.threads.clamp(1, einsum_path::CHAINS) as f64
     }
 
-    /// The budget of `auto`: a search stops when another doubling of its time is expected to cost more than it saves.
-    /// `known` is the seconds of all runs in the best order before the search.
+    /// The budget of `auto`: it stops when doubling the time would cost more than it saves. `known` is the seconds of
+    /// all runs in the best order before the search.
     fn after(&self, known: f64, rounds: &[Progress]) -> f64 {
         let runs = |round: &Progress| self.of_runs(round.products, round.elements).min(known);
         let Some(last) = rounds.last() else { return self.of_auto(MAX_SEARCH_SHARE, known) };
@@ -260,7 +260,7 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     let seconds = budget.of_auto(FIRST_SEARCH_SHARE, runs);
     let few = search::exhaustive_seconds(tensors) <= seconds.max(search::UNNOTICED_SECONDS);
     let chance = (OFTEN_OPTIMAL_TENSORS / tensors as f64).min(1.0).powi(2);
-    // The greedy order may cost many times the best one, so its time allows for no more than for annealing.
+    // The greedy order may cost many times the best one, so it allows only the time for annealing.
     let least = budget.least_anneal(tensors);
     let longest = budget.asked.map_or(least, |_| MAX_OPTIMAL_SECONDS);
     let share = chance * (OPTIMAL_SHARE * seconds).min(longest);
@@ -269,9 +269,9 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     let runs = found.map_or(runs, |order| consider(Searched::new(PathMethod::Optimal, order, None)));
     let peak = cost::log2_peak(network, &best.1.order, &[]);
     let fit = peak <= budget.elements;
-    // An order that fits may still turn out to be the best.
+    // An order that fits may still be the best.
     let budget = Budget { free: if peak <= budget.free { f64::INFINITY } else { budget.free }, ..budget };
-    // With a memory limit, an order with fewer operations mostly needs fewer slices, which the plan may add.
+    // Fewer operations mostly mean fewer slices, which the plan may add.
     let free = budget.asked.is_none() && budget.elements.is_infinite();
     let cheap = free && runs < least;
     if fit && (cheap || matches!(proof, Proof::Optimal | Proof::OptimalConnected)) {
@@ -279,7 +279,7 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     }
     // An order that does not fit says little about the time of one with slices.
     let known = if fit { runs } else { f64::INFINITY };
-    // Otherwise the order would often have more operations than the written one, which is not allowed.
+    // Otherwise the order often has more operations than the written one.
     let element = if free && best.0 < most { budget.element_price() } else { search::ELEMENT_PRICE };
     let longest = MAX_SUBSET_SECONDS * (tensors as f64).exp2();
     let shortest = if free { 0.0 } else { LEAST_LIMITED_SECONDS * tensors as f64 };

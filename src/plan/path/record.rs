@@ -1,8 +1,8 @@
-//! Records what a path search did, and the limit that ended it early.
+//! What a path search did, and the limit that ended it early.
 
 use serde::{Deserialize, Serialize};
 
-/// How a contraction order was found.
+/// The origin of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathMethod {

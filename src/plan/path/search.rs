@@ -1,4 +1,4 @@
-//! Runs the searches for contraction orders.
+//! The searches for contraction orders.
 //!
 //! Guarantee: the same network and budget give the same order on all ranks, because budgets are numbers of steps and no
 //! clock is read.
@@ -14,7 +14,7 @@ use super::positions::depth_first;
 use crate::dims::{Label, distinct};
 use crate::tree::{Network, Order};
 
-/// Users do not notice a search of at most this many seconds.
+/// Users do not notice such a search.
 pub const UNNOTICED_SECONDS: f64 = 5e-3;
 
 /// Maximum tensors for which a greedy search tries several weights and seeds.
@@ -64,7 +64,7 @@ pub struct PathSearch<'a> {
     tensors: Vec<Vec<u32>>,
     output: Vec<u32>,
     log2: Vec<f64>,
-    /// An order that is already known, of pairs.
+    /// A known order, of pairs.
     start: Option<Vec<[usize; 2]>>,
 }
 
@@ -78,7 +78,7 @@ impl<'a> PathSearch<'a> {
             *needed.entry(label).or_default() += 1;
         }
         tensors.iter_mut().for_each(|labels| labels.retain(|label| needed[label] > 1));
-        // If an extent is 0, there are no operations, so all orders cost the same.
+        // With an extent of 0, all orders cost the same.
         let log2 = network.extents.iter().map(|&extent| (extent.max(1) as f64).log2()).collect();
         let pair = |group: &Vec<usize>| <[usize; 2]>::try_from(group.as_slice()).ok();
         let start = start.and_then(|order| order.iter().map(pair).collect());

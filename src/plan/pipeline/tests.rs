@@ -6,7 +6,7 @@ fn ends(work: &[f64], groups: usize) -> Vec<usize> {
     Divisions::new(work, groups).ends(groups)
 }
 
-/// Computes the same division as [`Divisions`] by brute force, trying all starts of the last range.
+/// The same as [`Divisions`], trying all starts of the last range.
 fn ends_by_trying(work: &[f64], groups: usize) -> Vec<usize> {
     let mut least: Vec<Vec<(f64, usize)>> = vec![(0..=work.len()).map(|end| (work[..end].iter().sum(), 0)).collect()];
     for group in 1..groups {

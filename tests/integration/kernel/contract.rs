@@ -9,7 +9,8 @@ use super::case::{Case, Style};
 use super::check::Bench;
 use super::targets::{kernels, name};
 use super::tensor::Order;
-use einsum_dist::kernel::Element;
+use einsum_dist::kernel::{Element, available};
+use einsum_dist::local_plan::Isa;
 use num_complex::Complex;
 
 /// Number of cases per element type. One in `LARGE` cases is large.
@@ -145,9 +146,14 @@ fn short<T: Element>(seed: u64) {
 /// Contracts dense tensors with a long dimension b and a short sum, whose products are adjacent.
 fn segments<T: Element>(bench: &mut Bench) {
     for k in [2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 16, 20, 24, 32, 33] {
-        for (left, right, out) in
-            [("bik", "bk", "bi"), ("bk", "bk", "b"), ("bk", "k", "b"), ("bik", "bjk", "bij"), ("bik", "jk", "bij")]
-        {
+        for (left, right, out) in [
+            ("bik", "bk", "bi"),
+            ("bk", "bik", "bi"),
+            ("bk", "bk", "b"),
+            ("bk", "k", "b"),
+            ("bik", "bjk", "bij"),
+            ("bik", "jk", "bij"),
+        ] {
             let case = |b| Case::new([left, right, out], &[('b', b), ('i', 3), ('j', 2), ('k', k)]);
             let short = case(1).space();
             let case = case((1 << 14) / short + 1 + bench.rng.below(20));
@@ -164,8 +170,11 @@ fn short_sums() {
     segments::<Complex<f32>>(&mut bench);
     segments::<Complex<f64>>(&mut bench);
     println!("short sums:\n{}", bench.coverage);
-    let ways = ["plain, constant", "plain, plain", "plain, picked", "picked, constant", "picked, picked"];
-    bench.coverage.demand(&ways.map(|way| format!("segments: {way}")).each_ref().map(String::as_str), 1);
+    // With shorter vectors, other plans are cheaper for some ways.
+    if available(Isa::Avx512) {
+        let ways = ["plain, constant", "plain, plain", "plain, picked", "picked, constant", "picked, picked"];
+        bench.coverage.demand(&ways.map(|way| format!("segments: {way}")).each_ref().map(String::as_str), 1);
+    }
 }
 
 #[test]

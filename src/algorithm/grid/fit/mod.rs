@@ -1,6 +1,6 @@
-//! Fits a grid of ranks to a contraction. The search finds the numbers of tiles along c, m, n and k with the fewest
-//! words to transfer. As in section 7.1 of the COSMA paper (Kwasniewski and others, 2019), some ranks are left idle if
-//! this reduces the words.
+//! Fits a grid of ranks to a contraction: the numbers of tiles along c, m, n and k with the fewest words to transfer.
+//! As in section 7.1 of the COSMA paper (Kwasniewski and others, 2019), some ranks are left idle if this reduces the
+//! words.
 //!
 //! [`words`] estimates the words of each grid, and counts those of the busiest rank exactly for the best few.
 //! Guarantee: no rank exceeds the memory limit, unless the user prescribes `grid` and none fits.
@@ -48,7 +48,7 @@ struct Tiles {
     volume: f64,
 }
 
-/// Returns grids with and without idle ranks, each also with fewer and with more rounds.
+/// Grids with and without idle ranks, each also with fewer and with more rounds.
 pub fn candidates(setting: &Setting) -> Vec<Grid> {
     let &Setting { kinds, extents, uncut, memory, .. } = setting;
     let fit = GridFit { kinds, extents, uncut, ranks: setting.ranks(), memory };
@@ -58,11 +58,11 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
             grids.push(grid);
         }
     }
-    // With too few indices for all ranks, use the least work on the busiest rank.
+    // With too few indices for all ranks.
     if grids.is_empty() {
         grids.extend(fit.widest());
     }
-    // If the user prescribes `grid`, ignore a limit that none fits; the planner slices later.
+    // The planner slices later.
     if grids.is_empty() && setting.forced {
         let fit = GridFit { memory: None, ..fit };
         grids.extend(fit.best(0).or_else(|| fit.widest()));
@@ -80,14 +80,13 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
 type Found = ((f64, f64), [usize; 4]);
 
 impl GridFit<'_> {
-    /// Returns the grid with at most `idle` idle ranks, the fewest words, and then the least work on the busiest rank.
-    /// Cost: about r (ln r)^2 steps for r ranks.
+    /// The grid with at most `idle` idle ranks, the fewest words, and then the least work on the busiest rank. Cost:
+    /// about r (ln r)^2 steps for r ranks.
     pub fn best(&self, idle: usize) -> Option<Grid> {
         self.near_best(idle).into_iter().next()
     }
 
-    /// Returns [`GridFit::best`], then grids that cut other kinds and transfer at most 1 % more words, at the same
-    /// cost.
+    /// [`GridFit::best`], then grids that cut other kinds and transfer at most 1 % more words, at the same cost.
     pub fn near_best(&self, idle: usize) -> Vec<Grid> {
         let mut found =
             self.cheapest(self.ranks.saturating_sub(idle).max(1), |words, work| (words, work), MAX_COUNTED_GRIDS);
@@ -111,7 +110,7 @@ impl GridFit<'_> {
         best.into_iter().map(|(_, grid)| grid).collect()
     }
 
-    /// Returns the grid with the least work on the busiest rank, then the fewest words, at the same cost.
+    /// The grid with the least work on the busiest rank, then the fewest words, at the same cost.
     pub fn widest(&self) -> Option<Grid> {
         let found = self.cheapest(1, |words, work| (work, words), 1);
         self.grid(found.first()?.1)
@@ -137,8 +136,8 @@ impl GridFit<'_> {
         let shared = self.shared(&cuts);
         let [left, right, out] = volumes.tensors();
         let summed = out / parts[3] as f64;
-        // At most one round per part of a shared operand (one without), or more of at least `DEEP_ROUND_INDICES`
-        // indices, because every round passes over `out`.
+        // At most one round per part of a shared operand (one without), or more of `DEEP_ROUND_INDICES` indices,
+        // because every round passes over `out`.
         let shares = parts[1] > 1 || parts[2] > 1;
         let deep = if shares { (volumes.tile[3] / DEEP_ROUND_INDICES) as usize } else { 1 };
         let summed_indices = (volumes.tile[3] as usize).max(1);

@@ -1,5 +1,4 @@
-//! Decides how ranks that need the same tile of a tensor divide it among them. Cutting along two dimensions can make
-//! the largest part smaller:
+//! How ranks that need the same tile divide it. Cutting along two dimensions can make the largest part smaller:
 //!
 //! ```text
 //! out of 8704 x 8704 on 576 ranks along k: parts of at most 16 rows, or 24 x 24 of 363 x 363, 5 % smaller

@@ -13,7 +13,7 @@ fn product(ranks: usize, extents: [usize; 3], some_idle: bool) -> Grid {
 fn grids_fit_the_extents() {
     let parts = |grid: &Grid| [0, 1, 2].map(|l| grid.cuts.iter().find(|c| c.0 == Label(l)).map_or(1, |c| c.1));
     assert_eq!(parts(&product(64, [4096, 4096, 4096], true)), [4, 4, 4]);
-    // If one dimension is much longer than the other two, only this dimension is cut.
+    // Only a much longer dimension is cut.
     assert_eq!(parts(&product(16, [64, 64, 1 << 20], false)), [1, 1, 16]);
     assert_eq!(parts(&product(16, [1 << 20, 64, 64], false)), [16, 1, 1]);
     // One of the 65 ranks is idle.

@@ -1,4 +1,4 @@
-//! Counts the words that a rank of a grid stores and receives.
+//! The words that a rank of a grid stores and receives.
 
 use super::GridFit;
 use crate::algorithm::grid::Grid;
@@ -79,8 +79,8 @@ impl GridFit<'_> {
         self.corners(grid).into_iter().map(received).max().unwrap_or(0)
     }
 
-    /// Returns ranks that include the busiest receiver. Tiles along a cut have at most two sizes, larger first, so
-    /// these have the first tile, the last of the larger size, or the last along every cut.
+    /// Ranks that include the busiest receiver. Tiles along a cut have at most two sizes, larger first, so these have
+    /// the first tile, the last of the larger size, or the last along every cut.
     pub fn corners(&self, grid: &Grid) -> Vec<usize> {
         let mut ranks = vec![0];
         for &(label, parts) in &grid.cuts {
