@@ -1,8 +1,8 @@
-//! Compensated sums, as accurate as in twice the precision.
+//! Sums as accurate as in twice the precision.
 //!
-//! This is algorithm 4.1 in T. Ogita, S. M. Rump and S. Oishi, Accurate Sum and Dot Product, SIAM J. Sci. Comput. 26
-//! (2005): the rounding errors are summed separately and added to the total. If a term is infinite or NaN, the total
-//! equals the plain sum.
+//! Algorithm 4.1 in T. Ogita, S. M. Rump and S. Oishi, Accurate Sum and Dot Product, SIAM J. Sci. Comput. 26 (2005):
+//! rounding errors are summed separately and added to the total. With an infinite or NaN term, the total equals the
+//! plain sum.
 
 use num_complex::Complex;
 
@@ -21,7 +21,7 @@ impl Compensated {
     }
 
     pub fn total(&self) -> f64 {
-        // If the sum has overflowed, the rounding errors are infinite or NaN and must not be added to it.
+        // After an overflow, the rounding errors are infinite or NaN and must not be added.
         if self.sum.is_finite() && self.errors.is_finite() { self.sum + self.errors } else { self.sum }
     }
 }

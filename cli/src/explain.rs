@@ -1,4 +1,4 @@
-//! `--explain` and `--simulate`, which describe, verify and simulate the plan without operand data.
+//! `--explain` and `--simulate`, which describe, verify and simulate the plan without data.
 
 use einsum_dist::machine::{Placement, RankPlacement, Topology, listed};
 use einsum_dist::plan::{Classes, MAX_FULL_PROOF_RANKS, Step};
@@ -60,7 +60,7 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
     Ok((Some(text), trace_error))
 }
 
-/// One line for the host and for each of its (first) ranks.
+/// One line for the host and each of its (first) ranks.
 pub fn where_ranks_are(host: &Topology, places: &[RankPlacement]) -> String {
     let heads = std::iter::once("placement ").chain(std::iter::repeat("          "));
     let ranks = heads.zip(listed(places)).map(|(head, line)| format!("{head}{line}\n"));

@@ -1,4 +1,4 @@
-//! The failures that end the program early, with their messages and exit codes.
+//! Failures that end the program early, with messages and exit codes.
 //!
 //! The message is the same in every output format; the caller chooses the rank that prints.
 
@@ -15,10 +15,9 @@ use einsum_parser::{Span, render_carets};
 
 use super::{Result, write_out};
 
-/// Writes a text to standard error in one system call, which keeps ranks apart. A text to a full disk or closed pipe is
-/// dropped, whereas `eprintln!` would panic, twice, and lose the result.
+/// Writes to standard error in one system call, which keeps ranks apart. Ignores a full disk or closed pipe, at which
+/// `eprintln!` would panic, twice, and lose the result.
 pub(crate) fn write(text: Arguments<'_>) {
-    // If standard error is closed, there is nowhere to report the failure.
     let _ = std::io::stderr().write_all(text.to_string().as_bytes());
 }
 
@@ -30,7 +29,7 @@ pub(crate) use say;
 /// Maximum bytes of an expression in full; longer ones are clipped around the error.
 const WHOLE_LINES: usize = 400;
 
-/// Maximum bytes of a message, without the carets and the text above them.
+/// Maximum bytes of a message, without carets and the text above them.
 const MAX_MESSAGE_BYTES: usize = 4000;
 
 #[derive(Debug)]
@@ -50,14 +49,14 @@ impl<E: Into<Error>> From<E> for Failure {
     }
 }
 
-/// Adds the number and the host of this rank to an allocation error.
+/// Adds this rank and its host to an allocation error.
 pub fn memory<V>(had: std::result::Result<V, OutOfMemory>) -> Result<V> {
     let rank = || Rank { number: launcher().map_or(0, |launcher| launcher.rank), host: host::name() };
     Ok(had.map_err(|cause| Error::Memory { rank: rank(), cause })?)
 }
 
 impl Failure {
-    /// The exit code, which is 2 for invalid input and 1 for a failed run or check.
+    /// 2 for invalid input, 1 for a failed run or check.
     pub fn code(&self) -> u8 {
         match self {
             Failure::Arguments(_) => 2,
@@ -76,7 +75,7 @@ impl Failure {
                 if text.len() > MAX_MESSAGE_BYTES {
                     say!("{}", clipped(text.trim_end()));
                 } else {
-                    // If standard error is closed, there is nowhere to report the failure.
+                    // The error has nowhere else to go.
                     let _ = error.print();
                     if !text.ends_with('\n') {
                         write(format_args!("\n"));
@@ -100,7 +99,7 @@ impl Failure {
         if json {
             let (kind, message) = (self.kind(), self.message());
             let error = serde_json::json!({ "schema": 1, "error": { "kind": kind, "message": message } });
-            // If standard output is closed too, there is nowhere to report the error.
+            // The error has nowhere else to go.
             let _ = write_out(&format!("{error}\n"));
         }
     }
@@ -127,7 +126,7 @@ impl Failure {
         }
     }
 
-    /// The message on one line, without the middle beyond `MAX_MESSAGE_BYTES`.
+    /// On one line, without the middle beyond `MAX_MESSAGE_BYTES`.
     pub fn message(&self) -> String {
         clipped(&self.whole_message())
     }

@@ -1,4 +1,4 @@
-//! Reads the text of the expression and the headers of input files; every rank reads its own blocks later.
+//! Reads the expression and the headers of input files; every rank reads its own blocks later.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,16 +11,16 @@ use einsum_dist::{Error, Result, World};
 
 use super::args::Args;
 
-/// The maximum suffices for a million operands with dozens of labels.
+/// Enough for a million operands with dozens of labels.
 const MAX_EXPRESSION_MIB: u64 = 64;
 
-/// The text of the expression, from the command line, a file (`@FILE`) or standard input (`-`). Collective, because
-/// only rank 0 has standard input.
+/// The expression, from the command line, a file (`@FILE`) or standard input (`-`). Collective, because only rank 0 has
+/// standard input.
 pub fn expression(world: &World, typed: &str) -> Result<String> {
     if typed == "-" { shared(world, typed, "the expression") } else { text(world, typed, "the expression") }
 }
 
-/// A text of the command line, which `@FILE` reads from a file; errors call it `what`. Collective.
+/// Text of the command line, or of a file for `@FILE`; errors call it `what`. Collective.
 pub fn text(world: &World, typed: &str, what: &str) -> Result<String> {
     if typed.starts_with('@') { shared(world, typed, what) } else { Ok(typed.to_owned()) }
 }
@@ -44,7 +44,7 @@ fn read_text(typed: &str, what: &str) -> Result<String> {
     Ok(text.trim_end().to_owned())
 }
 
-/// Reads a text file of at most `most` MiB. Blocks if the file is a pipe whose writer has not finished.
+/// Reads a text file of at most `most` MiB. Blocks on a pipe whose writer has not finished.
 ///
 /// # Errors
 /// If the file cannot be read, with a reason that can follow its name.
@@ -79,7 +79,7 @@ pub fn headers(args: &Args) -> Result<Headers> {
     Ok(Headers { operands, accumulate })
 }
 
-/// The element type: that to which the files' types are promoted or, for random operands, `--dtype`.
+/// The type to which the files' types are promoted or, for random operands, `--dtype`.
 ///
 /// # Errors
 /// If the type is unknown, or cannot represent the array of `--accumulate` without loss.

@@ -1,13 +1,12 @@
-//! The command line: parses the flags, validates and carries out the run, and prints the result.
+//! The command line: parses flags, validates and carries out the run, and prints the result.
 //!
 //! ```text
 //! args --start--> World --config--> RunConfig --run--> Outcome --print--> text or JSON
 //!                            failure: one message from rank 0, the same exit code on every rank
 //! ```
 //!
-//! This crate uses only the public API of the library. All ranks agree on the outcome of every step that can fail on
-//! one rank, so they exit with the same code, and none waits for a failed one. Only results are written to standard
-//! output.
+//! This crate uses only the library's public API. All ranks agree on the outcome of every step that can fail on one, so
+//! they exit with the same code, and none waits for a failed one. Only results are written to standard output.
 
 pub mod args;
 mod check;
@@ -48,7 +47,7 @@ use failure::{Failure, say};
 
 type Result<T> = std::result::Result<T, Failure>;
 
-/// How long other ranks wait before they exit with an error, so that rank 0 can print its message.
+/// Other ranks wait this long before they exit with an error.
 const SPEAKER_TIMEOUT: Duration = Duration::from_millis(300);
 
 pub fn main() -> ExitCode {
@@ -57,7 +56,7 @@ pub fn main() -> ExitCode {
     }
     panics::install();
     let json = args::wants_json();
-    // Must precede all threads, which reserve address space, from the first, which waits for signals.
+    // Must precede all threads, which reserve address space; the first waits for signals.
     panics::report_missing_memory(json);
     signals::install();
     let arguments = Args::parse_process();
@@ -77,7 +76,7 @@ pub fn main() -> ExitCode {
             if start::prints_errors() {
                 failure.print(json);
             } else {
-                // A launcher kills all ranks on the first error exit, so rank 0 must have printed its message.
+                // A launcher kills all ranks on the first error exit, so rank 0 must have printed.
                 std::thread::sleep(SPEAKER_TIMEOUT);
             }
             ExitCode::from(failure.code())
@@ -103,7 +102,7 @@ fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<Str
     }
 }
 
-/// Carries out the run that the arguments describe, and prints the result. Collective.
+/// Carries out the arguments' run, and prints the result. Collective.
 fn carry_out(world: &World, arguments: std::result::Result<Args, clap::Error>) -> Result<()> {
     let args = start::agree(world, arguments.map_err(Failure::Arguments))?;
     let config = RunConfig::new(world, args)?;
@@ -124,7 +123,7 @@ fn finish(world: World, outcome: Result<()>, json: bool) -> ExitCode {
             failure.print(json);
         }
         if let Failure::Library(Error::Comm(CommError::Mpi { .. })) = failure {
-            // The other ranks may not learn of an MPI failure.
+            // Other ranks may not learn of an MPI failure.
             let message = if world.is_root() { format!("ends the run with code {code}") } else { failure.message() };
             world.abort(&message);
         }

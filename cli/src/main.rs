@@ -1,8 +1,7 @@
-//! The program `einsum-dist`. The library of this package implements it.
+//! The program `einsum-dist`, implemented by this package's library.
 
 einsum_dist::remember_ignored_signals!();
 
-/// An allocator that reports a failed allocation and ends the program.
 #[global_allocator]
 static ALLOCATOR: einsum_dist::memory::ReportingAllocator = einsum_dist::memory::ReportingAllocator;
 

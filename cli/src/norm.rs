@@ -2,19 +2,19 @@
 //!
 //! Squares of large, ordinary and small numbers are summed separately, the first and last scaled into the range of
 //! double precision (J. L. Blue, A Portable Fortran Program to Find the Euclidean Norm of a Vector, ACM TOMS 4 (1978)).
-//! Each is a compensated sum over blocks of plainly summed squares.
+//! Each is a compensated sum over plainly summed blocks.
 //!
-//! Powers of two scale exactly. NaN gives NaN, and otherwise infinity gives infinity. The same blocks in the same order
+//! Powers of two scale exactly. NaN gives NaN, otherwise infinity gives infinity. The same blocks in the same order
 //! give the same bits.
 
 use super::compensated::Compensated;
 
-/// Numbers outside these limits are scaled; 2^60 squares within sum to less than the largest double.
+/// Numbers outside these limits are scaled; 2^60 squares within them do not overflow when summed.
 const MAX_UNSCALED: f64 = power(480);
 const MIN_UNSCALED: f64 = power(-480);
-/// Large numbers are multiplied by this factor, and small ones are divided by it.
+/// Multiplies large numbers and divides small ones.
 const SCALE: f64 = power(-600);
-/// Values in a block, whose squares are summed plainly.
+/// Values in a plainly summed block.
 const BLOCK: usize = 1 << 12;
 
 /// 2^`exponent`, which must be a normal number.
@@ -22,7 +22,7 @@ const fn power(exponent: i64) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
-/// `number` times 2^`exponent`, which may itself be out of range.
+/// `number` times 2^`exponent`, which may be out of range.
 pub fn scaled(mut number: f64, exponent: i64) -> f64 {
     // Doubles differ by a factor of at most 2^2200.
     let mut left = exponent.clamp(-2200, 2200) as i32;
@@ -34,7 +34,7 @@ pub fn scaled(mut number: f64, exponent: i64) -> f64 {
     number
 }
 
-/// The decimal logarithm of a norm times 2^`exponent`, if it is positive and finite.
+/// The decimal logarithm of a norm times 2^`exponent`, if positive and finite.
 pub fn log10(norm: f64, exponent: i64) -> Option<f64> {
     (norm > 0.0 && norm.is_finite()).then(|| norm.log10() + exponent as f64 * std::f64::consts::LOG10_2)
 }
@@ -56,7 +56,7 @@ pub fn text(norm: f64, exponent: i64) -> String {
 pub struct Norm {
     /// Sums of the squares of large, ordinary and small numbers.
     sums: [Compensated; 3],
-    /// Those sums over the current block only.
+    /// The same over the current block only.
     block: [f64; 3],
     added: usize,
     /// The sum of infinite and NaN sizes.
@@ -95,7 +95,7 @@ impl Norm {
         [large, ordinary, small, self.special]
     }
 
-    /// The norm of the numbers of several processes, added in order, reproducibly.
+    /// The norm of several processes' numbers, added in order, reproducibly.
     pub fn of<'a>(processes: impl Iterator<Item = &'a [f64]>) -> f64 {
         let (mut sums, mut special) = ([Compensated::default(); 3], 0.0);
         for numbers in processes {

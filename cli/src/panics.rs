@@ -1,6 +1,6 @@
 //! Handles panics and failed allocations, with one line each and no waiting ranks.
 //!
-//! The library reports panics during a run; all others are bugs in this program.
+//! The library reports panics of runs; all others are bugs in this program.
 
 use std::fmt::Arguments;
 use std::io::Write;
@@ -16,15 +16,15 @@ use einsum_dist::memory::{end_at_once, report_with, share_few_addresses};
 
 use super::failure::say;
 
-/// Stack bytes that the main thread touches at its start, because growing later could fail.
+/// Stack bytes that the main thread touches at first, because growing later could fail.
 const STACK: usize = 1 << 20;
 
-/// Whether an error is also printed to standard output, as one JSON object.
+/// Whether errors are also printed to standard output, as one JSON object.
 static JSON: AtomicBool = AtomicBool::new(false);
 
 static RANK: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes for one line of the report, more than the longest has.
+/// Bytes for a line of the report, more than the longest has.
 const LINE_BYTES: usize = 256;
 
 /// Makes a failed allocation end the program with a message; must precede all threads.
@@ -34,7 +34,7 @@ pub fn report_missing_memory(json: bool) {
     let rank = launcher().map_or(0, |launcher| launcher.rank);
     JSON.store(json && rank == 0, Ordering::Relaxed);
     RANK.store(rank, Ordering::Relaxed);
-    // Standard output allocates its buffer on first use.
+    // Allocates the buffer of standard output.
     let _ = std::io::stdout();
     report_with(|bytes| {
         let rank = RANK.load(Ordering::Relaxed);
@@ -60,13 +60,13 @@ fn write_line(stream: impl AsFd, line: Arguments<'_>) {
         match rustix::io::write(&stream, rest) {
             Ok(bytes) if bytes > 0 => rest = &rest[bytes..],
             Err(rustix::io::Errno::INTR) => {}
-            // The stream is closed, so there is nowhere to report the failure.
+            // The stream is closed.
             _ => return,
         }
     }
 }
 
-/// Installs a hook that reports a panic's place on one line, unless `RUST_BACKTRACE=full`.
+/// Reports a panic's place on one line, unless `RUST_BACKTRACE=full`.
 pub fn install() {
     if std::env::var("RUST_BACKTRACE").is_ok_and(|value| value == "full") {
         return;
@@ -83,6 +83,6 @@ pub fn install() {
 
 /// Calls `body`, and ends all ranks if it panics.
 pub fn contained<T>(world: &World, body: impl FnOnce() -> T) -> T {
-    // Nothing that the body modified is used after a panic.
+    // Nothing that `body` modified is used after a panic.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| world.abort(&panic_message(panic.as_ref())))
 }

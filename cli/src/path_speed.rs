@@ -1,6 +1,6 @@
 //! Measures this machine's speed of path searches, to convert `--path-time` to nominal seconds.
 //!
-//! Invariant: all ranks get the speed of rank 0, because they must find the same order.
+//! Invariant: all ranks get rank 0's speed, because they must find the same order.
 
 use std::time::Instant;
 
@@ -11,12 +11,12 @@ use super::Result;
 use super::args::Args;
 use super::start::gather;
 
-/// Long searches run at about this fraction of the speed of the short one that is timed.
+/// The speed of long searches relative to the short one that is timed.
 const LONG_SEARCH: f64 = 0.75;
 
 const TIMED_SECONDS: f64 = 0.03;
 
-/// The nominal seconds of search per second on rank 0; 1 without `--path-time`. Collective.
+/// Nominal seconds of search per second on rank 0; 1 without `--path-time`. Collective.
 pub fn shared(world: &World, args: &Args, workers: usize) -> Result<f64> {
     if args.path_time.is_none() {
         return Ok(1.0);
@@ -25,7 +25,7 @@ pub fn shared(world: &World, args: &Args, workers: usize) -> Result<f64> {
     Ok(gather(world, &[speed])?[0][0])
 }
 
-/// Times a short search for a ring of tensors with chords.
+/// Times a short search on a ring of tensors with chords.
 fn measured(threads: usize) -> f64 {
     const TENSORS: u32 = 150;
     let labels = |at: u32| vec![2 * at, 2 * at + 1, 2 * ((at + 1) % TENSORS), 2 * ((at + 7) % TENSORS) + 1];

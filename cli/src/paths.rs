@@ -1,7 +1,7 @@
-//! Checks all paths of a command before the run: each output must be writable, and differ from all other files.
+//! Checks a command's paths before the run: each output must be writable, and differ from all other files.
 //!
 //! Two flags must not name the same file, however spelt, if one writes it, except for
-//! `--accumulate FILE --output FILE`, which reads it before replacing it. Nor may they name temporary files, which are
+//! `--accumulate FILE --output FILE`, which reads before it replaces. Nor may they name temporary files, which are
 //! removed.
 
 use std::path::Path;
@@ -37,7 +37,7 @@ pub fn check(world: &World, args: &Args) -> Result<()> {
             return Err(usage(format!("{flag} -: {why}; a file that has this name is ./-")));
         }
     }
-    // The directory of the trace and the timeline may not exist on other hosts.
+    // The directory of the trace and timeline may not exist on other hosts.
     for (_, path) in written(args).into_iter().filter(|(flag, _)| *flag == "--output" || world.is_root()) {
         examine(path).map_err(Error::from)?;
     }
@@ -45,8 +45,8 @@ pub fn check(world: &World, args: &Args) -> Result<()> {
     if world.is_root() { none_is_temporary(&named) } else { Ok(()) }
 }
 
-/// On rank 0, starts the guard for the outputs, removes temporary files of killed runs, and warns of leftovers or a
-/// change of owner.
+/// On rank 0, starts the outputs' guard, removes killed runs' temporary files, and warns of leftovers or a change of
+/// owner.
 pub fn tidy(world: &World, args: &Args) {
     if !world.is_root() {
         return;
@@ -72,7 +72,6 @@ pub fn tidy(world: &World, args: &Args) {
     }
 }
 
-/// The flags that name files to write.
 fn outputs(args: &Args) -> [(&'static str, Option<&Path>); 5] {
     [
         ("--output", args.output.as_deref()),

@@ -1,6 +1,6 @@
-//! Prints the results of a run as text or as one JSON object.
+//! Prints a run's results as text or as one JSON object.
 //!
-//! Text and JSON are made from the same [`Report`].
+//! Both are made from the same [`Report`].
 
 use std::fmt::Write;
 
@@ -24,8 +24,7 @@ const MAX_COMPARED_RANKS: usize = 64;
 
 const MAX_ALIGNED_CHARACTERS: usize = 60;
 
-/// The values that are printed at the end of a run, the same on every rank, except for the kernel's name and the time
-/// for reading.
+/// What is printed at the end of a run, the same on every rank, except for the kernel's name and the reading time.
 #[derive(Debug)]
 pub struct Outcome {
     pub measured: Vec<Measured>,
@@ -33,12 +32,12 @@ pub struct Outcome {
     pub seconds: Seconds,
     /// Seconds for reading operands in parts in the last run, on this process.
     pub reading_seconds: f64,
-    /// Slices that were taken from a checkpoint.
+    /// Slices taken from a checkpoint.
     pub resumed_slices: usize,
     pub norm: f64,
-    /// With `--exponent`, the power of two by which the elements are to be multiplied.
+    /// With `--exponent`, the power of two by which elements are to be multiplied.
     pub exponent: Option<i64>,
-    /// How the result left the range of its type, if it did.
+    /// How the result left its type's range, if it did.
     pub out_of_range: Option<OutOfRange>,
     pub check: Option<CheckReport>,
     pub overflow: Option<Overflow>,
@@ -46,7 +45,7 @@ pub struct Outcome {
     pub trace_error: Option<Error>,
 }
 
-/// Returns the text for standard output on rank 0's process; with `--quiet`, only JSON.
+/// The text for standard output on rank 0's process; with `--quiet`, only JSON.
 ///
 /// # Errors
 /// If the result is outside the error bound or the range of the type, after the text has been printed.
@@ -83,7 +82,7 @@ pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Op
 
 pub fn json(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> String {
     let report = report(world, config, outcome);
-    // A report consists of numbers, strings and maps with string keys; serialising these into memory cannot fail.
+    // Serialising numbers, strings and maps with string keys into memory cannot fail.
     serde_json::to_string(&report).unwrap_or_default() + "\n"
 }
 
@@ -271,7 +270,7 @@ fn time(config: &RunConfig, outcome: &Outcome) -> String {
     measured + &predicted(config, config.plan.seconds() + first_run_seconds(config).iter().sum::<f64>())
 }
 
-/// The additional seconds of each step, if the only timed run is the first one.
+/// Each step's additional seconds, if the only timed run is the first.
 fn first_run_seconds(config: &RunConfig) -> Vec<f64> {
     let is_first = config.args.warmup == 0 && config.args.repeat.get() == 1;
     if is_first { config.plan.first_run_seconds() } else { Vec::new() }
@@ -292,7 +291,7 @@ fn idle(plan: &Plan, outcome: &Outcome, timeline: Option<&Timeline>) -> String {
     format!("{mean} per rank on average{predicted}, maximum {} on rank {longest}", seconds(all[longest]))
 }
 
-/// Returns the fraction of all receiving time in which ranks also computed, as in [`Timeline::hidden_share`].
+/// The fraction of all receiving time in which ranks also computed, as in [`Timeline::hidden_share`].
 fn hidden_share(measured: &[Measured]) -> Option<f64> {
     let receiving: f64 = measured.iter().map(|rank| rank.receiving_seconds).sum();
     let hidden = measured.iter().filter_map(|rank| Some(rank.hidden_share? * rank.receiving_seconds)).sum::<f64>();
@@ -307,7 +306,7 @@ fn overlap(outcome: &Outcome, timeline: Option<&Timeline>) -> Option<String> {
 }
 
 fn received(report: &Report, outcome: &Outcome) -> String {
-    // The report may list only some of very many ranks.
+    // The report may list only some of many ranks.
     let listed = report.per_rank.len();
     let planned = report.per_rank.iter().map(|rank| rank.bytes_received.planned).max().unwrap_or(0);
     let ranks = outcome.measured.iter().take(listed);

@@ -1,7 +1,7 @@
-//! Shows the progress of a path search, and a bar over the slices of a run, with the time left.
+//! Shows the progress of a path search, and a bar over a run's slices, with the time left.
 //!
-//! Guarantee: only rank 0 prints, only to a terminal, and not with `--quiet`. The search and the program remove their
-//! lines at their ends, so they are never mixed with later messages.
+//! Guarantee: only rank 0 prints, only to a terminal, and not with `--quiet`. Lines are removed at the end, so they
+//! never mix with later messages.
 
 use std::io::IsTerminal;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -21,7 +21,6 @@ pub fn show<T: Element>(world: &World, config: &RunConfig, program: &mut Program
     }
     let bar = ProgressBar::with_draw_target(Some(slices), ProgressDrawTarget::stderr());
     let style = "{bar:40} {human_pos} of {human_len} slices, {elapsed_precise} elapsed, {eta_precise} left";
-    // The default style takes effect if this one is wrong.
     bar.set_style(ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar()));
     program.on_slice(move |finished, _| {
         let finished = finished as u64;
@@ -39,7 +38,7 @@ const SHOWN_AFTER: Duration = Duration::from_millis(500);
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// Calls a search with a function that is told its progress, and shows the progress if it `may`.
+/// Calls a search with a function that is told its progress, which is shown if it `may`.
 pub fn during_search<V>(may: bool, search: impl FnOnce(&dyn Fn(SearchProgress)) -> V) -> V {
     if !may || !std::io::stderr().is_terminal() {
         return search(&|_| ());
@@ -47,9 +46,9 @@ pub fn during_search<V>(may: bool, search: impl FnOnce(&dyn Fn(SearchProgress)) 
     let (sender, receiver) = channel();
     std::thread::scope(|scope| {
         scope.spawn(move || show_search(&receiver));
-        // The search drops the sender, which ends the thread.
+        // Dropping the sender ends the thread.
         search(&move |progress| {
-            // A thread that has ended shows nothing.
+            // The thread may have ended.
             let _ = sender.send(progress);
         })
     })

@@ -1,8 +1,7 @@
-//! Finds results that left the range of the element type without `--check`.
+//! Finds results that left the element type's range without `--check`.
 //!
-//! The norm tells whether that may be so, and only then the operands are examined. A result with infinite or NaN
-//! elements overflowed if all operands are finite. A result of zeros or subnormal numbers underflowed if no operand is
-//! zero, and products of its smallest elements are too small for the type.
+//! The operands are examined only if the norm leaves doubt. `docs/special-values.md` describes the rules; a result did
+//! not underflow if an operand is zero.
 
 use einsum_dist::{DistTensor, Dtype, Element, OperandParts, World};
 
@@ -13,13 +12,13 @@ use super::start::gather;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutOfRange {
-    /// Either `overflow` or `underflow`.
+    /// `overflow` or `underflow`.
     pub what: &'static str,
-    /// The warning with the remedy, without a full stop.
+    /// Includes the remedy, without a full stop.
     pub message: String,
 }
 
-/// Examines a result with this norm; `finite`: the array of `--accumulate`, if any, is finite. Collective.
+/// Examines a result with this norm; `finite`: any array of `--accumulate` is finite. Collective.
 pub fn examine<T: Element>(
     world: &World,
     config: &RunConfig,

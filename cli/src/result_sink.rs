@@ -1,4 +1,4 @@
-//! Consumes the result part by part: its norm, check and output file.
+//! Consumes the result's parts: norm, check and output file.
 
 use einsum_dist::report::CheckReport;
 use einsum_dist::{DistTensor, Element, NpyOutput, World};
@@ -19,7 +19,7 @@ pub struct ResultSink<'a> {
 }
 
 impl<'a> ResultSink<'a> {
-    /// Prepares the check, if one is requested. Collective.
+    /// Prepares any requested check. Collective.
     pub fn new(world: &'a World, config: &'a RunConfig) -> Result<ResultSink<'a>> {
         let check = if config.args.check { Some(Check::new(world, config)?) } else { None };
         Ok(ResultSink { world, config, norm: Norm::default(), check, output: None })
@@ -48,8 +48,8 @@ impl<'a> ResultSink<'a> {
         Ok(self.output.insert(output).write(part, corner)?)
     }
 
-    /// Returns the Frobenius norm (in double precision), the report of the check, and any overflow; without errors,
-    /// renames the output file to its final name. Collective.
+    /// Returns the Frobenius norm (in double precision), the check's report, and any overflow; without errors, gives
+    /// the output file its final name. Collective.
     pub fn end(self) -> Result<(f64, Option<CheckReport>, Option<Overflow>)> {
         let all = gather(self.world, &self.norm.numbers())?;
         let norm = Norm::of(all.iter().map(Vec::as_slice));

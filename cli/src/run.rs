@@ -1,7 +1,7 @@
-//! Distributes the operands, compiles the program once and runs it as often as requested.
+//! Distributes operands, compiles the program once and runs it as often as requested.
 //!
-//! The time of a run is that of all parts of the result (usually one), including the time for reading operands in
-//! parts; other operands are read before the first run. The last run is checked and written.
+//! A run's time is that of all parts of the result (usually one), including reading operands in parts; other operands
+//! are read before the first run. The last run is checked and written.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -20,7 +20,6 @@ use super::result_sink::ResultSink;
 use super::start::gather;
 use super::{Result, progress, range, signals, trace_files, units};
 
-/// Carries out the run. Collective.
 pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
     world.check_memory(&config.plan, 0)?;
     if config.args.verbose && config.args.check && world.is_root() {
@@ -115,7 +114,7 @@ fn typed<T: Element>(world: &World, config: &RunConfig) -> Result<Outcome> {
     })
 }
 
-/// Computes a part of the result. With `--exponent`, returns the exponent of the power of two that is kept apart.
+/// Computes a part of the result. With `--exponent`, returns the exponent kept apart.
 fn compute<T: Element>(
     config: &RunConfig,
     program: &mut Program<T>,

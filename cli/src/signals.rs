@@ -1,13 +1,11 @@
 //! On signals that end the program, removes temporary files, then ends by the same signal for the parent.
 //! `docs/files.md` describes signals and launchers.
 //!
-//! A thread waits for these signals, from before the first file is created. Signals that the parent made this program
-//! ignore, as `nohup` does, stay ignored. After another, no other thread creates or renames a file. While a run has a
-//! checkpoint, the first signal only asks it to stop.
+//! A thread waits for them, from before the first file is created. After another signal, no other thread creates or
+//! renames a file. While a run has a checkpoint, the first signal only asks it to stop.
 //!
-//! MPICH's launcher kills rank 0 by SIGKILL, without warning. So rank 0 starts this program again in a separate process
-//! group, as a guard, which waits for the end of a pipe from rank 0, and removes the temporary files that no process
-//! has locked.
+//! Because MPICH's launcher kills rank 0 by SIGKILL, rank 0 starts this program again as a guard, in a separate process
+//! group, which waits for the end of a pipe from rank 0, and removes the temporary files that no process has locked.
 //!
 //! SIGPIPE and SIGSEGV are not handled.
 
@@ -30,16 +28,16 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// How long other ranks wait before they end, because launchers then kill rank 0, with the most files to remove.
+/// Other ranks wait this long before they end, because launchers then kill rank 0, with the most files.
 const AFTER_RANK_0: Duration = Duration::from_millis(100);
 
-/// Signals that end a program by default; batch systems send SIGXCPU, SIGUSR1 or SIGUSR2 before SIGKILL.
+/// Signals that end a program by default.
 const ENDING: [c_int; 8] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM];
 
 /// The flag by which the first signal stops the run; `None` if signals end the program at once.
 static STOP: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
 
-/// The signal that has stopped the run, or 0.
+/// The signal that stopped the run, or 0.
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
 
 /// While this value exists, the first signal raises a flag.
@@ -63,16 +61,16 @@ impl Drop for Stopping {
     }
 }
 
-/// Ends this process by the signal that has stopped the run, if there was one.
+/// Ends this process by the signal that stopped the run, if any.
 pub fn end_by_received() {
     let signal = RECEIVED.load(Ordering::Relaxed);
     if signal != 0 {
-        // Does not return, because the default action of these signals ends the process.
+        // Does not return, because these signals end the process by default.
         let _ = emulate_default_handler(signal);
     }
 }
 
-/// Raises the flag of a run that can be stopped. Returns false if there is none, or if it is raised already.
+/// Raises the flag of a run that can be stopped; false if there is none, or it is already raised.
 fn stops_run(signal: c_int) -> bool {
     let stop = STOP.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(flag) = stop.as_ref() else { return false };
@@ -80,9 +78,9 @@ fn stops_run(signal: c_int) -> bool {
     !flag.swap(true, Ordering::Relaxed)
 }
 
-/// Starts the thread that waits for signals; otherwise they keep their default actions.
+/// Starts the waiting thread; without it, signals keep their default actions.
 pub fn install() {
-    // The call that made the file too large then fails; programs that this one starts would inherit an ignored signal.
+    // The call that made a file too large then fails; programs that this one starts would inherit an ignored signal.
     let _ = flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false)));
     let wanted = ENDING.into_iter().filter(|&signal| !is_ignored(signal)).collect::<Vec<_>>();
     let (ready, waits) = mpsc::channel();
@@ -107,7 +105,6 @@ fn end_by(signal: c_int) {
         thread::sleep(AFTER_RANK_0);
         removed.remove_again();
     }
-    // The default action ends the process.
     let _ = emulate_default_handler(signal);
 }
 
@@ -116,7 +113,7 @@ const GUARD_VARIABLE: &str = "EINSUM_DIST_GUARD";
 
 const HYDRA: &str = "HYDI_CONTROL_FD";
 
-/// Maximum attempts, because the system closes a killed rank's files, and releases its locks, one by one.
+/// Maximum attempts, because a killed rank's files are closed, and their locks released, one by one.
 const MAX_ATTEMPTS: usize = 40;
 const RETRY_INTERVAL: Duration = Duration::from_millis(25);
 
@@ -126,7 +123,7 @@ pub fn run_if_guard() -> bool {
         return false;
     }
     let mut ignored = Vec::new();
-    // This returns only when rank 0 has ended.
+    // Returns only when rank 0 has ended.
     let _ = std::io::stdin().lock().read_to_end(&mut ignored);
     let outputs: Vec<PathBuf> = std::env::args_os().skip(1).map(PathBuf::from).collect();
     for _ in 0..MAX_ATTEMPTS {
@@ -139,7 +136,7 @@ pub fn run_if_guard() -> bool {
     true
 }
 
-/// Starts a guard for these outputs on rank 0 under MPICH's launcher.
+/// Starts these outputs' guard on rank 0 under MPICH's launcher.
 pub fn start_guard<'a>(world: &World, outputs: impl Iterator<Item = &'a Path>) {
     let outputs: Vec<&Path> = outputs.collect();
     if !world.is_root() || outputs.is_empty() || std::env::var_os(HYDRA).is_none() {

@@ -1,6 +1,6 @@
-//! Parses the extents given by `--size`, and chooses default extents for all other labels.
+//! Parses the extents of `--size`, and chooses defaults for all other labels.
 //!
-//! Invariant: a label has the same extent wherever it occurs. If operands are files, their headers define the extents.
+//! Invariant: a label has the same extent everywhere. Headers of operand files define the extents.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,7 +8,7 @@ use einsum_dist::plan::PathChoice;
 use einsum_dist::{Error, Machine, PlanOptions, Problem, Result};
 use einsum_parser::{Expression, Form, IndexKind, Term};
 
-/// Maximum elements of any tensor with default extents; `--size` may exceed it.
+/// Maximum elements of a tensor with default extents; `--size` may exceed it.
 const MAX_ELEMENTS: usize = 4_000_000;
 const MAX_EXTENT: usize = 2048;
 
@@ -74,7 +74,7 @@ impl Sizes {
         self.named.get(name).copied().or(self.all)
     }
 
-    /// The shapes for random operands, and whether any label has the default extent.
+    /// Shapes of random operands, and whether any label has the default extent.
     pub fn shapes(&self, problem: &Problem) -> Result<(Vec<Vec<usize>>, bool)> {
         let expression = problem.expression();
         let shapes = |default: usize| -> Vec<Vec<usize>> {
@@ -99,7 +99,6 @@ impl Sizes {
         Ok((shapes(default), true))
     }
 
-    /// Checks the given extents against the shapes of files.
     pub fn agree(&self, expression: &Expression, shapes: &[Vec<usize>]) -> Result<()> {
         for (operand, (term, shape)) in expression.operands().zip(shapes).enumerate() {
             for (name, extent) in placed(expression, term, shape) {

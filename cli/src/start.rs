@@ -1,6 +1,6 @@
-//! Creates the world (the set of ranks) for a run, from the flags and the launcher.
+//! Creates a run's world (its ranks), from the flags and the launcher.
 //!
-//! MPI is initialised first, because ranks must communicate to agree on an error. For tests, the environment variable
+//! MPI is initialised first, because ranks communicate to agree on an error. For tests, the environment variable
 //! `EINSUM_DIST_INJECT` injects faults, such as `worker@RANK`, a panic of a worker.
 
 use std::time::Duration;
@@ -18,17 +18,17 @@ use super::{Result, units};
 
 type Arguments = std::result::Result<Args, clap::Error>;
 
-/// More ranks in one process or threads per rank are assumed to be a mistake.
+/// More ranks in a process or threads per rank are assumed to be a mistake.
 const MAX_RANKS: usize = 4096;
 
 pub const MAX_WORKERS: usize = 4096;
 
-/// Whether this process prints errors that occur before the world exists.
+/// Whether this process prints errors before the world exists.
 pub fn prints_errors() -> bool {
     launcher().is_none_or(|launcher| launcher.rank == 0)
 }
 
-/// Joins the world that mpirun started, or creates one in this process.
+/// Joins mpirun's world, or creates one in this process.
 ///
 /// # Errors
 /// If the world cannot be joined or created, on every process.
@@ -56,7 +56,7 @@ pub fn world(arguments: Arguments) -> Result<(World, Arguments)> {
 
 #[cfg(feature = "mpi")]
 fn under_mpirun(transport: &str) -> Result<World> {
-    // All ranks refuse an invalid transport later.
+    // All ranks refuse invalid transports later.
     Ok(World::mpi_by(transport.parse().unwrap_or(Transport::Message))?)
 }
 
@@ -72,7 +72,7 @@ fn under_mpirun(_transport: &str) -> Result<World> {
 fn in_process(args: &Args) -> Result<World> {
     let ranks = match (args.ranks, &args.machine) {
         (Some(ranks), _) => ranks.into(),
-        // The plan for the machine in the file does not run here.
+        // A plan for the file's machine does not run here.
         (None, Some(_)) => 1,
         (None, None) => host::allowed()?.ranks_within(host::processors()),
     };
@@ -165,7 +165,7 @@ pub fn transport(text: &str) -> Result<Link> {
     }
 }
 
-/// Makes all ranks return an error if any has failed, also in this crate, unlike `World::agree`. Collective.
+/// All ranks return an error if any has failed, also in this crate, unlike `World::agree`. Collective.
 ///
 /// # Errors
 /// If any rank has failed: its own failure, or else the first of another.
@@ -180,12 +180,12 @@ pub fn agree<V>(world: &World, mine: Result<V>) -> Result<V> {
     Ok(value)
 }
 
-/// A user error without a position in the expression.
+/// A user error without a place in the expression.
 pub fn usage(message: impl Into<String>) -> Failure {
     Failure::Library(Error::Usage(message.into()))
 }
 
-/// Gathers numbers from all processes, unrounded, in the order of the processes. Collective.
+/// Gathers unrounded numbers from all processes, in order. Collective.
 pub fn gather(world: &World, mine: &[f64]) -> Result<Vec<Vec<f64>>> {
     let bytes: Vec<u8> = mine.iter().flat_map(|number| number.to_le_bytes()).collect();
     let numbers = |bytes: &Vec<u8>| bytes.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect();

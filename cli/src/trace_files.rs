@@ -1,4 +1,4 @@
-//! Writes the files of `--trace` and `--timeline`, which show a run or a simulated plan.
+//! Writes the files of `--trace` and `--timeline`, for a run or a simulated plan.
 //!
 //! Rank 0 writes each file, complete or not at all, and tells all ranks.
 
@@ -15,7 +15,7 @@ pub fn wanted(config: &RunConfig) -> bool {
     config.args.trace.is_some() || config.args.timeline.is_some()
 }
 
-/// Writes the requested files of any timeline; returns an error as a value, because the result must be printed first.
+/// Writes the requested files of any timeline; returns errors as values, because the result must be printed first.
 /// Collective.
 pub fn write(world: &World, config: &RunConfig, timeline: Option<&Timeline>) -> Result<Option<Error>> {
     // Very many ranks are not simulated, so there is no timeline.

@@ -1,4 +1,4 @@
-//! Parses numbers with units from flags, and formats such numbers for people.
+//! Parses numbers with units from flags, and formats them for people.
 
 pub use einsum_dist::tree::counted;
 
@@ -8,7 +8,7 @@ pub use einsum_dist::tree::counted;
 /// If the text is not a number of bytes that fits 64 bits, with the mistake.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let text = text.trim();
-    // An exponent is part of the number.
+    // Exponents are part of the number.
     let digit = |c: char| c.is_ascii_digit() || c == '.';
     let end = text.find(|c: char| !digit(c)).unwrap_or(text.len());
     let exponent = text[end..].strip_prefix(['e', 'E']).map(|rest| rest.strip_prefix('+').unwrap_or(rest));
@@ -51,7 +51,7 @@ pub fn bytes(bytes: f64) -> String {
 }
 
 pub fn seconds(seconds: f64) -> String {
-    // Times below 0.0005 ns would be shown as `0.000 ns`.
+    // Shorter times would be shown as `0.000 ns`.
     if seconds < 5e-13 {
         return "0 s".to_owned();
     }
@@ -60,7 +60,7 @@ pub fn seconds(seconds: f64) -> String {
     format!("{} {unit}", digits(seconds / size))
 }
 
-/// Formats a number of 1 or more with at least four digits, and a smaller one with three decimals.
+/// Formats numbers from 1 on with at least four digits, and smaller ones with three decimals.
 pub fn digits(number: f64) -> String {
     let places = if number >= 1000.0 {
         0

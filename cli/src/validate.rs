@@ -1,4 +1,4 @@
-//! Checks all flags against each other, the files and the world, and plans the run.
+//! Checks flags against each other, the files and the world, and plans the run.
 //!
 //! Guarantee: if any rank returns an error, all ranks return one.
 
@@ -45,7 +45,7 @@ impl RunConfig {
         let target = shared_target(world, &args, workers)?;
         let machine = if runs_here(world, &args, workers) {
             world.place(workers)?;
-            // It generates random operands, and runs the tasks of a single rank.
+            // It generates random operands, and runs a single rank's tasks.
             world.agree(start_threads(workers))?;
             world.machine(workers)?
         } else {
@@ -111,7 +111,7 @@ pub struct Request {
     default_sizes: bool,
 }
 
-/// A tree and its plan, the bytes for the check, and the elements of the largest operand or result.
+/// A tree and its plan, the check's bytes, and the elements of the largest operand or result.
 pub struct Planned {
     searched: SearchedTree,
     path_seconds: f64,
@@ -121,7 +121,7 @@ pub struct Planned {
 }
 
 impl Request {
-    /// Checks the flags and files of the request; rank 0 has determined `target` and `speed` (of path searches).
+    /// Checks the request's flags and files; rank 0 has determined `target` and `speed` (of path searches).
     pub fn new(
         world: &World,
         args: &Args,
@@ -228,7 +228,7 @@ impl Request {
     }
 }
 
-/// Adds the operands' shapes (of files or `--size`) to the problem, and returns whether any extent is a default.
+/// Adds the operands' shapes (of files or `--size`) to the problem; returns whether any extent is a default.
 fn shaped(args: &Args, problem: &Problem, headers: &Headers) -> Result<(Shaped, bool)> {
     let sizes = Sizes::parse(&args.size, problem.expression())?;
     let (shapes, default_sizes) = if args.operands.is_empty() {
@@ -278,7 +278,7 @@ fn with_flag_name(error: Error) -> Failure {
     })
 }
 
-/// Whether the plan is for this world's ranks, with a permitted number of workers.
+/// Whether the plan is for this world's ranks, and its workers are permitted.
 fn runs_here(world: &World, args: &Args, workers: usize) -> bool {
     args.machine.is_none()
         && workers <= MAX_WORKERS
@@ -291,7 +291,7 @@ fn machine(path: &Path, ranks: Option<usize>) -> Result<Machine> {
     Machine::from_toml_with(&text, ranks).map_err(invalid)
 }
 
-/// Makes the plan with which `--explain` compares: a single rank, which also uses the core for communication.
+/// The plan with which `--explain` compares: a single rank, which also uses the core for communication.
 fn one_rank_plan(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Option<Plan> {
     let (_, placement) = machine.placement()?;
     let spare = usize::from(placement.places.first()?.spare);
@@ -300,9 +300,9 @@ fn one_rank_plan(shaped: &Shaped, tree: &Tree, machine: &Machine, options: &Plan
     if machine.ranks > 1 { shaped.plan_tree(tree, &one, &options).ok() } else { None }
 }
 
-/// Rank 0's target for all ranks, which share one plan. Collective.
+/// Rank 0's target, for the shared plan. Collective.
 fn shared_target(world: &World, args: &Args, workers: usize) -> Result<Option<Target>> {
-    // An unavailable kernel is refused when the element type is known.
+    // Unavailable kernels are refused once the element type is known.
     let kernel = args.kernel.parse().unwrap_or_default();
     let mine = ResolvedKernel::resolve(kernel, Dtype::Float32)
         .ok()
@@ -352,7 +352,7 @@ fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
     let mut largest = 0;
     for (id, node) in tree.nodes.iter().enumerate() {
         let shape = tree.shape(&node.labels);
-        // Extents of 0 must not hide an overflow of others.
+        // An extent of 0 must not hide an overflow.
         let fits = shape.iter().filter(|&&n| n > 0).try_fold(dtype.size(), |bytes, &n| bytes.checked_mul(n));
         if fits.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
             let term = tree.term(&node.labels);
@@ -373,7 +373,7 @@ fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usi
     let ranks = plan.ranks();
     // Idle ranks of a default number do not matter.
     let asked = args.ranks.is_some() || args.machine.is_some() || launcher().is_some();
-    // The text of `--explain` and `--simulate` reports idle ranks.
+    // `--explain` and `--simulate` report idle ranks.
     let too_many = ranks > largest || ranks as f64 > most_work(tree);
     let warns = too_many && world.is_root() && !args.quiet && !args.explains();
     if ranks == 1 || !asked || !(warns || args.strict_ranks) {
@@ -401,7 +401,7 @@ fn check_idle(world: &World, args: &Args, tree: &Tree, plan: &Plan, largest: usi
     Ok(())
 }
 
-/// The work of the largest step: products of a contraction, or input elements of another.
+/// The largest step's work: a contraction's products, or another's input elements.
 fn most_work(tree: &Tree) -> f64 {
     let work = |id: usize| match &tree.nodes[id].step {
         Step::Leaf { .. } => 0.0,
@@ -428,7 +428,7 @@ fn check_explained(args: &Args, ranks: usize) -> Result<()> {
     Ok(())
 }
 
-/// Warns on rank 0 if a launcher has bound a rank to fewer cores than workers. Collective.
+/// Warns on rank 0 if a launcher bound a rank to fewer cores than workers. Collective.
 fn warn_if_starved(world: &World, args: &Args) -> Result<()> {
     if launcher().is_none() || args.explains() {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Parses the values of flags. Error messages name the flag, the value and the allowed values.
+//! Parses flags' values. Error messages name the flag, the value and the allowed values.
 //!
-//! A flag consumes the next argument even if it begins with a hyphen, so that `-5` is refused as a value, as is one
-//! that looks like a flag. Values whose meaning depends on the expression or the files are parsed elsewhere.
+//! A flag consumes the next argument even if it begins with a hyphen, so that `-5` or another flag is refused as a
+//! value. Values whose meaning depends on the expression or files are parsed elsewhere.
 
 use std::ffi::OsStr;
 use std::num::NonZero;
@@ -60,9 +60,9 @@ pub fn text() -> Reader<String> {
 
 pub fn file() -> Reader<PathBuf> {
     reader(|value| match value.as_encoded_bytes() {
-        // `paths` refuses `-` later, with a message that depends on the purpose of the file.
+        // `paths` refuses `-` later, with a message that depends on the file's purpose.
         [b'-'] => Ok(PathBuf::from(value)),
-        // `args` puts a space before an argument that begins with an arrow, because the argument may be an expression.
+        // `args` puts a space before an argument that begins with an arrow, because it may be an expression.
         [b'-', ..] | [b' ', b'-', b'>', ..] => {
             Err("a file whose name begins with a hyphen is written ./-name".to_owned())
         }
@@ -70,7 +70,7 @@ pub fn file() -> Reader<PathBuf> {
     })
 }
 
-/// A parser for a number of ranks or workers. The upper limit is checked later.
+/// Parses a number of ranks or workers, with the upper limit checked later.
 pub fn count() -> Reader<NonZero<usize>> {
     reader(|value| {
         let count = usize::try_from(whole(value, 1..=u64::MAX)?).ok().and_then(NonZero::new);
@@ -119,11 +119,11 @@ fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
     let text = utf8(value)?;
     let (least, most) = (range.start(), range.end());
     match text.parse::<u64>() {
-        // Counts are written without a sign everywhere on the command line.
+        // Counts are never written with a sign on the command line.
         Ok(_) if text.starts_with('+') => Err(format!("expected a whole number from {least} to {most}")),
         Ok(number) if range.contains(&number) => Ok(number),
         Ok(number) if number < *least => Err(format!("number too small, it may be {least} to {most}")),
-        // A string of digits that does not fit 64 bits is too large, not malformed.
+        // Digits that do not fit 64 bits are too large, not malformed.
         Err(_) if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) => {
             Err(format!("expected a whole number from {least} to {most}"))
         }
@@ -131,7 +131,7 @@ fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
     }
 }
 
-/// Returns the text on one line. Shortens a long text to its beginning and its end.
+/// The text on one line, shortened to its beginning and end if long.
 pub fn shortened(text: &str) -> String {
     let shown = |part: &mut dyn Iterator<Item = char>| -> String {
         part.map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()

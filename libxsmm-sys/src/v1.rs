@@ -1,15 +1,15 @@
-//! Declares the interface of LIBXSMM 1.16 and 1.17.
+//! The interface of LIBXSMM 1.16 and 1.17.
 //!
-//! A null pointer for a leading dimension, `alpha`, `beta`, `flags` or `prefetch` selects the library's default. With
-//! the default prefetch, generated code may read more arguments than are declared here, so pass
-//! [`LIBXSMM_GEMM_PREFETCH_NONE`]. `alpha` must be 1, and `beta` must be 0 or 1.
+//! A null pointer for a leading dimension, `alpha`, `beta`, `flags` or `prefetch` selects the default. With the default
+//! prefetch, generated code may read more arguments than declared here, so pass [`LIBXSMM_GEMM_PREFETCH_NONE`]. `alpha`
+//! must be 1, and `beta` 0 or 1.
 
 use core::ffi::{c_int, c_ulonglong};
 
 use crate::libxsmm_blasint;
 
 pub const LIBXSMM_GEMM_FLAG_NONE: c_int = 0;
-/// The library generates no code for this flag, so dispatching returns null.
+/// No code is generated for this flag: dispatching returns null.
 pub const LIBXSMM_GEMM_FLAG_TRANS_A: c_int = 1;
 pub const LIBXSMM_GEMM_FLAG_TRANS_B: c_int = 2;
 /// The library sets this flag itself if `beta` is 0.
@@ -22,12 +22,12 @@ macro_rules! real {
         /// Computes `c = a b + beta c`. In C, variadic arguments for prefetching follow.
         pub type $function = unsafe extern "C" fn(a: *const $real, b: *const $real, c: *mut $real);
 
-        /// Computes `c = sum of a_i b_i + beta c`, where i runs from 0 to `count - 1`.
+        /// Computes `c = sum of a_i b_i + beta c`, for i from 0 to `count - 1`.
         pub type $strided =
             unsafe extern "C" fn(a: *const $real, b: *const $real, c: *mut $real, count: *const c_ulonglong);
 
         unsafe extern "C" {
-            /// The generated function, or null if the library cannot generate it.
+            /// The function, or null if none can be generated.
             pub fn $dispatch(
                 m: libxsmm_blasint,
                 n: libxsmm_blasint,
@@ -41,8 +41,8 @@ macro_rules! real {
                 prefetch: *const c_int,
             ) -> Option<$function>;
 
-            /// The generated function, or null if the library cannot generate it. The strides are the distances in
-            /// bytes from one `a_i` or `b_i` to the next.
+            /// The function, or null if none can be generated. The strides are the bytes from one `a_i` or `b_i` to the
+            /// next.
             pub fn $dispatch_strided(
                 m: libxsmm_blasint,
                 n: libxsmm_blasint,
@@ -77,9 +77,9 @@ real!(
 );
 
 unsafe extern "C" {
-    /// Initialises the library. This is optional, because the first dispatch also does.
+    /// Initialises the library; optional, because the first dispatch also does.
     pub fn libxsmm_init();
 
-    /// The name of the instruction set for which code is generated.
+    /// The instruction set for which code is generated.
     pub fn libxsmm_get_target_arch() -> *const core::ffi::c_char;
 }

@@ -1,8 +1,8 @@
-//! Declares the interface of LIBXSMM 2.x.
+//! The interface of LIBXSMM 2.x.
 //!
 //! Generated code has one argument, a pointer to a [`libxsmm_gemm_param`]. A product of real matrices reads the primary
-//! pointers of `a`, `b` and `c`. Code for batch reduction by stride also reads the number of products, to which
-//! `op.tertiary` points.
+//! pointers of `a`, `b` and `c`. Batch reduction by stride also reads the number of products, to which `op.tertiary`
+//! points.
 
 use core::ffi::{c_uchar, c_uint, c_void};
 
@@ -16,10 +16,10 @@ pub const LIBXSMM_DATATYPE_F64: libxsmm_datatype = 0;
 pub const LIBXSMM_DATATYPE_F32: libxsmm_datatype = 1;
 
 pub const LIBXSMM_GEMM_FLAG_NONE: libxsmm_bitfield = 0;
-/// Every call copies the transpose of `a` to memory of the generated code.
+/// Every call copies the transpose of `a` to the generated code's memory.
 pub const LIBXSMM_GEMM_FLAG_TRANS_A: libxsmm_bitfield = 1;
 pub const LIBXSMM_GEMM_FLAG_TRANS_B: libxsmm_bitfield = 2;
-/// The product overwrites `c` without reading it; otherwise, it is added to `c`.
+/// Overwrites `c` without reading it; otherwise, the product is added.
 pub const LIBXSMM_GEMM_FLAG_BETA_0: libxsmm_bitfield = 4;
 
 pub const LIBXSMM_GEMM_PREFETCH_NONE: libxsmm_bitfield = 0;
@@ -27,7 +27,7 @@ pub const LIBXSMM_GEMM_PREFETCH_NONE: libxsmm_bitfield = 0;
 pub const LIBXSMM_GEMM_BATCH_REDUCE_NONE: libxsmm_gemm_batch_reduce_type = 0;
 pub const LIBXSMM_GEMM_BATCH_REDUCE_STRIDE: libxsmm_gemm_batch_reduce_type = 4;
 
-/// The state and the parameters of an operation.
+/// An operation's state and parameters.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct libxsmm_matrix_op_arg {
@@ -76,21 +76,21 @@ pub struct libxsmm_gemm_shape {
 #[derive(Debug, Clone, Copy)]
 pub struct libxsmm_gemm_batch_reduce_config {
     pub br_type: libxsmm_gemm_batch_reduce_type,
-    /// Distance in bytes from one `a` to the next.
+    /// Bytes from one `a` to the next.
     pub br_stride_a_hint: libxsmm_blasint,
-    /// Distance in bytes from one `b` to the next.
+    /// Bytes from one `b` to the next.
     pub br_stride_b_hint: libxsmm_blasint,
-    /// Number of products, or 0 for no hint.
+    /// Products, or 0 for no hint.
     pub br_unroll_hint: c_uchar,
 }
 
 pub type libxsmm_gemmfunction = unsafe extern "C" fn(parameters: *const libxsmm_gemm_param);
 
 unsafe extern "C" {
-    /// Initialises the library. This is optional, because the first dispatch also does.
+    /// Initialises the library; optional, because the first dispatch also does.
     pub fn libxsmm_init();
 
-    /// The name of the instruction set for which code is generated.
+    /// The instruction set for which code is generated.
     pub fn libxsmm_get_target_arch() -> *const core::ffi::c_char;
 
     pub fn libxsmm_create_gemm_shape(
@@ -106,14 +106,14 @@ unsafe extern "C" {
         comp_type: libxsmm_datatype,
     ) -> libxsmm_gemm_shape;
 
-    /// The generated function, or null if the library cannot generate it.
+    /// The function, or null if none can be generated.
     pub fn libxsmm_dispatch_gemm(
         gemm_shape: libxsmm_gemm_shape,
         gemm_flags: libxsmm_bitfield,
         prefetch_flags: libxsmm_bitfield,
     ) -> Option<libxsmm_gemmfunction>;
 
-    /// The generated function, or null if the library cannot generate it.
+    /// The function, or null if none can be generated.
     pub fn libxsmm_dispatch_brgemm(
         gemm_shape: libxsmm_gemm_shape,
         gemm_flags: libxsmm_bitfield,

@@ -1,8 +1,8 @@
-//! Determines the form (notation) of a text. If an innermost bracket contains no arrow, the text is an einsum_ir tree.
-//! Otherwise, a text with brackets is a tree, and a text without brackets is one einsum.
+//! Determines a text's form (notation): an einsum_ir tree if an innermost bracket contains no arrow, otherwise a tree
+//! if there are brackets, otherwise one einsum.
 //!
-//! Also checks that brackets are balanced, because the parsers rely on this, and an unclosed bracket must be reported
-//! before other mistakes after it.
+//! Also checks that brackets are balanced, which parsers rely on, and an unclosed bracket must be reported before later
+//! mistakes.
 
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Form, ParseError, Span};
@@ -17,7 +17,7 @@ pub(crate) enum Shape {
 pub(crate) fn shape(text: &str, tokens: &[Token]) -> Result<Shape, ParseError> {
     let mut open = Vec::new();
     let mut list = None;
-    // The last `[` so far, unless a bracket or an arrow has followed it.
+    // The last `[`, unless a bracket or arrow has followed.
     let mut plain: Option<Span> = None;
     let mut form = Form::Einsum;
     for token in tokens {

@@ -1,7 +1,7 @@
-//! Checks the outputs without extents: every output label must be in an input, and only once in the output.
+//! Checks outputs without extents: every output label must be in an input, and only once in the output.
 //!
-//! An ellipsis that is missing from the output is not checked here, because it is a mistake only if it stands for at
-//! least one dimension, which depends on the shapes.
+//! An ellipsis missing from the output is not checked here, because it is a mistake only if it stands for at least one
+//! dimension, which depends on the shapes.
 
 use crate::message::{labels_list, quoted};
 use crate::{ErrorKind, Expression, Form, IndexKind, Label, Node, NodeKind, ParseError, Span, Term};
@@ -9,7 +9,7 @@ use crate::{ErrorKind, Expression, Form, IndexKind, Label, Node, NodeKind, Parse
 /// Maximum characters of a name that a message suggests to split.
 const MAX_SPLIT_NAME: usize = 12;
 
-/// Checks the output of every einsum. Cost: O(length of the expression).
+/// Checks every einsum's output. Cost: O(length of the expression).
 pub(crate) fn outputs(expression: &Expression) -> Result<(), ParseError> {
     // For each label, the position plus one of the last visited einsum that has it in an input, or in its output, there
     // with its span.

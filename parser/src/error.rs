@@ -1,7 +1,6 @@
-//! The error for an invalid text, with the kind and the place of the mistake.
+//! Errors for invalid texts, with the kind and place of the mistake.
 //!
-//! Invariant: the span and all related spans start and end at character boundaries of the text. The error owns a copy
-//! of the text, so it can be rendered where the text is no longer available.
+//! The error owns a copy of the text, so it can be rendered anywhere.
 
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use crate::{Span, message, render_carets};
 
 /// The error for a text that is not a valid expression.
 ///
-/// `to_string()` returns the message on one line. [`ParseError::render`] also marks the mistake in the text.
+/// `to_string()` returns the message on one line. [`ParseError::render`] also marks the mistake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", message::message(self))]
 pub struct ParseError {
@@ -17,7 +16,7 @@ pub struct ParseError {
     pub kind: ErrorKind,
     /// The place of the mistake; empty if something is missing between two characters.
     pub span: Span,
-    /// Other places that help to explain the mistake, each with a remark.
+    /// Other places that explain the mistake, each with a remark.
     pub related: Vec<(Span, String)>,
     /// The complete text as typed.
     pub text: Arc<str>,
@@ -30,11 +29,11 @@ pub struct ParseError {
 pub enum ErrorKind {
     /// More than 2 GiB of text.
     TooLong,
-    /// No text at all.
+    /// No text.
     Empty,
     /// Only white space.
     OnlyWhiteSpace,
-    /// The text ends in `-`, probably because the shell interpreted an unquoted `>` as a redirection.
+    /// `-` at the end, probably because the shell took an unquoted `>` for a redirection.
     UnquotedArrow,
     /// `- >`.
     SpaceInArrow,
@@ -42,7 +41,7 @@ pub enum ErrorKind {
     LoneDash,
     /// `>` without `-`.
     LoneGreater,
-    /// `=>`, `→` or another arrow in place of `->`.
+    /// `=>`, `→` or another arrow for `->`.
     ForeignArrow,
     /// `. . .`.
     SpaceInEllipsis,
@@ -70,17 +69,17 @@ pub enum ErrorKind {
     SecondArrow,
     /// A comma after the arrow.
     SecondOutput,
-    /// A bracket after the arrow (in an einsum_ir tree, a bracket with a subtree).
+    /// A bracket after the arrow (a subtree, in an einsum_ir tree).
     BracketInOutput,
-    /// Text after the output of an einsum_ir tree.
+    /// Text after an einsum_ir tree's output.
     TextAfterOutput,
     /// A bracket around other brackets, without an arrow of its own.
     MissingArrowInBracket,
     /// A tree without an arrow outside all brackets.
     MissingOuterArrow,
-    /// One bracket around the complete expression.
+    /// One bracket around the whole expression.
     BracketedWhole,
-    /// A comma at the end of the text.
+    /// A comma at the end.
     TrailingComma,
     /// `][`.
     MissingCommaBetweenBrackets,
@@ -88,9 +87,9 @@ pub enum ErrorKind {
     MissingCommaBeforeBracket,
     /// A label directly after `]`.
     MissingCommaAfterBracket,
-    /// An output label that none of the inputs has.
+    /// An output label that no input has.
     UnknownOutputLabel,
-    /// An output label that occurs only inside inner brackets, which sum it away.
+    /// An output label only inside inner brackets, which sum it away.
     SummedAwayLabel,
     /// A label twice in one output.
     RepeatedOutputLabel,
@@ -98,31 +97,31 @@ pub enum ErrorKind {
     SecondEllipsis,
     /// An ellipsis in an einsum_ir tree.
     EllipsisInIr,
-    /// Names outside brackets, in an einsum_ir tree.
+    /// Names outside brackets in an einsum_ir tree.
     BareName,
-    /// An output outside brackets, in an einsum_ir tree.
+    /// An output outside brackets in an einsum_ir tree.
     BareOutput,
-    /// An arrow directly after names, in an einsum_ir tree, probably missing in a different bracket.
+    /// An arrow directly after names in an einsum_ir tree, probably missing in another bracket.
     ArrowAmongNames,
     /// A bracket among names.
     BracketAmongNames,
     /// White space between two names.
     SpaceInName,
-    /// A character that is neither letter, digit nor `_` in a name of an einsum_ir tree.
+    /// A character in an einsum_ir tree's name other than letters, digits and `_`.
     BadNameCharacter,
     /// Nothing before a comma in a list of names.
     EmptyName,
     /// A comma at the end of a list of names.
     TrailingCommaInList,
-    /// No bracket before a comma or arrow, in an einsum_ir tree.
+    /// No bracket before a comma or arrow in an einsum_ir tree.
     MissingOperand,
-    /// No bracket after an arrow, in an einsum_ir tree.
+    /// No bracket after an arrow in an einsum_ir tree.
     MissingOutput,
 }
 
 impl ParseError {
     pub(crate) fn new(text: &str, kind: ErrorKind, span: Span) -> Self {
-        // A text that is too long to parse is too long to copy.
+        // Text too long to parse is too long to copy.
         let text = if kind == ErrorKind::TooLong { "" } else { text };
         Self { kind, span, related: Vec::new(), text: text.into(), labels: Vec::new(), advice: None }
     }
@@ -142,13 +141,13 @@ impl ParseError {
         self
     }
 
-    /// A sentence that describes the mistake.
+    /// A sentence about the mistake.
     #[must_use]
     pub fn message(&self) -> String {
         message::message(self)
     }
 
-    /// A short text to show next to the caret.
+    /// A short text for the caret.
     #[must_use]
     pub fn label(&self) -> String {
         message::label(self.kind).to_owned()
@@ -160,7 +159,7 @@ impl ParseError {
         self.advice.clone().or_else(|| message::help(self.kind).map(str::to_owned))
     }
 
-    /// The labels that the mistake concerns.
+    /// The mistake's labels.
     #[must_use]
     pub fn labels(&self) -> &[String] {
         &self.labels

@@ -1,8 +1,8 @@
-//! The parsed expression: an arena of nodes in post-order, each with a span in the text as typed.
+//! The parsed expression: an arena of nodes in post-order, each with a span in the text.
 //!
-//! Invariants: children precede their parent, and the root is the last node. Operands are numbered in written order,
-//! and labels in order of first appearance. Only the root of a [`Form::Einsum`] may omit its output. Because of the
-//! arena, cloning, comparing and dropping an expression needs no recursion.
+//! Invariants: children precede their parent, and the root is last. Operands are numbered in written order, and labels
+//! by first appearance. Only the root of a [`Form::Einsum`] may omit its output. The arena lets cloning, comparing and
+//! dropping an expression need no recursion.
 //!
 //! [`Builder`] constructs expressions. They are immutable afterwards.
 
@@ -11,7 +11,7 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use crate::Span;
 
-/// The name of a dimension, as an index into [`Expression::names`], in order of first appearance.
+/// A dimension's name, as an index into [`Expression::names`], by first appearance.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Label(pub u32);
@@ -20,12 +20,12 @@ pub struct Label(pub u32);
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
-/// The notation of a text.
+/// A text's notation.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
-    /// One einsum without brackets, whose labels are single characters, such as `mk,kn->mn`.
+    /// One einsum without brackets, with single-character labels, such as `mk,kn->mn`.
     Einsum,
-    /// A tree where every bracket is an einsum with an arrow, which is contracted before the einsum around it, such as
+    /// A tree where every bracket is an einsum with an arrow, contracted before the einsum around it, such as
     /// `[ij,jk->ik],kl->il`.
     Tree,
     /// A tree where a bracket without an arrow lists the names of a tensor's dimensions, such as
@@ -49,54 +49,53 @@ pub struct Expression {
 pub struct Node {
     /// The span in the text, including brackets.
     pub span: Span,
-    /// The kind of the node.
+    /// The node's kind.
     pub kind: NodeKind,
 }
 
-/// The kind of a node.
+/// A node's kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeKind {
     /// A leaf of the tree.
     Operand {
-        /// Position among all operands, in written order.
+        /// Position among operands, in written order.
         index: usize,
-        /// The indices of the operand.
+        /// The operand's indices.
         term: Term,
     },
     /// An einsum with one or more inputs.
     Einsum {
         /// The inputs, in written order.
         inputs: Vec<NodeId>,
-        /// The output; `None` if it is implicit, which only the root of a [`Form::Einsum`] can be.
+        /// The output; `None` if implicit, which only the root of a [`Form::Einsum`] can be.
         output: Option<Term>,
     },
 }
 
-/// The indices of one operand or output; empty for a 0-dimensional tensor.
+/// One operand's or output's indices; empty for a 0-dimensional tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// The span in the text. In an einsum_ir tree, it includes the brackets. In the other forms, an empty term has an
-    /// empty span.
+    /// The span in the text, with brackets in an einsum_ir tree. In the other forms, an empty term has an empty span.
     pub span: Span,
     /// The indices, in written order.
     pub indices: Vec<Index>,
 }
 
-/// One index of a term.
+/// An index of a term.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Index {
     /// The span in the text.
     pub span: Span,
-    /// The kind of the index.
+    /// The index's kind.
     pub kind: IndexKind,
 }
 
-/// The kind of an index.
+/// An index's kind.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum IndexKind {
-    /// The label of one dimension.
+    /// One dimension's label.
     Label(Label),
-    /// `...`, which stands for any number of dimensions; at most one per term, and none in an einsum_ir tree.
+    /// `...`, any number of dimensions; at most one per term, and none in an einsum_ir tree.
     Ellipsis,
 }
 
@@ -107,19 +106,19 @@ impl Expression {
         &self.text
     }
 
-    /// The notation of the text.
+    /// The text's notation.
     #[must_use]
     pub fn form(&self) -> Form {
         self.form
     }
 
-    /// The names of all labels, indexed by [`Label`].
+    /// All labels' names, indexed by [`Label`].
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The name of a label.
+    /// A label's name.
     ///
     /// # Panics
     /// If `label` belongs to an expression with more labels than this one.
@@ -131,11 +130,11 @@ impl Expression {
     /// The root, the last node.
     #[must_use]
     pub fn root(&self) -> NodeId {
-        // The number fits in `u32`; see `MAX_TEXT_BYTES`.
+        // Fits in `u32`; see `MAX_TEXT_BYTES`.
         NodeId((self.nodes.len() - 1) as u32)
     }
 
-    /// All nodes in post-order, so that children precede their parents.
+    /// All nodes in post-order: children precede their parents.
     #[must_use]
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
@@ -150,7 +149,7 @@ impl Expression {
         &self.nodes[id.0 as usize]
     }
 
-    /// The terms of all operands, in written order.
+    /// All operands' terms, in written order.
     pub fn operands(&self) -> impl Iterator<Item = &Term> {
         self.nodes.iter().filter_map(|node| match &node.kind {
             NodeKind::Operand { term, .. } => Some(term),
@@ -158,7 +157,7 @@ impl Expression {
         })
     }
 
-    /// Whether both are the same tree with the same names, however they were typed.
+    /// Whether both are the same tree with the same names, however typed.
     ///
     /// ```
     /// use einsum_parser::parse;
@@ -175,7 +174,7 @@ impl Expression {
 }
 
 impl Node {
-    /// The term of an operand, or the output of an einsum; `None` if it is implicit.
+    /// An operand's term, or an einsum's output; `None` if implicit.
     #[must_use]
     pub fn term(&self) -> Option<&Term> {
         match &self.kind {
@@ -206,18 +205,18 @@ impl Term {
         })
     }
 
-    /// The span of the ellipsis, if there is one.
+    /// The ellipsis's span, if there is one.
     #[must_use]
     pub fn ellipsis(&self) -> Option<Span> {
         self.indices.iter().find(|index| index.kind == IndexKind::Ellipsis).map(|index| index.span)
     }
 }
 
-/// Writes the canonical text, in the same notation without white space. Parsing it gives the same structure again. An
-/// explicit stack instead of recursion allows trees of any depth.
+/// Writes the canonical text, in the same notation without white space, which parses to the same structure. An explicit
+/// stack instead of recursion allows trees of any depth.
 impl Display for Expression {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        // The nodes still to be written, each with the number of its written inputs.
+        // Nodes to write, each with its number of written inputs.
         let mut stack: Vec<(NodeId, usize)> = vec![(self.root(), 0)];
         while let Some((id, done)) = stack.pop() {
             match &self.node(id).kind {
@@ -271,7 +270,7 @@ impl Expression {
     }
 }
 
-/// Builds an expression bottom-up, and numbers its labels and operands. The parsers and `check` check the input.
+/// Builds an expression bottom-up, numbering labels and operands. The parsers and `check` check the input.
 pub(crate) struct Builder<'a> {
     text: &'a str,
     labels: HashMap<&'a str, Label>,
@@ -285,7 +284,7 @@ impl<'a> Builder<'a> {
         Self { text, labels: HashMap::new(), names: Vec::new(), nodes: Vec::new(), operands: 0 }
     }
 
-    /// The index whose label is at `span`. A new label gets the next number.
+    /// An index with the label at `span`. A new label gets the next number.
     pub fn index(&mut self, span: Span) -> Index {
         let name = &self.text[span.start..span.end];
         let label = *self.labels.entry(name).or_insert_with(|| {
@@ -306,14 +305,14 @@ impl<'a> Builder<'a> {
         self.node(span, NodeKind::Einsum { inputs, output })
     }
 
-    /// The expression, whose root is the last added node.
+    /// The last added node is the root.
     pub fn finish(self, form: Form) -> Expression {
         Expression { text: self.text.to_owned(), form, names: self.names, nodes: self.nodes }
     }
 
     fn node(&mut self, span: Span, kind: NodeKind) -> NodeId {
         self.nodes.push(Node { span, kind });
-        // The number fits in `u32`; see `MAX_TEXT_BYTES`.
+        // Fits in `u32`; see `MAX_TEXT_BYTES`.
         NodeId((self.nodes.len() - 1) as u32)
     }
 }

@@ -1,7 +1,7 @@
-//! Splits a text into tokens, in the same way for all three forms (notations).
+//! Splits a text into tokens, alike for all forms (notations).
 //!
-//! A [`TokenKind::Word`] is a run of label characters without white space. In an einsum_ir tree, a word is one name. In
-//! the other two forms, each character of a word is a label.
+//! A [`TokenKind::Word`] is a run of label characters without white space: one name in an einsum_ir tree, otherwise one
+//! label per character.
 
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_while, take_while1};
@@ -43,7 +43,7 @@ fn space(input: &str) -> IResult<&str, &str> {
 }
 
 fn token(input: &str) -> IResult<&str, TokenKind> {
-    // Read all consecutive dots as one run, so that a fourth dot does not start the next token.
+    // All dots in a row are one run, so that a fourth does not start the next token.
     let dots = verify(take_while1(|c| c == '.'), |dots: &str| dots.len() == 3);
     alt((
         value(TokenKind::Word, take_while1(is_label)),
@@ -78,13 +78,13 @@ pub(crate) fn extent(tokens: &[Token]) -> Span {
     }
 }
 
-/// Dashes that word processors and other alphabets use in place of `-`.
+/// Dashes in place of `-`, from word processors and other alphabets.
 const DASHES: &[char] = &['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2015}', '\u{2212}'];
 
-/// Characters that are arrows in other notations. They are legal labels if the text also contains `->`.
+/// Arrows of other notations. They are legal labels if the text also contains `->`.
 const ARROWS: &[char] = &['→', '⇒', '⟶', '⟹', '⟼', '↦', '➔', '➙', '➛', '➜', '➝', '➞', '⇨', '➡'];
 
-/// Finds an arrow character among the labels of a text without `->`.
+/// Finds an arrow among the labels of a text without `->`.
 pub(crate) fn foreign_arrow(text: &str, place: Span) -> Option<Span> {
     let inside = &text[place.start..place.end];
     let (at, arrow) = inside.char_indices().find(|(_, c)| ARROWS.contains(c))?;
@@ -92,8 +92,8 @@ pub(crate) fn foreign_arrow(text: &str, place: Span) -> Option<Span> {
     Some(Span::new(start, start + arrow.len_utf8()))
 }
 
-/// The error for a character that cannot start a token. Most have their own kind of mistake, because they have a
-/// specific cause, such as an unquoted `>` in a shell, or a different program's notation.
+/// The error for a character that cannot start a token. Most have their own kind, because they have a specific cause,
+/// such as an unquoted `>` in a shell, or another program's notation.
 fn explain(text: &str, at: usize) -> ParseError {
     let rest = &text[at..];
     let (kind, length) = match rest.as_bytes().first() {

@@ -11,12 +11,11 @@
 //! | [`Form::EinsumIr`]: brackets without an arrow list names | `[m0,c0,k0],[n0,c0,k0]->[m0,n0,c0]` |
 //!
 //! Invariants: an [`Expression`] has passed every check that needs no extents; every [`Span`] starts and ends at
-//! character boundaries of the text. Parsing is linear in the length of the text and never recurses, so it can handle
-//! 100,000 terms or 100,000 levels of brackets.
+//! character boundaries. Parsing takes linear time and never recurses, so it can handle 100,000 terms or levels of
+//! brackets.
 //!
-//! This crate does not determine the labels of an implicit output, because they depend on the dimensions that an
-//! ellipsis stands for. The library `einsum-dist` handles extents, shapes and contraction orders, and its command line
-//! handles files.
+//! An implicit output's labels are not determined here, because they depend on the dimensions that an ellipsis stands
+//! for. The library `einsum-dist` handles extents, shapes and contraction orders.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -39,7 +38,7 @@ pub use render::{Span, render_carets};
 /// can number all.
 const MAX_TEXT_BYTES: usize = u32::MAX as usize / 2;
 
-/// Parses an expression in any form, and performs all checks that need no extents.
+/// Parses an expression in any form, with all checks that need no extents.
 ///
 /// ```
 /// use einsum_parser::{Form, parse};

@@ -1,7 +1,7 @@
-//! The texts for each kind of mistake: a message, a label next to the caret, and help.
+//! Each mistake's texts: a message, a label for the caret, and help.
 //!
-//! Each text is one line. No two kinds have the same message. Invisible characters in names are written as escapes, and
-//! long names are shortened.
+//! Each is one line, and no two kinds have the same message. Invisible characters in names are escaped, and long names
+//! shortened.
 //!
 //! Help that depends on the expression comes from the code that finds the mistake.
 

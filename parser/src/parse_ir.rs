@@ -1,14 +1,13 @@
-//! Parses tokens into the nodes of an einsum_ir tree, where brackets without an arrow are lists of names.
+//! Parses tokens into an einsum_ir tree, where brackets without an arrow list names.
 //!
-//! A `[` directly before another `[` or an arrow opens a subtree; any other `[` opens a list. An explicit stack has one
-//! frame per open subtree. `brackets` has checked that brackets are balanced, and `check` checks the output labels
-//! later.
+//! A `[` directly before another `[` or an arrow opens a subtree; any other opens a list. An explicit stack has one
+//! frame per open subtree. `brackets` has checked that brackets are balanced, and `check` checks output labels later.
 
 use crate::expression::Builder;
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Expression, Form, Index, NodeId, ParseError, Span, Term, lexer};
 
-/// What has been read of an einsum, which is the content of a bracket, or the text outside all brackets.
+/// What has been read of an einsum: the content of a bracket, or the text outside all brackets.
 struct Frame {
     open: Span,
     inputs: Vec<NodeId>,
@@ -29,7 +28,7 @@ struct Parser<'a> {
     tokens: &'a [Token],
     next: usize,
     builder: Builder<'a>,
-    /// The bracket without an arrow that makes the text an einsum_ir tree.
+    /// The bracket that makes the text an einsum_ir tree.
     witness: Span,
 }
 
@@ -113,7 +112,7 @@ impl Parser<'_> {
         Ok(self.builder.finish(Form::EinsumIr))
     }
 
-    /// Completes the einsum of `frame`. `end` is the span of its closing bracket, or the end of the text.
+    /// Completes the einsum of `frame`. `end` is its closing bracket, or the end of the text.
     fn einsum(&mut self, frame: &mut Frame, span: Span, end: Span) -> Result<NodeId, ParseError> {
         let Some(arrow) = frame.arrow else {
             let error = self.mistake(ErrorKind::MissingArrowInBracket, end);
@@ -127,7 +126,7 @@ impl Parser<'_> {
 
     fn list(&mut self, open: Span) -> Result<Term, ParseError> {
         let mut indices: Vec<Index> = Vec::new();
-        // A name must follow after a comma, and after the opening bracket unless the list is empty.
+        // A name must follow a comma, and the opening bracket unless the list is empty.
         let mut comma: Option<Span> = None;
         let mut due = true;
         while let Some(token) = self.take() {
@@ -188,7 +187,7 @@ impl Parser<'_> {
         self.because(kind, place)
     }
 
-    /// The error, with an einsum_ir example in place of help that would show another notation.
+    /// The error, with an einsum_ir example in place of help in another notation.
     fn mistake(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = ParseError::new(self.text, kind, place);
         let advice = match kind {
@@ -205,7 +204,7 @@ impl Parser<'_> {
         error.advise(advice.to_owned())
     }
 
-    /// The error for a mistake that usually results from confusing two notations. It also marks `witness`, unless the
+    /// The error for a mistake that usually results from confusing two notations. Also marks `witness`, unless the
     /// mistake is inside.
     fn because(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = self.mistake(kind, place);

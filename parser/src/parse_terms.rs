@@ -1,20 +1,20 @@
 //! Parses tokens into one einsum, or a tree of einsums in brackets. Every label is one character.
 //!
 //! An explicit stack has one frame per open bracket, so that deep trees do not overflow the call stack. `brackets` has
-//! checked that brackets are balanced, and `check` checks the output labels later.
+//! checked that brackets are balanced, and `check` checks output labels later.
 
 use crate::expression::Builder;
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Expression, Form, Index, IndexKind, NodeId, ParseError, Span, Term, lexer};
 
-/// What has been read of an einsum, which is the content of a bracket, or the text outside all brackets.
+/// What has been read of an einsum: the content of a bracket, or the text outside all brackets.
 struct Frame {
     open: Span,
     inputs: Vec<NodeId>,
     arrow: Option<Span>,
-    /// The span of the current input, if it is a bracket.
+    /// The current input's span, if it is a bracket.
     bracket: Option<Span>,
-    /// The indices read of the current term. `empty` is its span if it has none.
+    /// The current term's indices. `empty` is its span if it has none.
     indices: Vec<Index>,
     empty: Span,
 }

@@ -1,10 +1,10 @@
 //! Places in a text, and errors rendered for a terminal: a message, and the text with carets under marked places.
 //!
-//! Line breaks become spaces, so that the text fits on one line. If the places are too far apart for one line, each has
-//! its own line, with only the text around it. `^` marks the first place, and `-` the others.
+//! Line breaks become spaces, so that the text is one line. Places too far apart for it have separate lines, with only
+//! the text around each. `^` marks the first place, and `-` the others.
 //!
-//! Guarantee: rendering never panics. Spans may be in any order, and may be outside the text. A character has one
-//! column, except that a combining character has none, and a wide East Asian character has two.
+//! Guarantee: rendering never panics. Spans may be in any order, and outside the text. A character has one column,
+//! except that a combining one has none, and a wide East Asian one two.
 //!
 //! The output has no colour and does not depend on the terminal's width.
 
@@ -13,10 +13,10 @@ use std::ops::Range;
 
 const MAX_COLUMNS: usize = 100;
 const COLUMNS_BEFORE: usize = 30;
-/// A clipped line shows a marked place completely, or at least this many columns of it.
+/// A clipped line shows at least this many columns of a marked place, or all.
 const MIN_MARK_COLUMNS: usize = 40;
 
-/// A place in a text, as a half-open range of bytes. An empty span is between two characters.
+/// A half-open range of bytes in a text. An empty span is between two characters.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
     /// Offset of the first byte.
@@ -26,7 +26,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The span of the bytes `start..end`.
+    /// The bytes `start..end`.
     #[must_use]
     pub const fn new(start: usize, end: usize) -> Self {
         Self { start, end }
@@ -53,12 +53,12 @@ impl Span {
 
 struct Line {
     shown: Vec<char>,
-    /// The byte offset of each character, and of the end; `columns` has their first columns.
+    /// Each character's first byte, and the end; `columns` has their first columns.
     bytes: Vec<usize>,
     columns: Vec<usize>,
 }
 
-/// A marked place, as a range of character positions, with its explanation.
+/// A range of character positions, with its explanation.
 struct Mark<'a> {
     start: usize,
     end: usize,
@@ -66,8 +66,7 @@ struct Mark<'a> {
     words: &'a str,
 }
 
-/// The message, the text with a mark and an explanation under each place (`^` under the first, the main one), and the
-/// help.
+/// The message, the text with a mark and an explanation under each place, and the help.
 ///
 /// ```
 /// use einsum_parser::{Span, render_carets};
@@ -134,13 +133,13 @@ impl Line {
 
     fn mark<'a>(&self, span: Span, primary: bool, words: &'a str) -> Mark<'a> {
         let last = self.shown.len();
-        // A span that starts inside a character includes it.
+        // Include a character inside which the span starts.
         let start = self.bytes.partition_point(|byte| *byte <= span.start).saturating_sub(1);
         let end = self.bytes.partition_point(|byte| *byte < span.end).min(last);
         Mark { start, end: end.max(start), primary, words }
     }
 
-    /// The range of characters to show if the first place is at character `first`.
+    /// Characters to show if the first place is at `first`.
     fn window(&self, first: usize) -> Range<usize> {
         let last = self.shown.len();
         let all = self.columns[last];
@@ -185,7 +184,7 @@ fn visible(c: char) -> char {
     if seen { c } else { char::REPLACEMENT_CHARACTER }
 }
 
-/// Terminal columns. Distinguishes only large blocks of Unicode.
+/// Terminal columns, by large blocks of Unicode.
 fn width(c: char) -> usize {
     match u32::from(c) {
         0x0300..=0x036F | 0x1AB0..=0x1AFF | 0x1DC0..=0x1DFF | 0x20D0..=0x20FF | 0xFE00..=0xFE0F | 0xFE20..=0xFE2F => 0,

@@ -1,7 +1,7 @@
 //! Simulated annealing of a contraction tree by rotations.
 //!
-//! A step picks a contraction ((a b) c) and replaces it by ((a c) b) or ((b c) a). The two contractions that change are
-//! compared with the two before.
+//! A step replaces a contraction ((a b) c) by ((a c) b) or ((b c) a). The two contractions that change are compared
+//! with those before.
 
 use crate::effort;
 use crate::fast_math::{exp2, log2};
@@ -9,8 +9,8 @@ use crate::random::Random;
 use crate::tree::Tree;
 
 impl<const W: usize> Tree<'_, W> {
-    /// Tries as many rotations as there are contractions, at one inverse temperature. No rotation makes a result larger
-    /// than 2^`limit` elements, unless the result that it replaces was as large.
+    /// Tries one rotation per contraction, at one inverse temperature. No rotation makes a result larger than 2^`limit`
+    /// elements, unless the one that it replaces was as large.
     pub fn anneal(&mut self, beta: f64, limit: f64, random: &mut Random) {
         let inner = self.children.len() - self.leaves;
         self.effort += effort::rotation(W) * inner as f64;

@@ -1,4 +1,4 @@
-//! Represents sets of small numbers as bit masks of `W` words, where `W` is a compile-time constant.
+//! Sets of small numbers as bit masks of `W` words.
 
 use std::hash::Hasher;
 
@@ -27,12 +27,11 @@ impl<const W: usize> Bits<W> {
         self.0[number / 64] >> (number % 64) & 1 == 1
     }
 
-    /// Whether the sets have a number in common.
     pub fn meets(&self, other: &Bits<W>) -> bool {
         (0..W).any(|word| self.0[word] & other.0[word] != 0)
     }
 
-    /// Whether this set is a subset of the other set.
+    /// Whether this is a subset of the other set.
     pub fn within(&self, other: &Bits<W>) -> bool {
         (0..W).all(|word| self.0[word] & !other.0[word] == 0)
     }
@@ -75,7 +74,7 @@ impl<const W: usize> Bits<W> {
     }
 }
 
-/// A hasher that multiplies words. The standard one would take longer than all other work on a pair of sets.
+/// Multiplies words. The standard hasher would take longer than all other work on a pair of sets.
 #[derive(Default)]
 pub struct BitHasher(u64);
 
@@ -93,8 +92,8 @@ impl Hasher for BitHasher {
     }
 
     fn write_u64(&mut self, word: u64) {
-        // Multiplies by splitmix64's constant. The well-mixed high bits are folded into the low bits, because a table
-        // may use either.
+        // The constant is splitmix64's. The well-mixed high bits are folded into the low bits, because a table may use
+        // either.
         let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = mixed ^ mixed >> 32;
     }

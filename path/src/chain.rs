@@ -17,7 +17,7 @@ pub const MAX_WORDS_AT_ONCE: usize = 32;
 /// A contraction order with its slices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Solution {
-    /// The contractions; the i-th result has the number (tensors) + i.
+    /// Contractions; the i-th result has the number (tensors) + i.
     pub steps: Vec<[usize; 2]>,
     /// Sliced labels as indices into [`Prepared::originals`], ascending.
     pub sliced: Vec<usize>,
@@ -27,15 +27,14 @@ pub struct Solution {
     pub products: f64,
     /// log2 of the elements that all contractions read and write, over all slices.
     pub elements: f64,
-    /// log2 of the elements of the largest intermediate in one slice.
+    /// log2 of the elements of one slice's largest intermediate.
     pub largest: f64,
 }
 
-/// Where a chain starts.
 #[derive(Debug, Clone)]
 pub enum Start {
     Greedy(GreedyParameters),
-    /// The best of this many greedy orders with random parameters.
+    /// The best of so many greedy orders with random parameters.
     Random(usize),
     /// Recursive bisection with this imbalance.
     Partition(f64),
@@ -48,7 +47,7 @@ pub struct Chain {
     pub seed: u64,
     /// The first inverse temperature.
     pub hot: f64,
-    /// The length of the chain in nominal seconds, without its first order.
+    /// Nominal seconds, without the first order.
     pub seconds: f64,
 }
 
@@ -57,16 +56,16 @@ pub struct Chain {
 pub struct Settings {
     /// What contractions cost.
     pub price: Price,
-    /// log2 of the maximum number of elements of a result in one slice; infinite without slices.
+    /// log2 of a result's maximum elements in one slice; infinite without slices.
     pub limit: f64,
 }
 
 const COLD: f64 = 15.0;
 
-/// Share of a chain for the order before slices.
+/// A chain's share for the order before slices.
 const UNSLICED_SHARE: f64 = 0.4;
 
-/// Share of the annealing in the part of a chain without slices; the rest is for reconfiguration.
+/// Share of annealing in the part without slices; the rest is for reconfiguration.
 const ANNEAL_SHARE: f64 = 0.85;
 
 const SLICE_ROUNDS: usize = 8;
@@ -75,11 +74,11 @@ const SUBTREE: usize = 8;
 
 const MAX_PASSES: usize = 8;
 
-/// Maximum nominal seconds, per tensor, for slicing labels until the tree is within the limit, in addition to the
-/// chain's length, because there is no solution without it.
+/// Maximum nominal seconds, per tensor, for slicing until the tree is within the limit, in addition to the chain's
+/// length, because there is no solution without it.
 const SLICING_SECONDS: f64 = 1e-3;
 
-/// The number of tensors in a window of a large network, and the nominal seconds that a window is annealed for.
+/// Tensors in a window of a large network, and nominal seconds for annealing it.
 const WINDOW: usize = 120;
 const WINDOW_SECONDS: f64 = 1e-3;
 
@@ -103,7 +102,7 @@ impl Chain {
         if whole.largest <= settings.limit {
             return whole;
         }
-        // Label sets of the widest trees do not fit into caches, so the order is only adapted to the slices.
+        // The widest trees' label sets do not fit into caches, so the order is only adapted to the slices.
         let rest = Chain { start: Start::From(whole), seconds: self.seconds - seconds, hot: COLD, seed: self.seed };
         rest.run_at_once(network, settings, words)
     }
@@ -148,7 +147,7 @@ struct Run<'a, const W: usize> {
     tree: Tree<'a, W>,
     tables: Tables<W>,
     random: Random,
-    /// The length of the chain in nominal seconds.
+    /// The chain's nominal seconds.
     seconds: f64,
     limit: f64,
 }
@@ -223,7 +222,7 @@ impl<'a, const W: usize> Run<'a, W> {
     }
 
     /// Anneals from an inverse temperature to the coldest, until the chain has spent `end` nominal seconds. The last
-    /// sweep is cold in any case.
+    /// sweep is always cold.
     fn anneal(&mut self, hot: f64, end: f64, limit: f64) {
         let begin = self.tree.effort;
         while self.tree.effort < end {

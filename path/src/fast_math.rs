@@ -1,9 +1,9 @@
-//! Approximations of powers and logarithms to base 2, for the innermost loops of searches.
+//! Approximate powers and logarithms to base 2, for innermost loops.
 //!
-//! Both are exact for whole powers of 2. Elsewhere, the relative error of a power is at most 1.2e-4, and the error of a
-//! logarithm is at most 4e-3. Prices of solutions have these errors; numbers of multiply-adds do not.
+//! Both are exact for whole powers of 2. Otherwise, a power's relative error is at most 1.2e-4, and a logarithm's error
+//! at most 4e-3. Prices of solutions have these errors; numbers of multiply-adds do not.
 
-/// 2^x, at least 2^-1000 and at most 2^1000.
+/// 2^x, between 2^-1000 and 2^1000.
 #[inline(always)]
 pub fn exp2(x: f64) -> f64 {
     let x = x.clamp(-1000.0, 1000.0);
@@ -19,7 +19,7 @@ pub fn log2(x: f64) -> f64 {
     let bits = x.to_bits();
     let exponent = (bits >> 52) as i64 - 1023;
     let mantissa = f64::from_bits(bits & 0x000f_ffff_ffff_ffff | 0x3ff0_0000_0000_0000) - 1.0;
-    // A polynomial that is 0 at 0 and 1 at 1.
+    // This polynomial is 0 at 0 and 1 at 1.
     let value =
         mantissa * (1.441_814_9 + mantissa * (-0.708_440_8 + mantissa * (0.415_366_7 + mantissa * -0.148_740_8)));
     exponent as f64 + value

@@ -1,7 +1,7 @@
-//! Searches greedily: of all pairs of tensors with a common label, the one with the lowest score is contracted first.
+//! Greedy search: of all pairs of tensors with a common label, the one with the lowest score is contracted first.
 //!
 //! Guarantee: the same network and parameters give the same order. For each of its labels, a tensor is paired with at
-//! most [`PARTNERS_PER_LABEL`] other tensors, because evaluating all pairs of thousands of tensors would take minutes.
+//! most [`PARTNERS_PER_LABEL`] others, because evaluating all pairs of thousands of tensors would take minutes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,20 +14,19 @@ use crate::random::{Random, gumbel};
 /// How pairs are scored.
 #[derive(Debug, Clone, Copy)]
 pub struct GreedyParameters {
-    /// The score of a pair is the number of elements in its result, minus this factor times that in the pair itself.
+    /// A pair's score is the elements of its result, minus this factor times those of the pair itself.
     pub weight: f64,
-    /// Seed for the noise, and for the order of pairs with equal scores, of which regular networks have many. One order
-    /// may cost several times as much as another.
+    /// Seed for the noise, and for the order of equal scores, of which regular networks have many. One order may cost
+    /// several times as much as another.
     pub ties: u64,
-    /// Temperature of the noise added to the logarithm of the score.
+    /// Temperature of the noise added to the score's logarithm.
     pub noise: f64,
 }
 
 /// Maximum holders of a label with which a tensor is paired: those that follow in cyclic order of their numbers.
 const PARTNERS_PER_LABEL: usize = 32;
 
-/// The cheapest of several greedy orders with random parameters, in the ranges from which cotengra's random greedy
-/// search draws them.
+/// The cheapest of several greedy orders, with random parameters in the ranges of cotengra's random greedy search.
 pub fn best_of_random(network: Labelled, tries: usize, random: &mut Random) -> Vec<[usize; 2]> {
     let tried = (0..tries.max(1)).map(|_| {
         let scale = 0.5 + 3.5 * random.uniform();
@@ -37,10 +36,9 @@ pub fn best_of_random(network: Labelled, tries: usize, random: &mut Random) -> V
     tried.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, steps)| steps).unwrap_or_default()
 }
 
-/// Returns the approximate multiply-adds and the contractions of an order.
+/// Returns an order's approximate multiply-adds and its contractions.
 ///
-/// Cost: O(l p log p) for p pairs with a common label and l labels per tensor. Each label of each tensor adds at most 2
-/// x 32 pairs.
+/// Cost: O(l p log p) for p pairs with a common label and l labels per tensor.
 pub fn greedy(given: Labelled, parameters: GreedyParameters) -> (f64, Vec<[usize; 2]>) {
     let tensors = given.tensors;
     let mut products = 0.0;
@@ -61,15 +59,14 @@ pub fn greedy(given: Labelled, parameters: GreedyParameters) -> (f64, Vec<[usize
         let neighbours = network.neighbours(result).into_iter();
         pairs.extend(neighbours.map(|other| Reverse(network.ranked(other, result, parameters))));
     }
-    // Tensors without common labels are multiplied at the end, smallest first.
+    // Tensors without common labels come last, smallest first.
     let left_over = (0..network.labels.len()).filter(|&tensor| network.has(tensor));
     let left_over = left_over.map(|tensor| (network.sizes[tensor], tensor)).collect();
     multiply(left_over, tensors.len(), &mut steps);
     (products, steps)
 }
 
-/// Appends the steps that multiply tensors into one, smallest first. `sizes` has each tensor's log2 of elements, and
-/// number.
+/// Multiplies tensors into one, smallest first. `sizes` has each tensor's log2 of elements, and number.
 pub fn multiply(sizes: Vec<(f64, usize)>, tensors: usize, steps: &mut Vec<[usize; 2]>) {
     let mut left_over: BinaryHeap<Reverse<(Size, usize)>> =
         sizes.into_iter().map(|(log2, tensor)| Reverse((Size(log2), tensor))).collect();
@@ -81,12 +78,11 @@ pub fn multiply(sizes: Vec<(f64, usize)>, tensors: usize, steps: &mut Vec<[usize
 
 struct Network<'a> {
     log2: &'a [f64],
-    /// Labels of every tensor, ascending; `None` for contracted tensors.
+    /// Each tensor's labels, ascending; `None` if contracted.
     labels: Vec<Option<Vec<u32>>>,
-    /// log2 of the elements of every tensor.
+    /// log2 of each tensor's elements.
     sizes: Vec<f64>,
-    /// For each label, the tensors that have it, ascending, after `OUTPUT` (a tensor that is never contracted) if the
-    /// output has it.
+    /// Each label's tensors, ascending, after `OUTPUT` (a tensor that is never contracted) if the output has it.
     holders: Vec<Vec<usize>>,
 }
 
@@ -153,8 +149,8 @@ impl<'a> Network<'a> {
         merged.copied().filter(needed)
     }
 
-    /// log2 of the elements of a pair's result, and of the space of all its labels. Cost: a binary search for each
-    /// label of the tensor with fewer labels.
+    /// log2 of the elements of a pair's result, and of the space of all its labels. Cost: a binary search per label of
+    /// the tensor with fewer labels.
     fn pair_sizes(&self, left: usize, right: usize) -> [f64; 2] {
         let swap = self.labels(left).len() > self.labels(right).len();
         let (few, many) = if swap { (right, left) } else { (left, right) };
@@ -167,7 +163,7 @@ impl<'a> Network<'a> {
             }
         }
         let all = self.sizes[left] + self.sizes[right] - common;
-        // Equal sizes that were summed in different orders must stay equal.
+        // Equal sizes must stay equal, in whatever order they were summed.
         [all - summed, all].map(|size| (size * 1048576.0).round() / 1048576.0)
     }
 
@@ -179,7 +175,7 @@ impl<'a> Network<'a> {
         if parameters.noise == 0.0 {
             return (Size(score), tie, pair);
         }
-        // The logarithm of the score, with its sign.
+        // The score's logarithm, with its sign.
         let logarithm = score.signum() * score.abs().max(f64::MIN_POSITIVE).ln();
         (Size(logarithm - parameters.noise * gumbel(tie)), tie, pair)
     }
@@ -204,7 +200,7 @@ impl<'a> Network<'a> {
     }
 }
 
-/// A size, never NaN, with a total order.
+/// Never NaN, so it has a total order.
 #[derive(PartialEq)]
 struct Size(f64);
 

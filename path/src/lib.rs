@@ -1,7 +1,7 @@
 //! Finds contraction orders and slices for einsum networks.
 //!
-//! A contraction order is a list of pairs of tensors. The n tensors of a network have the numbers 0 to n - 1, and the
-//! result of the i-th contraction has the number n + i.
+//! A contraction order is a list of pairs of tensors. A network's n tensors have the numbers 0 to n - 1, and the i-th
+//! contraction's result has the number n + i.
 //!
 //! Guarantees: the same network, settings and request give the same order, whichever thread runs which chain. No clock
 //! is read, and no recursion is deeper than the logarithm of the number of tensors.

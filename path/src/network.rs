@@ -1,45 +1,45 @@
-//! A network: the labels of each tensor and of the output, and the extents of the labels.
+//! Networks: the labels of tensors and output, and their extents.
 //!
 //! Invariants of a prepared network: labels of equal extents have neighbouring numbers; no tensor has a label twice;
-//! every label is in at least two tensors, or in one tensor and the output. Other labels are summed before the first
-//! contraction, in any order, so the searches ignore them.
+//! every label is in two tensors or more, or in one and the output. Other labels are summed before the first
+//! contraction, in any order, so searches ignore them.
 
 use crate::bits::Bits;
 
-/// A network as the user states it. Labels are arbitrary numbers below the length of `extents`.
+/// A network as given. Labels are any numbers below the length of `extents`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Network {
-    /// The labels of each tensor.
+    /// Each tensor's labels.
     pub tensors: Vec<Vec<u32>>,
-    /// The labels of the result.
+    /// The result's labels.
     pub output: Vec<u32>,
-    /// The extent of each label.
+    /// Each label's extent.
     pub extents: Vec<usize>,
 }
 
-/// The labels of each tensor and of the output, and log2 of the extent of each label. No tensor has a label twice.
+/// A network with log2 of its extents. No tensor has a label twice.
 #[derive(Debug, Clone, Copy)]
 pub struct Labelled<'a> {
-    /// The labels of each tensor.
+    /// Each tensor's labels.
     pub tensors: &'a [Vec<u32>],
-    /// The labels of the result.
+    /// The result's labels.
     pub output: &'a [u32],
-    /// log2 of the extent of each label.
+    /// log2 of each label's extent.
     pub log2: &'a [f64],
 }
 
 /// A network prepared for the searches.
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    /// Labels of each tensor, ascending.
+    /// Each tensor's labels, ascending.
     pub tensors: Vec<Vec<u32>>,
-    /// The labels of the result, ascending.
+    /// The result's labels, ascending.
     pub output: Vec<u32>,
-    /// log2 of the extent of each label.
+    /// log2 of each label's extent.
     pub log2: Vec<f64>,
-    /// The label of the original network for each label; `u32::MAX` for numbers that no label has.
+    /// Each label's number in the original network; `u32::MAX` for unused numbers.
     pub originals: Vec<u32>,
-    /// The number of tensors with each label, and one more if the output has it.
+    /// The tensors with each label, plus one if the output has it.
     pub holders: Vec<u32>,
 }
 
@@ -82,13 +82,13 @@ impl Prepared {
         prepared
     }
 
-    /// The network in the form for greedy and optimal orders.
+    /// In the form for greedy and optimal orders.
     pub fn labelled(&self) -> Labelled<'_> {
         Labelled { tensors: &self.tensors, output: &self.output, log2: &self.log2 }
     }
 
-    /// The network of some tensors, given by their labels. `output` lists the result's labels; if `None`, these are the
-    /// labels that occur once or in the output of the whole network.
+    /// The network of tensors with these labels. Without `output`, the result has the labels that occur once or in the
+    /// whole network's output.
     pub fn part(&self, tensors: Vec<Vec<u32>>, output: Option<Vec<u32>>) -> Prepared {
         let mut labels: Vec<u32> = tensors.iter().flatten().copied().collect();
         labels.sort_unstable();
@@ -119,19 +119,19 @@ impl Prepared {
         }
     }
 
-    /// The number of labels, and of numbers that no label has.
+    /// The number of labels, including unused numbers.
     pub fn labels(&self) -> usize {
         self.log2.len()
     }
 }
 
-/// The original of numbers that no label has.
+/// The original of unused numbers.
 pub const UNUSED: u32 = u32::MAX;
 
-/// Networks with at most this many different extents get whole words for each extent.
+/// Networks with at most this many different extents get whole words for each.
 const MAX_PADDED_EXTENTS: usize = 8;
 
-/// Fills words so that all labels of a word have the same extent.
+/// Fills words, so that a word's labels all have one extent.
 fn pad(originals: &mut Vec<u32>, extent: impl Fn(u32) -> usize) {
     let mut groups: Vec<Vec<u32>> = Vec::new();
     for &label in originals.iter() {
@@ -152,10 +152,10 @@ fn log2(network: &Network, label: u32) -> f64 {
     if label == UNUSED { f64::NAN } else { (network.extents[label as usize] as f64).log2() }
 }
 
-/// Computes log2 of the elements that a set of labels spans.
+/// Computes log2 of the elements that labels span.
 #[derive(Debug, Clone)]
 pub struct Weights<const W: usize> {
-    /// The weight of all labels of a word, if these are equal.
+    /// The weight of each label of a word, if equal.
     uniform: Option<[f64; W]>,
     log2: Vec<f64>,
 }

@@ -1,13 +1,13 @@
-//! Finds the order with the fewest multiply-adds, by dynamic programming over sets of tensors.
+//! The order with the fewest multiply-adds, by dynamic programming over sets of tensors.
 //!
-//! The cheapest contraction of a set of tensors is the cheapest over all splits into two sets. Sets are built in order
-//! of size. As in `opt_einsum`'s dynamic programming, only sets that cost no more than a cap are kept, and the cap
-//! grows until the set of all tensors is built. The first pass pairs only sets that share a label, one connected
-//! component of the network after another, whose results are multiplied at the end, smallest first. The second pass, of
-//! bounded steps, also pairs sets without a common label, and searches only for cheaper orders.
+//! A set's cheapest contraction is the cheapest over all splits into two sets. Sets are built in order of size. As in
+//! `opt_einsum`'s dynamic programming, only sets that cost no more than a cap are kept, and the cap grows until all
+//! tensors are in one set. The first pass pairs only sets that share a label, one connected component after another,
+//! whose results are multiplied at the end, smallest first. The second pass, of bounded steps, pairs any sets, and
+//! searches only for cheaper orders.
 //!
-//! Guarantee: the same network and limit give the same order on all ranks, because the limit counts steps instead of
-//! seconds. A label is summed when the last of its tensors is contracted, and never if it is in the output.
+//! Guarantee: the same network and limit give the same order on all ranks, because the limit counts steps, not seconds.
+//! A label is summed when its last tensor is contracted, and never if it is in the output.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::BuildHasherDefault;
@@ -16,19 +16,19 @@ use crate::bits::{BitHasher, Bits};
 use crate::greedy::multiply;
 use crate::network::Labelled;
 
-/// Steps counted for evaluating a pair of sets, besides one for examining it.
+/// Steps for evaluating a pair of sets, besides one for examining it.
 const EVALUATION_STEPS: u64 = 8;
 
-/// Maximum number of sets, which occupy a few hundred megabytes.
+/// So many sets occupy a few hundred megabytes.
 const MAX_SETS: usize = 2_000_000;
 
-/// Factor by which the cap on costs grows from one round to the next.
+/// The cap on costs grows by this each round.
 const CAP_GROWTH: f64 = 4.0;
 
-/// Relative tolerance when costs are compared, because costs are rounded sums.
+/// Relative tolerance of costs, which are rounded sums.
 const COST_TOLERANCE: f64 = 1e-9;
 
-/// Maximum number of steps of the second pass.
+/// Maximum steps of the second pass.
 const OUTER_STEPS: u64 = 300_000_000;
 
 /// What a search proved about the order, or which limit ended it.
@@ -39,15 +39,15 @@ pub enum Proof {
     /// No order has fewer multiply-adds, except possibly orders that multiply tensors without a common label before the
     /// end.
     OptimalConnected,
-    /// The step limit ended the search.
+    /// The limit on steps was reached.
     Steps,
-    /// The limit on the number of sets ended the search.
+    /// The limit on sets was reached.
     Sets,
 }
 
-/// The best order that costs at most 2^`known` multiply-adds, if found, and the outcome of the search.
+/// The best order found of at most 2^`known` multiply-adds, and the search's outcome.
 ///
-/// Cost: examines at most `steps` pairs of sets, at a few nanoseconds per pair.
+/// Cost: at most `steps` pairs of sets, a few nanoseconds each.
 pub fn optimal(network: Labelled, known: f64, steps: u64) -> (Option<Vec<[usize; 2]>>, Proof) {
     // A bit set contains tensors or labels, so the larger count determines its size.
     let labels = network.tensors.iter().flatten().collect::<std::collections::BTreeSet<_>>().len();
@@ -81,7 +81,7 @@ fn search<const W: usize>(network: Labelled, known: f64, mut left: u64) -> (Opti
     multiply(results, count, &mut steps);
     costs.extend(outer_costs(&mut sizes));
     let connected = log2_sum(&costs);
-    // The second pass searches for any order that is cheaper than `connected`.
+    // Searches for any order cheaper than `connected`.
     let mut sets = Sets::<W>::new(network, (0..count).collect(), connected);
     let mut left = left.min(OUTER_STEPS);
     match sets.round(1.0 - COST_TOLERANCE, true, &mut left) {
@@ -96,8 +96,7 @@ fn search<const W: usize>(network: Labelled, known: f64, mut left: u64) -> (Opti
     }
 }
 
-/// log2 of the cost of each product of two results of connected components, which have no common labels, smallest
-/// first.
+/// log2 of the cost of each product of connected components' results, smallest first.
 fn outer_costs(sizes: &mut Vec<f64>) -> Vec<f64> {
     let mut costs = Vec::new();
     sizes.sort_by(|one, other| other.total_cmp(one));
@@ -113,7 +112,7 @@ fn outer_costs(sizes: &mut Vec<f64>) -> Vec<f64> {
     costs
 }
 
-/// log2 of a sum of powers of 2; minus infinity for an empty sum.
+/// log2 of a sum of powers of 2; minus infinity if empty.
 pub fn log2_sum(terms: &[f64]) -> f64 {
     let largest = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if largest.is_infinite() {
@@ -148,17 +147,17 @@ fn parts(network: Labelled) -> Vec<Vec<usize>> {
 
 struct Set<const W: usize> {
     tensors: Bits<W>,
-    /// Labels of the set's result.
+    /// The result's labels.
     labels: Bits<W>,
-    /// log2 of the number of elements in the set's result.
+    /// log2 of the result's elements.
     log2: f64,
-    /// Number of multiply-adds, as a multiple of the known cost (`Sets::known`).
+    /// Multiply-adds relative to `Sets::known`.
     cost: f64,
     /// The two sets that make this one; `None` for a single tensor.
     pair: Option<[u32; 2]>,
 }
 
-/// The fields of a set that the innermost loop reads.
+/// What the innermost loop reads of a set.
 #[derive(Clone, Copy)]
 struct Scanned<const W: usize> {
     tensors: Bits<W>,
@@ -171,16 +170,16 @@ struct Scanned<const W: usize> {
 struct Sets<const W: usize> {
     all: Vec<Set<W>>,
     ids: HashMap<Bits<W>, u32, BuildHasherDefault<BitHasher>>,
-    /// `levels[n]` lists the ids of the sets with n + 1 tensors.
+    /// `levels[n]` lists sets of n + 1 tensors.
     levels: Vec<Vec<u32>>,
-    /// log2 of the extent of each label, numbered from 0 within this search. `holders` lists the tensors of each label,
-    /// and `kept` the labels of the output.
+    /// log2 of each label's extent, numbered from 0 in this search. `holders` lists each label's tensors, and `kept`
+    /// the output's labels.
     extents: Vec<f64>,
     holders: Vec<Bits<W>>,
     kept: Bits<W>,
-    /// The number in the network of each tensor in this search.
+    /// Each tensor's number in the network.
     numbers: Vec<usize>,
-    /// log2 of the multiply-adds of a known order; costs of sets are multiples of these.
+    /// log2 of a known order's multiply-adds, to which costs are relative.
     known: f64,
 }
 
@@ -201,7 +200,7 @@ impl<const W: usize> Sets<W> {
             kept: network.output.iter().filter_map(|label| local.get(label)).fold(Bits::default(), |b, &at| b.with(at)),
             extents,
             numbers,
-            // Assumes at least one multiply-add, so that relative costs are defined without operations.
+            // At least one multiply-add, so that relative costs are always defined.
             known: known.max(0.0),
         };
         for (tensor, &number) in sets.numbers.clone().iter().enumerate() {
@@ -225,11 +224,11 @@ impl<const W: usize> Sets<W> {
     }
 
     fn connected(&mut self, left: &mut u64) -> Result<usize, Proof> {
-        // Every tensor is contracted, so an order costs at least the size of the largest tensor.
+        // Every tensor is contracted, so an order costs at least the largest tensor's size.
         let largest = self.all.iter().map(|set| set.log2).fold(0.0, f64::max);
         let mut cap = (largest - self.known).exp2().max(f64::MIN_POSITIVE) * CAP_GROWTH;
         loop {
-            // The tolerance ensures that rounding does not exclude the known order.
+            // Rounding must not exclude the known order.
             let last = cap >= 1.0 + COST_TOLERANCE;
             match self.round(cap.min(1.0 + COST_TOLERANCE), false, left)? {
                 Some(root) => return Ok(root),
@@ -240,8 +239,8 @@ impl<const W: usize> Sets<W> {
         }
     }
 
-    /// Builds all sets that cost at most `cap`; pairs sets without a common label only if `outer` is true. Returns the
-    /// set of all tensors if it was built.
+    /// Builds all sets that cost at most `cap`, with pairs without a common label if `outer`. Returns the set of all
+    /// tensors if it was built.
     fn round(&mut self, cap: f64, outer: bool, left: &mut u64) -> Result<Option<usize>, Proof> {
         let count = self.levels.len();
         let mut scanned: Vec<Vec<Scanned<W>>> = vec![self.scan(0)];
@@ -287,7 +286,7 @@ impl<const W: usize> Sets<W> {
                 evaluated += 1;
                 self.evaluate(one, other, levels[0] + levels[1] + 1, cap);
             }
-            // Checked once for each `one`, so the number of sets may slightly exceed its limit.
+            // Checked once per `one`, so sets may slightly exceed their limit.
             let words = W.div_ceil(4) as u64;
             *left = left.checked_sub(1 + words * (seen + EVALUATION_STEPS * evaluated)).ok_or(Proof::Steps)?;
             if self.all.len() > MAX_SETS / W {
@@ -316,15 +315,15 @@ impl<const W: usize> Sets<W> {
         let summed = common.iter().filter(is_summed).fold(Bits::default(), Bits::with);
         let labels = one.labels.or(&other.labels).without(&summed);
         let log2 = self.log2(labels);
-        // Its next contraction costs at least one multiply-add per element of the set's result.
+        // The next contraction costs at least a multiply-add per element of the result.
         let whole = level + 1 == self.levels.len();
         if whole || cost + (log2 - self.known).exp2() <= cap {
             self.push(Set { tensors, labels, log2, cost, pair: Some([one.id, other.id]) }, level);
         }
     }
 
-    /// Appends the contractions that build a set and returns the number of its result. Results are numbered after the
-    /// `tensors` tensors, in the order of steps.
+    /// Appends the contractions that build a set and returns its result's number. Results are numbered in the order of
+    /// steps, after the `tensors` tensors.
     fn append(&self, root: usize, tensors: usize, steps: &mut Vec<[usize; 2]>) -> usize {
         let mut reached = vec![root];
         let mut at = 0;
@@ -332,7 +331,7 @@ impl<const W: usize> Sets<W> {
             reached.extend(self.all[id].pair.iter().flatten().map(|&id| id as usize));
             at += 1;
         }
-        // A set has more tensors than the two that it was built from, so sorting puts it after them.
+        // A set has more tensors than its parts, so sorting puts it after them.
         reached.sort_by_key(|&id| self.all[id].tensors.count());
         let mut numbers: HashMap<usize, usize> = HashMap::new();
         for id in reached {

@@ -1,9 +1,9 @@
-//! Contraction orders from recursive bisection of the network.
+//! Orders from recursive bisection of the network.
 //!
-//! The tensors are divided into two parts that share as few labels as possible, then each part is divided in the same
-//! way. A bisection coarsens the network by merging neighbours, divides the coarsest network, and improves the division
-//! on each finer network by the method of Fiduccia and Mattheyses (1982), as multilevel partitioners such as KaHyPar
-//! do. Small parts are contracted greedily.
+//! The tensors are divided into two parts that share few labels, then each part in the same way. A bisection coarsens
+//! the network by merging neighbours, divides the coarsest network, and improves the division on each finer one by the
+//! method of Fiduccia and Mattheyses (1982), as multilevel partitioners such as KaHyPar do. Small parts are contracted
+//! greedily.
 
 use std::collections::BinaryHeap;
 
@@ -14,30 +14,29 @@ use crate::random::Random;
 /// Parts with at most this many tensors are contracted greedily.
 const SMALL: usize = 12;
 
-/// Coarsening stops at this many nodes.
+/// Coarsening stops at so many nodes.
 const COARSEST: usize = 40;
 
 const TRIES: usize = 6;
 
 const MAX_PASSES: usize = 4;
 
-/// A pass ends after this many moves without improvement.
+/// A pass ends after so many moves without improvement.
 const MAX_FRUITLESS: usize = 200;
 
-/// Labels in more tensors than this do not decide which tensors are merged.
+/// Labels in more tensors than this do not decide merges.
 const MAX_PINS: usize = 64;
 
-/// A network whose nodes are groups of tensors.
+/// Its nodes are groups of tensors.
 struct Hypergraph {
     weights: Vec<f64>,
-    /// The nodes of each label, and the cost of cutting it.
+    /// Each label's nodes, and the cost of cutting it.
     nets: Vec<(f64, Vec<u32>)>,
-    /// The labels of each node.
+    /// Each node's labels.
     incident: Vec<Vec<u32>>,
 }
 
-/// The contractions of an order from recursive bisection. `imbalance` is the share of the tensors by which the larger
-/// part may exceed one half.
+/// `imbalance` is the share of the tensors by which the larger part may exceed one half.
 pub fn partitioned(network: &Prepared, imbalance: f64, random: &mut Random) -> Vec<[usize; 2]> {
     let all: Vec<u32> = (0..network.tensors.len() as u32).collect();
     let mut steps = Vec::with_capacity(all.len());
@@ -132,8 +131,7 @@ impl Hypergraph {
         tries.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, side)| side).unwrap_or_default()
     }
 
-    /// Merges pairs of neighbours. Returns the coarser network and each node's new node; `None` if few pairs can be
-    /// merged.
+    /// Merges pairs of neighbours. Returns the coarser network and each node's new node; `None` if few can be merged.
     fn coarsened(&self, heaviest: f64, random: &mut Random) -> Option<(Hypergraph, Vec<u32>)> {
         let count = self.weights.len();
         let mut visits: Vec<usize> = (0..count).collect();
@@ -182,7 +180,7 @@ impl Hypergraph {
         Some((Hypergraph::of(weights, nets.collect()), map))
     }
 
-    /// A first division: one part grows from a random node until it has half of the weight.
+    /// A first division: a part grows from a random node to half of the weight.
     fn grown(&self, total: f64, random: &mut Random) -> Vec<bool> {
         let count = self.weights.len();
         let mut side = vec![false; count];
@@ -214,7 +212,7 @@ impl Hypergraph {
         side
     }
 
-    /// Moves nodes between the parts while that lowers the cost of the cut labels, and returns it. Each part keeps at
+    /// Moves nodes between the parts while that lowers the cost of cut labels, which it returns. Each part keeps at
     /// least the weight `least`.
     fn refine(&self, side: &mut [bool], least: f64) -> f64 {
         let mut counts: Vec<[u32; 2]> = self
@@ -258,7 +256,7 @@ impl Hypergraph {
         let count = self.weights.len();
         let mut gains: Vec<f64> = (0..count).map(|node| self.gain(node, side, counts)).collect();
         let mut heap: BinaryHeap<(i64, u32)> = BinaryHeap::new();
-        // Gains are compared as integers, in units that are far smaller than any label's cost.
+        // Gains are compared as integers, in units far below any label's cost.
         let key = |gain: f64| (gain * 1e6) as i64;
         let on_border = |node: usize, counts: &[[u32; 2]]| {
             self.incident[node].iter().any(|&net| counts[net as usize][0] > 0 && counts[net as usize][1] > 0)

@@ -1,6 +1,5 @@
-//! A small random number generator (splitmix64) whose numbers are the same on all machines and in all versions.
+//! A small random number generator (splitmix64) with the same numbers on all machines and in all versions.
 
-/// A sequence of random numbers that depends only on its seed.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -39,7 +38,7 @@ impl Random {
     }
 }
 
-/// The sample of the Gumbel distribution for random bits.
+/// The Gumbel sample of random bits.
 pub fn gumbel(bits: u64) -> f64 {
     let uniform = ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     -(-uniform.ln()).ln()

@@ -1,7 +1,7 @@
 //! Replaces small subtrees by the cheapest contraction of their leaves, by dynamic programming over sets of leaves (as
 //! cotengra's `subtree_reconfigure`).
 //!
-//! The leaves of a subtree may be any nodes of the tree. Cost: O(3^k) evaluations for k leaves.
+//! Leaves may be any nodes of the tree. Cost: O(3^k) evaluations for k leaves.
 
 use crate::bits::Bits;
 use crate::effort;
@@ -9,7 +9,7 @@ use crate::fast_math::exp2;
 use crate::random::Random;
 use crate::tree::Tree;
 
-/// Tables of the dynamic programming, which are reused from one subtree to the next.
+/// Reused for each subtree.
 pub struct Tables<const W: usize> {
     below: Vec<Bits<W>>,
     labels: Vec<Bits<W>>,
@@ -25,7 +25,7 @@ impl<const W: usize> Tables<W> {
 }
 
 impl<const W: usize> Tree<'_, W> {
-    /// Improves the subtrees of all contractions once, most expensive first, until the tree's effort is `end`. Returns
+    /// Improves each contraction's subtree once, most expensive first, until the tree's effort is `end`. Returns
     /// whether any became cheaper.
     pub fn reconfigure(
         &mut self,
@@ -59,7 +59,7 @@ impl<const W: usize> Tree<'_, W> {
         let mut frontier = vec![root];
         let mut inner = Vec::new();
         while frontier.len() < size {
-            // Opens the node with the most expensive contraction, sometimes another.
+            // Opens the most expensive contraction, sometimes another.
             let open = frontier.iter().enumerate().filter(|&(_, &node)| node >= self.leaves);
             let best = if random.below(4) == 0 {
                 open.max_by_key(|_| random.next())
@@ -84,7 +84,7 @@ impl<const W: usize> Tree<'_, W> {
         true
     }
 
-    /// Fills the tables. Returns whether there is a contraction cheaper than `bound`.
+    /// Fills the tables. Returns whether any contraction is cheaper than `bound`.
     fn cheapest_split(&self, frontier: &[usize], root: usize, bound: f64, largest: f64, t: &mut Tables<W>) -> bool {
         let count = 1usize << frontier.len();
         let full = count - 1;
@@ -117,7 +117,7 @@ impl<const W: usize> Tree<'_, W> {
             let low = set & set.wrapping_neg();
             let rest = set ^ low;
             let mut least = bound;
-            // All subsets of `set` that contain its lowest leaf.
+            // All subsets that contain the lowest leaf.
             let mut sub = rest;
             loop {
                 sub = sub.wrapping_sub(1) & rest;

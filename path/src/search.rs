@@ -1,9 +1,8 @@
 //! Runs chains in rounds, on several threads, and keeps the best solutions.
 //!
-//! Invariant: the same network, settings and request give the same solutions, as far as the functions of the standard
-//! library for powers and logarithms do. Each round has a fixed number of independent chains, so it does not matter
-//! which thread runs which. Budgets are in nominal seconds: steps divided by a core's steps per second, so no clock is
-//! read.
+//! Invariant: the same network, settings and request give the same solutions, as far as the standard library's powers
+//! and logarithms do. Each round has a fixed number of independent chains, so any thread may run any. Budgets are in
+//! nominal seconds, so no clock is read.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,19 +13,19 @@ use crate::greedy::GreedyParameters;
 use crate::network::Prepared;
 use crate::random::Random;
 
-/// The number of chains in a round, and the maximum threads of a search.
+/// The chains in a round, and the maximum threads of a search.
 pub const CHAINS: usize = 4;
 
 const KEPT: usize = 4;
 
 /// Rotations of each contraction in a chain of the first round, their growth per round, and their maximum. Many
-/// restarts are better than one long chain, except for large networks, which the budget ends before the maximum.
+/// restarts are better than one long chain, except for large networks, whose budget ends before the maximum.
 const FIRST_SWEEPS: f64 = 64.0;
 const GROWTH: f64 = 1.5;
 const MAX_SWEEPS: f64 = 20_000.0;
 
-/// Maximum random greedy orders of a chain, and the share of its time for them. Few orders of a large network are good,
-/// and annealing improves them little, so more are tried.
+/// Maximum random greedy orders of a chain, and their share of its time. Few orders of a large network are good, and
+/// annealing improves them little, so more are tried.
 const MAX_RANDOM: f64 = 64.0;
 const LEAST_LARGE_RANDOM: f64 = 4.0;
 const RANDOM_SHARE: f64 = 0.25;
@@ -35,34 +34,34 @@ const LARGE_RANDOM_SHARE: f64 = 0.6;
 /// A chain is shortened to the rest of the budget if that is at least this share of its length.
 const LEAST_REST: f64 = 0.2;
 
-/// First inverse temperatures of the chains that start from known orders in the first round.
+/// First inverse temperatures of chains from known orders in the first round.
 const START_HEATS: [f64; 2] = [15.0, 6.0];
 
 const GREEDY: GreedyParameters = GreedyParameters { weight: 1.0, ties: 0, noise: 0.0 };
 
-/// How much the limit of chains changes after a round, in bits.
+/// Change of the chains' limit after a round, in bits.
 const LIMIT_STEP: f64 = 0.5;
 
 const MAX_SECONDS: f64 = 1e9;
 
-/// How long a search goes on.
+/// What a search may use.
 pub struct Request<'a> {
-    /// The number of threads to use.
+    /// Threads to use.
     pub threads: usize,
-    /// The budget in nominal seconds, given the progress after every round so far. Read before every round.
+    /// The budget in nominal seconds, given the progress after each round so far. Read before every round.
     pub budget: &'a dyn Fn(&[Progress]) -> f64,
-    /// Known orders without slices, from which some chains start.
+    /// Orders without slices, from which some chains start.
     pub known: Vec<Vec<[usize; 2]>>,
     /// log2 of the factor by which a solution needs too much memory. Solutions that fit (at most 0) are better than all
-    /// others. A solution within [`Settings::limit`] may still not fit, because several results are live at the same
-    /// time. Chains then get lower limits.
+    /// others. A solution within [`Settings::limit`] may not fit, because several results are live at once. Chains then
+    /// get lower limits.
     pub excess: &'a dyn Fn(&Solution) -> f64,
 }
 
 /// The best solution after a round.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
-    /// Nominal seconds since the start of the search.
+    /// Nominal seconds since the start.
     pub seconds: f64,
     /// [`Solution::products`].
     pub products: f64,
@@ -77,15 +76,15 @@ pub struct Progress {
 pub struct Found {
     /// The best solutions, best first.
     pub solutions: Vec<Solution>,
-    /// Nominal seconds of the search.
+    /// The search's nominal seconds.
     pub seconds: f64,
-    /// Nominal seconds until the best solution was found.
+    /// Nominal seconds until the best solution.
     pub found_at: f64,
 }
 
 /// Searches until the budget is spent.
 ///
-/// Cost: the budget, on a core of about 3 GHz for each thread.
+/// Cost: the budget, on a core of about 3 GHz per thread.
 pub fn search(network: &Prepared, settings: Settings, request: Request) -> Found {
     if network.tensors.len() < 2 {
         let solution =
@@ -117,18 +116,17 @@ struct Search<'a> {
     settings: Settings,
     threads: usize,
     random: Random,
-    /// How far below the limit the largest results of chains must stay, in bits.
+    /// How far below the limit chains' largest results must stay, in bits.
     lower: f64,
     /// Known orders without slices.
     starts: Vec<Solution>,
     /// The best solutions: those that fit first, then the cheapest.
     best: Vec<([f64; 2], Solution)>,
-    /// The progress after every round.
     progress: Vec<Progress>,
     found: Found,
 }
 
-/// Adapts [`Search::lower`] to the number of chains of a round whose solutions fit, so that about half of them do.
+/// Adapts [`Search::lower`] to how many of a round's solutions fit, so that about half of them do.
 fn adapted(lower: f64, fitting: usize) -> f64 {
     match fitting {
         CHAINS => (lower - LIMIT_STEP).max(0.0),
@@ -143,7 +141,7 @@ impl Search<'_> {
             let before = self.best.first().map(|(rank, _)| *rank);
             let budget = (request.budget)(&self.progress).clamp(0.0, MAX_SECONDS);
             let left = budget - self.found.seconds;
-            // A budget that is not a number ends the search.
+            // NaN ends the search.
             let left = if left.is_nan() { 0.0 } else { left };
             let Some((chains, seconds)) = self.chains(left) else { return };
             self.found.seconds += seconds;
@@ -169,8 +167,8 @@ impl Search<'_> {
         fitting
     }
 
-    /// The chains of a round and their nominal seconds; `None` if too little of the budget is left. There is always a
-    /// first round.
+    /// A round's chains and their nominal seconds; `None` if too little of the budget is left. There is always a first
+    /// round.
     fn chains(&mut self, left: f64) -> Option<(Vec<Chain>, f64)> {
         let round = self.progress.len() as i32;
         let tensors = self.network.tensors.len() as f64;
@@ -236,7 +234,7 @@ impl Search<'_> {
                         chains.get(at).map(|chain| (at, chain))
                     } {
                         let solution = chain.run(self.network, settings);
-                        // A thread that panicked ends the search when the scope ends.
+                        // A thread's panic ends the search when the scope ends.
                         found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, solution));
                     }
                 });

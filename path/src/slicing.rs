@@ -1,19 +1,19 @@
-//! Chooses labels to slice, so that no result of a contraction has more elements than a limit.
+//! Chooses labels to slice, so that no contraction's result has more elements than a limit.
 //!
-//! A sliced label has one value in each slice, so it disappears from all tensors, and the tree runs once per value.
-//! Contractions without the label are repeated, which is the overhead of a slice.
+//! A sliced label has one value per slice, so it disappears from all tensors, and the tree runs once per value.
+//! Contractions without the label are repeated, which is a slice's overhead.
 
 use crate::bits::Bits;
 use crate::random::Random;
 use crate::tree::Tree;
 
-/// Added to the overhead of a label, so that of two labels without overhead the one that removes more excess is better.
+/// Added to a label's overhead, so that of two labels without overhead, the one that removes more excess is better.
 const FREE_OVERHEAD: f64 = 0.01;
 
 struct Gains {
-    /// The cost of the contractions that have the label.
+    /// The cost of contractions with the label.
     with: Vec<f64>,
-    /// log2 of the factor by which nodes above the limit become smaller, summed over these nodes.
+    /// log2 of the factor by which nodes above the limit shrink, summed over them.
     reduction: Vec<f64>,
 }
 
@@ -50,7 +50,7 @@ impl<const W: usize> Tree<'_, W> {
         scored.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, label)| label)
     }
 
-    /// Slices these labels and no others.
+    /// Slices only these labels.
     pub fn set_sliced(&mut self, sliced: Bits<W>) {
         self.sliced = sliced;
         self.refresh();

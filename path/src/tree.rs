@@ -1,8 +1,8 @@
-//! A contraction tree that local changes update in constant time.
+//! A contraction tree with local changes in constant time.
 //!
-//! Invariants: node i is tensor i for i below `leaves`; every other node has two children. `labels` of a node are the
-//! labels of its result, without sliced labels. A rotation changes the labels of one node only, because the labels of a
-//! node depend on the set of tensors below it and not on their order.
+//! Invariants: node i is tensor i for i below `leaves`; every other node has two children. A node's `labels` are those
+//! of its result, without sliced ones. They depend on the set of tensors below it and not on their order, so a rotation
+//! changes those of one node only.
 
 use crate::bits::Bits;
 use crate::effort;
@@ -11,10 +11,10 @@ use crate::network::{Prepared, Weights};
 
 pub const NONE: u32 = u32::MAX;
 
-/// What a contraction costs, in multiply-adds.
+/// A contraction's cost in multiply-adds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
-    /// The cost of reading or writing one element.
+    /// The cost of accessing one element.
     pub element: f64,
     /// The cost of a contraction without elements.
     pub step: f64,
@@ -31,11 +31,11 @@ pub struct Tree<'a, const W: usize> {
     pub children: Vec<[u32; 2]>,
     pub parent: Vec<u32>,
     pub labels: Vec<Bits<W>>,
-    /// log2 of the number of elements of each node.
+    /// log2 of each node's elements.
     pub log2: Vec<f64>,
-    /// The number of elements of each node.
+    /// Each node's elements.
     pub elements: Vec<f64>,
-    /// The cost of the contraction of each node; 0 for leaves.
+    /// Each node's cost; 0 for leaves.
     pub cost: Vec<f64>,
     /// Nominal seconds of all changes so far.
     pub effort: f64,
@@ -89,7 +89,7 @@ impl<'a, const W: usize> Tree<'a, W> {
         labels.without(&self.sliced)
     }
 
-    /// Computes labels, sizes and costs of all nodes anew, after `sliced` has changed.
+    /// Computes labels, sizes and costs anew, after `sliced` has changed.
     pub fn refresh(&mut self) {
         self.effort += effort::refresh(W) * self.children.len() as f64;
         let order = self.bottom_up();
@@ -118,7 +118,7 @@ impl<'a, const W: usize> Tree<'a, W> {
         }
     }
 
-    /// Computes the size of a node from its labels, and its cost from its children.
+    /// Computes a node's size from its labels, and its cost from its children.
     pub fn measure(&mut self, node: usize) {
         self.log2[node] = self.weights.log2(&self.labels[node]);
         self.elements[node] = exp2(self.log2[node]);
@@ -134,7 +134,6 @@ impl<'a, const W: usize> Tree<'a, W> {
         self.cost.iter().sum()
     }
 
-    /// log2 of the number of slices.
     pub fn log2_slices(&self) -> f64 {
         self.weights.log2(&self.sliced)
     }
@@ -151,16 +150,15 @@ impl<'a, const W: usize> Tree<'a, W> {
         self.log2_slices() + largest + terms.iter().map(|term| (term - largest).exp2()).sum::<f64>().log2()
     }
 
-    /// log2 of the elements that all contractions read and write, over all slices.
+    /// log2 of the elements accessed by contractions, over all slices.
     pub fn log2_elements(&self) -> f64 {
         let leaves: f64 = self.elements[..self.leaves].iter().sum();
         let results: f64 = self.elements[self.leaves..].iter().sum();
-        // Each result but the last is written once and read once.
+        // Each result but the last is written and read once.
         (leaves + 2.0 * results - self.elements[self.root]).log2() + self.log2_slices()
     }
 
-    /// log2 of the elements of the largest intermediate, without tensors and final result, which slices do not make
-    /// smaller.
+    /// log2 of the largest intermediate's elements, without tensors and final result, which slices do not make smaller.
     pub fn largest(&self) -> f64 {
         let between = (self.leaves..self.children.len()).filter(|&node| node != self.root);
         between.map(|node| self.log2[node]).fold(0.0, f64::max)

@@ -1,8 +1,8 @@
-//! Improves the contraction tree of a large network in windows.
+//! Improves a large network's contraction tree in windows.
 //!
-//! A window is a part of the tree: a contraction, and about a hundred nodes below it, which are the tensors of a small
-//! network. It is annealed alone, with small sets of labels. The tree itself stores labels as lists, whose total length
-//! is far below (nodes) x (labels).
+//! A window is a part of the tree: a contraction, and about a hundred nodes below it, as tensors of a small network. It
+//! is annealed alone, with small label sets. The tree itself lists labels, whose total length is far below (nodes) x
+//! (labels).
 //!
 //! Invariant: a window never makes the tree more expensive.
 
@@ -12,16 +12,16 @@ use crate::network::Prepared;
 use crate::random::Random;
 use crate::tree::NONE;
 
-/// The least relative gain of a window, which is above the errors of `fast_math`.
+/// The least relative gain of a window, above the errors of `fast_math`.
 const LEAST_GAIN: f64 = 1e-3;
 
-/// The tree of a large network.
+/// A large network's tree.
 pub struct Large<'a> {
     network: &'a Prepared,
     settings: Settings,
     children: Vec<[u32; 2]>,
     parent: Vec<u32>,
-    /// The labels of each node, and the number of tensors with the label below the node.
+    /// Each node's labels, and the number of tensors below it with each.
     labels: Vec<Vec<(u32, u32)>>,
     cost: Vec<f64>,
     /// Nominal seconds of all changes so far.
@@ -51,7 +51,7 @@ impl<'a> Large<'a> {
         large
     }
 
-    /// log2 of the number of elements that some labels span.
+    /// log2 of the elements that labels span.
     fn log2(&self, labels: &[(u32, u32)]) -> f64 {
         labels.iter().map(|&(label, _)| self.network.log2[label as usize]).sum()
     }
@@ -123,11 +123,11 @@ impl<'a> Large<'a> {
         true
     }
 
-    /// A contraction that is expensive, or an ancestor of one.
+    /// An expensive contraction, or an ancestor of one.
     fn pick(&self, random: &mut Random) -> usize {
         let leaves = self.network.tensors.len();
         let mut best = (f64::NEG_INFINITY, leaves);
-        // Sampling some nodes suffices, because windows are large.
+        // Some nodes suffice, because windows are large.
         for _ in 0..64 {
             let node = leaves + random.below(self.children.len() - leaves);
             let score = self.cost[node].log2() + 4.0 * random.gumbel();
@@ -188,10 +188,10 @@ impl<'a> Large<'a> {
         }
     }
 
-    /// The contractions of the tree and their costs, children first.
+    /// The contractions and their costs, children first.
     pub fn solution(&self) -> Solution {
         let leaves = self.network.tensors.len();
-        // The root of a window keeps its number, so the last node remains the root of the tree.
+        // A window's root keeps its number, so the last node remains the tree's root.
         let root = self.children.len() - 1;
         let mut order = Vec::with_capacity(self.children.len());
         let mut open = vec![root];

@@ -1,7 +1,6 @@
 //! Caches a host's measurements in `EINSUM_DIST_CACHE`, or else in `einsum-dist` in the user's cache directory.
 //!
-//! A process that opens a file during a write sees a complete file or none. If the directory is not writable, every run
-//! measures again.
+//! A reader sees a complete file or none. If the directory is not writable, every run measures again.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,7 +20,7 @@ fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     set("EINSUM_DIST_CACHE").or_else(|| Some(user()?.join("einsum-dist")))
 }
 
-/// Whether `EINSUM_DIST_RATES=default` disables measuring and caching, so that plans are equal on all hosts.
+/// Whether `EINSUM_DIST_RATES=default` disables measuring and caching, so plans are equal on all hosts.
 pub(super) fn is_off() -> bool {
     std::env::var("EINSUM_DIST_RATES").is_ok_and(|rates| rates == "default")
 }

@@ -1,8 +1,8 @@
-//! Measures the rates of the machine on which a world runs, from timed runs of small plans. The module `cache` stores
-//! rates per host. `docs/placement.md` lists the measurements.
+//! Measures the rates of a world's machine in timed runs of small plans (`docs/placement.md`). `cache` stores them per
+//! host.
 //!
-//! All processes use the rates that rank 0 measured. Limits: if nodes have different numbers of ranks, all links have
-//! the slowest rates; only f32 is measured; other load is not modelled.
+//! All processes use rank 0's rates. Limits: with different numbers of ranks per node, all links have the slowest
+//! rates; only f32 is measured; other load is not modelled.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -14,12 +14,12 @@ use crate::machine::{Link, Machine};
 use crate::memory::probe;
 use crate::plan::{AlgorithmName, FixedDistributions, Plan, PlanOptions};
 
-/// Sides of small cubes, measured on one rank, because waking threads takes longer than these products.
+/// Measured on one rank, because waking threads takes longer than these products.
 const SMALL_SIDES: [usize; 4] = [16, 32, 64, 128];
 /// Rates do not change above 1024.
 const LARGE_SIDES: [usize; 3] = [256, 512, 1024];
 const MOVE_RUNS: usize = 10;
-/// Elements that each rank copies or receives in measurements of links.
+/// Copied or received per rank to measure links.
 const MOVED_ELEMENTS: usize = 1 << 22;
 const FORMAT: u32 = 10;
 /// Ranks count as equally fast if all speeds are this close to the mean.
@@ -27,9 +27,9 @@ const MAX_SPEED_DEVIATION: f64 = 0.02;
 const MAX_WORKERS_PER_CORE: usize = 4;
 
 impl World {
-    /// Returns the machine on which this world runs, with measured rates. Collective. Cost: about two seconds for two
-    /// ranks on two cores, more on slow links; later calls on the same host use the cache. To give ranks cores of their
-    /// own, call [`World::place`] first. With more than 4 workers per core or too little memory, rates are defaults.
+    /// This world's machine, with measured rates. Collective. Cost: about two seconds for two ranks on two cores, more
+    /// on slow links; later calls on the same host use the cache. Call [`World::place`] first, so that ranks have their
+    /// own cores. With more than 4 workers per core or too little memory, rates are defaults.
     ///
     /// ```
     /// use einsum_dist::{PlanOptions, Problem, World};
@@ -74,7 +74,7 @@ impl World {
             .map_err(|cause| allocation_error(ranks.start, cause))
     }
 
-    /// The sums of all ranks together do not fit into common caches.
+    /// All ranks' sums together exceed common caches.
     fn most_summed(&self) -> usize {
         ((8 * MOVED_ELEMENTS) / self.ranks()).max(4 * MOVED_ELEMENTS)
     }
@@ -156,7 +156,7 @@ impl World {
         Ok(Machine { startup_seconds, sync_overhead, interference, ..measured })
     }
 
-    /// The seconds of the first run in addition to those of later ones. Collective.
+    /// How many seconds the first run takes longer than later ones. Collective.
     fn first_run_seconds(&self, plan: &Plan) -> Result<f64> {
         const LATER: usize = 3;
         let all = self.all_seconds_of(plan, LATER)?;
@@ -166,7 +166,7 @@ impl World {
 
     /// The rate of one worker for each cube size, and the speedup of a rank while all others wait.
     ///
-    /// Each round measures all sizes, so varying clock frequencies affect all equally.
+    /// Each round measures all sizes, so clock frequencies affect all equally.
     fn block_rates(&self, machine: &Machine, startup_seconds: f64) -> Result<(Vec<[f64; 2]>, f64)> {
         const ROUNDS: usize = 5;
         const RUNS: usize = 3;
@@ -203,7 +203,7 @@ impl World {
         Ok((sides.zip(small.into_iter().chain(large)).map(|(side, rate)| [side, rate]).collect(), solo_speedup))
     }
 
-    /// The seconds for a cube on rank 0 while all other ranks wait. Collective.
+    /// On rank 0 while all others wait. Collective.
     fn solo_seconds(&self, side: usize, workers: usize, runs: usize) -> Result<f64> {
         let mine = if self.is_root() { one_rank_seconds(side, workers, runs) } else { Ok(0.0) };
         let answer = self.of_root(&mine.map_or_else(|error| error.to_string(), |seconds| seconds.to_string()))?;
@@ -211,7 +211,7 @@ impl World {
         Ok(seconds.max(1e-9))
     }
 
-    /// The ranks on each host if several hosts have the same number, else 1. Collective.
+    /// The ranks per host if several hosts have equally many, else 1. Collective.
     fn ranks_per_node(&self) -> Result<usize> {
         let hosts = self.all_gather(host::name().as_bytes())?;
         let each = hosts.iter().take_while(|name| Some(*name) == hosts.first()).count().max(1);
@@ -220,7 +220,7 @@ impl World {
     }
 
     /// Measures the links from each rank to rank `to(rank)` by moving a matrix with one row on each rank. Each run
-    /// first copies the rows, which takes `copied` seconds if a row has [`MOVED_ELEMENTS`] elements.
+    /// first copies the rows, in `copied` seconds for [`MOVED_ELEMENTS`] elements each.
     fn link(&self, machine: &Machine, copied: f64, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];
@@ -243,7 +243,7 @@ impl World {
             self.products(machine, [SIDE; 3], AlgorithmName::BatchParallel)?,
         ];
         let [startup_seconds, by_one, by_all] = self.median_seconds(&plans)?;
-        // The cost model accounts separately for the time saved by sharing.
+        // The cost model counts the time saved by sharing separately.
         let cube = 2.0 * (SIDE as f64).powi(3) / (machine.rate(SIDE as f64) * machine.workers as f64);
         let saved = (self.ranks() as f64 / machine.solo_speedup - 1.0) * cube;
         Ok((startup_seconds, if self.ranks() > 1 { (by_all - by_one + saved).max(0.0) } else { 0.0 }))
@@ -266,8 +266,8 @@ impl World {
         Ok(if alike { Vec::new() } else { speeds })
     }
 
-    /// The median of `(t - max(c, r)) / min(c, r)` over rounds, for computing (time `c`) and receiving (time `r`,
-    /// predicted) at the same time (time `t`).
+    /// The median of `(t - max(c, r)) / min(c, r)` over rounds, with the times to compute (`c`), to receive (`r`,
+    /// predicted), and for both at once (`t`).
     fn interference(&self, machine: &Machine) -> Result<f64> {
         const SIDE: usize = 2048;
         const ROUNDS: usize = 5;
@@ -277,7 +277,7 @@ impl World {
         let ranks = machine.ranks as f64;
         let bytes = (ranks - 1.0) / ranks * (SIDE * SIDE * size_of::<f32>()) as f64;
         let receive = bytes / machine.link_bandwidth;
-        // The left operand has so many rows that computing takes longer: the communication thread then wakes up
+        // The left operand has enough rows for computing to take longer, so the communication thread wakes up
         // repeatedly and competes with a busy worker for a core.
         let rate = machine.flops * machine.workers as f64 / (2 * SIDE * SIDE) as f64;
         let rows = ((LONGER_FACTOR * receive * rate) as usize).clamp(16, 4096);
@@ -315,7 +315,6 @@ impl World {
 
     /// Long sums, because they read at full speed whatever the size, while large copies bypass the caches.
     fn sums(&self, machine: &Machine, elements: usize) -> Result<Plan> {
-        // There are enough for all threads.
         let lines = (2 * machine.workers).next_power_of_two().max(64);
         let rows = self.rows(|rank| rank);
         let fixed = FixedDistributions { operands: vec![Some(rows.clone())], output: Some(rows) };
@@ -336,7 +335,7 @@ impl World {
         if owners.is_sorted() { rows } else { rows.owned_by(Owners::Listed(owners)) }
     }
 
-    /// The median seconds of each plan, in alternating runs, so that a temporary load slows down only some of each.
+    /// The median seconds of each plan. Runs alternate, so that temporary load slows down only some of each.
     /// Collective.
     fn median_seconds<const N: usize>(&self, plans: &[Plan; N]) -> Result<[f64; N]> {
         const RUNS: usize = 21;
@@ -354,7 +353,7 @@ impl World {
         Ok(medians)
     }
 
-    /// The lower quartile of many runs' seconds. Collective.
+    /// The lower quartile. Collective.
     fn quartile(&self, plan: &Plan) -> Result<f64> {
         const RUNS: usize = 60;
         let mut all = self.seconds_of(plan, RUNS)?;
@@ -362,12 +361,12 @@ impl World {
         self.agreed(all[RUNS / 4])
     }
 
-    /// The seconds of the fastest of `runs` runs. Collective.
+    /// Collective.
     fn quickest(&self, plan: &Plan, runs: usize) -> Result<f64> {
         self.agreed(self.seconds_of(plan, runs)?.into_iter().fold(f64::INFINITY, f64::min))
     }
 
-    /// The seconds of each of `runs` runs on this process. Collective.
+    /// Collective.
     fn seconds_of(&self, plan: &Plan, runs: usize) -> Result<Vec<f64>> {
         Ok(self.all_seconds_of(plan, runs)?.split_off(1))
     }
@@ -382,12 +381,12 @@ impl World {
         Ok(all)
     }
 
-    /// Returns rank 0's value, because plans must be the same on all ranks. Collective.
+    /// Rank 0's value, because plans must be equal on all ranks. Collective.
     fn agreed(&self, mine: f64) -> Result<f64> {
         self.of_root(&mine.to_string())?.parse().map_err(|_| Error::Usage("rank 0 measured nothing".to_owned()))
     }
 
-    /// Runs a plan once as a warm-up and then `runs` times, each followed by `each`. Collective.
+    /// Runs a plan once to warm up, then `runs` times, each followed by `each`. Collective.
     fn runs(&self, plan: &Plan, runs: usize, mut each: impl FnMut(&Program<f32>, f64) -> Result<()>) -> Result<()> {
         let operands: Vec<DistTensor<f32>> = (0..plan.operands)
             .map(|index| {
@@ -417,7 +416,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The seconds for a cube in a world of one rank, minus those of a run with almost no work.
+/// The seconds for a cube in a world of one rank, minus those of an almost empty run.
 fn one_rank_seconds(side: usize, workers: usize, runs: usize) -> Result<f64> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
     let pool = pool.map_err(|error| Error::Usage(format!("no threads to measure with: {error}")))?;

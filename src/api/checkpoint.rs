@@ -1,10 +1,10 @@
-//! Saves the state of a run between its slices, and continues an interrupted run.
+//! Saves a run's state between slices, and continues an interrupted run.
 //!
-//! [`io::checkpoint`](crate::io::checkpoint) defines the files. Rank 0 decides at which slice the ranks talk about
-//! saving next, and whether a checkpoint is due there.
+//! [`io::checkpoint`](crate::io::checkpoint) defines the files. Rank 0 decides at which slice the ranks next talk about
+//! saving, and whether to save there.
 //!
-//! Invariants: A file that was refused is neither changed nor removed. A run continues only if all ranks have read
-//! their sums. Slices are added in the same order as without an interruption, so the result has the same bits.
+//! Invariants: A refused file is neither changed nor removed. A run continues only if all ranks have read their sums.
+//! Slices are added in the same order as in an uninterrupted run, so the result has the same bits.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -27,15 +27,15 @@ use crate::machine::Machine;
 use crate::memory::{bytes_of, bytes_of_mut};
 use crate::plan::{Plan, PlanOptions, PlanOrigin, ResultResidency, SearchedTree};
 
-/// How often ranks talk about saving if slices are short.
+/// Between talks about saving if slices are short.
 const TALK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The file in which a run of many slices saves its state, to continue after it was killed.
+/// The file in which a run of many slices saves its state, to continue after a kill.
 ///
 /// The state, every rank's sum so far and the number of slices in it, is written between slices, to FILE and to
-/// `FILE.rankR-0` and `FILE.rankR-1` for every rank R. At any moment, the files contain a complete state, possibly that
-/// of the last checkpoint but one. Ranks may use local disks, if every rank restarts on its host. A run waits up to
-/// five seconds for another that uses the file, and then fails.
+/// `FILE.rankR-0` and `FILE.rankR-1` for every rank R. The files always contain a complete state, possibly of the last
+/// checkpoint but one. Ranks may use local disks if each restarts on its host. A run waits up to five seconds for
+/// another that uses the file, then fails.
 ///
 /// ```
 /// use std::time::Duration;
@@ -92,9 +92,8 @@ impl Checkpoint {
     }
 
     /// Like [`Shaped::plan`], without a search if the checkpoint is [open](Checkpoint::open) and of the same
-    /// expression, extents, element type, [`PlanOptions::path`], ranks and workers. The plan then has the contraction
-    /// order, the machine's rates, the number of runs and, unless the options have one, the memory limit of the
-    /// interrupted run.
+    /// expression, extents, element type, [`PlanOptions::path`], ranks and workers. The plan then has the interrupted
+    /// run's contraction order, machine rates, number of runs and, unless the options have one, memory limit.
     ///
     /// # Errors
     /// Those of [`Shaped::plan`].
@@ -128,8 +127,8 @@ impl Checkpoint {
         Checkpoint { every, ..self }
     }
 
-    /// Lets any process's flag stop the run between slices: it saves its state and returns [`Error::Stopped`]
-    /// everywhere, with short slices after about a second.
+    /// If any process sets its flag, the run saves its state between slices and returns [`Error::Stopped`] everywhere,
+    /// with short slices after about a second.
     #[must_use]
     pub fn stop_when(self, flag: Arc<AtomicBool>) -> Checkpoint {
         Checkpoint { stop: Some(flag), ..self }
@@ -141,7 +140,7 @@ impl Checkpoint {
     /// If a file cannot be removed.
     pub fn remove(&self, world: &World) -> Result<()> {
         let failed = |cause| Error::output(world.local_ranks().start, NpyError::File(cause));
-        // The manifest first: sums without a manifest are not read.
+        // The manifest first, without which sums are not read.
         world.agree(if world.is_root() { remove_all(&self.path).map_err(failed) } else { Ok(()) })?;
         let mut sums = world.local_ranks().flat_map(|rank| [0, 1].map(|at| sum_path(&self.path, rank, at)));
         world.agree(sums.try_for_each(|sum| remove_all(&sum)).map_err(failed))
@@ -149,13 +148,13 @@ impl Checkpoint {
 }
 
 impl<T: Element> Program<T> {
-    /// Like [`Program::run_dist`], but saves the state now and then. If its files exist, the run continues from there,
-    /// and the result has the same bits as without an interruption, given the same processors and numbers of threads.
-    /// The files remain; see [`Checkpoint::remove`]. A plan with a single slice saves nothing. Collective.
+    /// Like [`Program::run_dist`], but saves the state now and then, and continues from existing files. The result has
+    /// the same bits as without an interruption, given the same processors and numbers of threads. The files remain;
+    /// see [`Checkpoint::remove`]. A single slice saves nothing. Collective.
     ///
-    /// Cost: Hashes all operands before the first slice. A checkpoint writes the blocks of the output, or, if groups of
-    /// ranks take slices, of all groups' partial sums; the disk needs twice this space. Values that slices share are
-    /// computed again after a restart. Measurements are those since the restart.
+    /// Cost: Hashes all operands first. A checkpoint writes the output's blocks or, if groups of ranks take slices,
+    /// those of all groups' partial sums; the disk needs twice this space. After a restart, values that slices share
+    /// are computed again, and measurements start anew.
     ///
     /// # Errors
     /// Those of [`Program::run_dist`]. If the checkpoint is damaged, or of another plan or other values
@@ -172,8 +171,7 @@ impl<T: Element> Program<T> {
         self.run_with_checkpoint(checkpoint, alpha, Operands::Whole(operands), beta, out)
     }
 
-    /// Like [`Program::run_dist_with_checkpoint`], but reads operands in parts during the run, and once more before it.
-    /// Collective.
+    /// Like [`Program::run_dist_with_checkpoint`], but reads operands in parts, once more before the run. Collective.
     ///
     /// # Errors
     /// Those of [`Program::run_dist_with_checkpoint`], and if a part of an operand cannot be read.
@@ -222,8 +220,8 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// Calls a function after every slice, with the numbers of finished slices (including other parts' and a
-    /// checkpoint's) and of all.
+    /// Calls a function after every slice with the numbers of finished slices, including other parts' and a
+    /// checkpoint's, and of all.
     pub fn on_slice(&mut self, call: impl Fn(usize, usize) + 'static) {
         self.on_slice = Some(Rc::new(call));
     }
@@ -247,9 +245,9 @@ pub(super) struct Saves<'a> {
     _lock: Option<Lock>,
     /// The last checkpoint; generation 0 is the start of the run, which has no files.
     manifest: Manifest,
-    /// Slices after which the run ends; if groups of ranks take slices, those of the largest group.
+    /// Slices after which the run ends; with groups of ranks, the largest group's.
     slices: usize,
-    /// The finished slices at which the ranks next talk about saving.
+    /// Finished slices at the next talk about saving.
     pub(super) next: usize,
     started: Instant,
     saved: Instant,
@@ -257,7 +255,7 @@ pub(super) struct Saves<'a> {
 }
 
 impl<'a> Saves<'a> {
-    /// Checks the files. `operands` are digests of the values that must be those of the interrupted run.
+    /// Checks the files. `operands` are digests of values that must equal the interrupted run's.
     fn open<T: Element>(
         program: &Program<T>,
         checkpoint: &'a Checkpoint,
@@ -308,13 +306,13 @@ impl<'a> Saves<'a> {
         Ok(Saves { world, checkpoint, _lock: lock, manifest, slices, next: first + 1, started, saved: started, first })
     }
 
-    /// Measurements of the continued run before its first slice.
+    /// Before the first slice of the continued run.
     pub(super) fn measurements(&self, plan: &Plan) -> Record {
         let taken = |group| plan.slices_of_group(group).len().min(self.manifest.finished);
         Record::resuming((0..plan.slice_groups).map(taken).sum())
     }
 
-    /// Slices in the sums of the last checkpoint; if groups of ranks take slices, of each group.
+    /// Slices in the last checkpoint's sums; with groups of ranks, of each group.
     pub(super) fn finished(&self) -> usize {
         self.manifest.finished
     }
@@ -333,7 +331,7 @@ impl<'a> Saves<'a> {
         self.world.agree(read)
     }
 
-    /// Saves the sums if that is due after `finished` slices, at which the ranks talk about saving. Collective.
+    /// If the ranks talk after `finished` slices, saves the sums if due. Collective.
     pub(super) fn after<T: Element>(&mut self, finished: usize, sums: &DistTensor<T>) -> Result<()> {
         if finished >= self.slices {
             return Ok(());
@@ -341,7 +339,7 @@ impl<'a> Saves<'a> {
         let stop = self.checkpoint.stop.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
         let rest = self.checkpoint.every.saturating_sub(self.saved.elapsed());
         let each = self.started.elapsed().as_secs_f64() / (finished - self.first).max(1) as f64;
-        // The next talk is after half of the remaining time, because later slices may take longer.
+        // Half of the remaining time, because later slices may take longer.
         let wait = if rest.is_zero() { self.checkpoint.every } else { rest }.min(TALK_INTERVAL).as_secs_f64() / 2.0;
         let most = 2 * (finished - self.first).max(1) as u64;
         let step = ((wait / each.max(1e-9)) as u64).clamp(1, most);
@@ -398,8 +396,8 @@ fn same(found: Manifest, now: &Manifest, plan: &Plan) -> std::result::Result<Man
     }
 }
 
-/// A digest of what the ranks compute, without the machine's rates, because they are measured; where they influence the
-/// order of additions, the schedules differ. Collective.
+/// A digest of what the ranks compute, without the machine's measured rates; where these change the order of additions,
+/// the schedules differ. Collective.
 fn fingerprint<T: Element>(program: &Program<T>) -> Result<String> {
     let plan = &program.plan;
     let plan = Plan { machine: Machine::new(plan.ranks(), plan.machine.workers), ..plan.clone() };
@@ -426,13 +424,13 @@ fn digest_of<T: Element>(program: &Program<T>, operands: &mut Operands<T>, index
     Ok(if digests.len() == 1 { digests.swap_remove(0) } else { digest(digests.concat().as_bytes()) })
 }
 
-/// Hashes the blocks in place. Collective.
+/// Collective.
 fn digest_of_blocks<T: Element>(world: &World, tensor: &DistTensor<T>) -> Result<String> {
     let blocks = world.local_ranks().map(|rank| digest(tensor.values(rank).map(bytes_of).unwrap_or_default()));
     Ok(digest(world.all_gather(blocks.collect::<String>().as_bytes())?.concat().as_slice()))
 }
 
-/// Removes a file and its temporary files. A rank of a killed run may have outlived the start of this run.
+/// Also removes temporary files: a rank of a killed run may have outlived the start of this run.
 fn remove_all(path: &Path) -> std::result::Result<(), FileError> {
     remove_leftovers(path);
     remove(path)

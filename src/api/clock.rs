@@ -1,17 +1,17 @@
-//! Converts the times of all ranks to a common clock: the system time of a host, and its estimated distance from that
-//! of other hosts (`docs/timelines.md`).
+//! Converts all ranks' times to a common clock: a host's system time and its estimated distance from other hosts'
+//! (`docs/timelines.md`).
 //!
-//! Without host names, each process is a separate host. Clock drift is ignored: it is a fraction of a microsecond over
-//! all rounds.
+//! Without host names, each process is a host. Clock drift is ignored: over all rounds, it is a fraction of a
+//! microsecond.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::{Result, World};
 
-/// Joint readings of both clocks; the fastest is used, because others may have been interrupted.
+/// Joint readings of both clocks; the fastest counts, because others may have been interrupted.
 const CLOCK_READINGS: usize = 32;
 
-/// Collective calls whose entry and exit times are compared between hosts.
+/// Collective calls whose times are compared between hosts.
 const ROUNDS: usize = 256;
 
 /// Entry and exit time of a collective call, in nanoseconds.
@@ -35,7 +35,7 @@ impl Clock {
         Clock { at: before + took / 2, nanoseconds: since.as_nanos() as i64 }
     }
 
-    /// The system time, in nanoseconds.
+    /// In nanoseconds.
     pub(super) fn at(&self, instant: Instant) -> i64 {
         let after = instant.saturating_duration_since(self.at).as_nanos() as i64;
         let before = self.at.saturating_duration_since(instant).as_nanos() as i64;
@@ -67,7 +67,7 @@ impl Clock {
     }
 }
 
-/// The nanoseconds by which `there` is ahead of `here`, with a bound on the error.
+/// Like [`Clock::ahead`], for two processes.
 fn estimate(here: &[Round], there: &[Round]) -> (i64, i64) {
     let rounds = || here.iter().zip(there);
     let lower = rounds().map(|(here, there)| there[0] - here[1]).max().unwrap_or(0);

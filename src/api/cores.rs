@@ -1,5 +1,5 @@
-//! Determines this process's cores, by the operating system's numbers, and the host's name, and pins threads by their
-//! CPU affinity. A thread that cannot be pinned runs unpinned, without an error.
+//! Determines this process's cores, by the operating system's numbers, and the host's name, and pins threads. A thread
+//! that cannot be pinned runs without an error.
 
 #[cfg(target_os = "linux")]
 use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
@@ -59,7 +59,6 @@ pub(super) fn bind(cores: &[usize]) {
     bind_thread(this_thread(), cores);
 }
 
-/// Like [`bind`], for another thread of this process.
 pub(super) fn bind_thread(thread: Thread, cores: &[usize]) {
     #[cfg(target_os = "linux")]
     if !cores.is_empty() {
@@ -70,7 +69,6 @@ pub(super) fn bind_thread(thread: Thread, cores: &[usize]) {
     let _ = (thread, cores);
 }
 
-/// Whether a thread of this process may use exactly these cores.
 pub(super) fn is_bound(thread: Thread, cores: &[usize]) -> bool {
     #[cfg(target_os = "linux")]
     return sched_getaffinity(Some(thread)) == Ok(set(cores));

@@ -1,6 +1,6 @@
 //! Starts the threads of a local rank and pins them to the rank's cores.
 //!
-//! Threads start only if the address space has room, because the process could else be killed.
+//! Threads start only if the address space has room; otherwise the process could be killed.
 
 use super::error::Rank;
 use super::own_cores::keep_global_pool_on_own_cores;
@@ -36,7 +36,7 @@ impl Crew {
         Ok(Crew { pool, place })
     }
 
-    /// Pins the calling thread to the communication core, or to all the rank's cores if it has none.
+    /// Pins the calling thread to the communication core or, without one, all of the rank's.
     pub(super) fn bind_communication(&self) {
         match self.place.communication {
             Some(unit) => cores::bind(&[unit]),
@@ -45,7 +45,7 @@ impl Crew {
     }
 }
 
-/// Address space per thread: Rust's default stack, the signal stack, and the system's overhead for both.
+/// Address space: Rust's default stack, the signal stack, and the system's overhead.
 const BYTES_PER_THREAD: usize = (2 << 20) + (128 << 10);
 
 /// A thread that cannot allocate its signal stack aborts the process.
@@ -66,9 +66,9 @@ pub(super) fn no_threads(rank: usize, threads: usize, why: &dyn std::error::Erro
     Error::Threads { rank: Rank::here(rank), threads, message }
 }
 
-/// Starts rayon's global pool with `threads` threads. Call this first, because a computation would otherwise start one
-/// thread per core, and panic on failure; an existing pool does not change. A world of one rank keeps these threads on
-/// cores of their own ([`Workers::on_own_cores`](super::Workers::on_own_cores)).
+/// Starts rayon's global pool with `threads` threads, unless it exists. Call this first: a computation would otherwise
+/// start one thread per core, and panic on failure. A world of one rank keeps these threads on their own cores
+/// ([`Workers::on_own_cores`](super::Workers::on_own_cores)).
 ///
 /// # Errors
 /// If the threads cannot be started ([`Error::Threads`]).

@@ -1,4 +1,4 @@
-//! Implements tensors that are distributed over the ranks of a world.
+//! Tensors distributed over the ranks of a world.
 
 use std::ops::Range;
 
@@ -13,11 +13,10 @@ use crate::io::random;
 use crate::kernel::Element;
 use crate::memory::{Array, OutOfMemory, bytes_of_mut, zero_array};
 
-/// Bytes that a thread zeroes at a time.
 const ZEROED_CHUNK_BYTES: usize = 1 << 20;
 
-/// A distributed tensor. A rank's part is a dense, row-major block, stored in the rank's process. If [`World::place`]
-/// has pinned the workers, they touch the blocks first, so that pages are in their NUMA domain.
+/// A distributed tensor. A rank's part is a dense, row-major block in its process. Workers pinned by [`World::place`]
+/// touch the blocks first, so pages are in their NUMA domain.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, World, distribution::Distribution};
@@ -63,7 +62,7 @@ impl<T: Element> DistTensor<T> {
         world.agree(DistTensor::allocate(world, shape, distribution))
     }
 
-    /// Like [`DistTensor::try_zeros`], but other processes do not learn of a failure.
+    /// Like [`DistTensor::try_zeros`], without informing others of a failure.
     pub(super) fn allocate(world: &World, shape: &[usize], distribution: &Distribution) -> Result<DistTensor<T>> {
         expect_fit(shape, distribution, world.ranks())?;
         let first = world.local_ranks().start;
@@ -139,8 +138,7 @@ impl<T: Element> DistTensor<T> {
         world.agree(filled)
     }
 
-    /// Fills the tensor with the values of the box at index `corner` of a random tensor ([`DistTensor::random`]) of the
-    /// shape `whole`.
+    /// Fills the tensor from the box at index `corner` of a random tensor ([`DistTensor::random`]) of shape `whole`.
     ///
     /// # Errors
     /// If memory runs out on a local rank whose block is several boxes.
@@ -167,7 +165,7 @@ impl<T: Element> DistTensor<T> {
         &self.distribution
     }
 
-    /// The local blocks, ordered by rank: their regions of the tensor and their values. A rank may have none.
+    /// The local blocks, ordered by rank, with their regions. A rank may have none.
     pub fn blocks(&self) -> impl Iterator<Item = (&Region, ArrayViewD<'_, T>)> {
         self.blocks.iter().map(|block| (&block.region, block.values.view()))
     }
@@ -224,7 +222,7 @@ pub(super) fn allocation_error(rank: usize, cause: OutOfMemory) -> Error {
     Error::Memory { rank: Rank::here(rank), cause }
 }
 
-/// Writes zeros with the workers of the current pool; does nothing outside a pool.
+/// Writes zeros with the current pool's workers, if there is one.
 fn touch<T: Element>(values: &mut [T]) {
     if rayon::current_thread_index().is_some() {
         values.par_chunks_mut(ZEROED_CHUNK_BYTES / size_of::<T>()).for_each(|part| part.fill(T::ZERO));
@@ -238,7 +236,7 @@ pub(super) fn part<S: RawData>(mut view: ArrayBase<S, IxDyn>, bounds: &[Range<us
     view
 }
 
-/// Shifts a box to `corner`. Indices saturate on overflow, and then exceed the bounds of every array.
+/// On overflow, indices saturate, and so exceed every array's bounds.
 pub(super) fn shifted_by(bounds: &Bounds, corner: &[usize]) -> Bounds {
     let moved =
         |(range, &start): (&Range<usize>, &usize)| start.saturating_add(range.start)..start.saturating_add(range.end);

@@ -1,4 +1,4 @@
-//! Defines the library's error type.
+//! The library's error type.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -70,14 +70,13 @@ pub enum Error {
     /// A file is no checkpoint of this run. No file of the checkpoint was changed.
     #[error("{}: {why}; name another checkpoint, or remove this one to start from the beginning", display_path(path))]
     Checkpoint { path: PathBuf, why: CheckpointError },
-    /// A flag stopped the run; its state is in a checkpoint. If groups of ranks take slices, the numbers are the
-    /// largest group's.
+    /// A flag stopped the run; its state is in a checkpoint. With groups of ranks, the numbers are the largest group's.
     #[error(
         "stopped after {finished} of {slices} slices, which are saved in {}; start again to continue",
         display_path(path)
     )]
     Stopped { path: PathBuf, finished: usize, slices: usize },
-    /// A checkpoint cannot be written. The one before it, if any, remains.
+    /// A checkpoint cannot be written. Any earlier one remains.
     #[error("{rank}: {cause}; if there was a checkpoint before, it remains: start again to continue from there")]
     Save { rank: Rank, cause: FileError },
     /// Communication between ranks failed.
@@ -89,7 +88,7 @@ pub enum Error {
     /// A host has too little memory for its ranks.
     #[error("the host of rank {rank} needs {needed} bytes for its ranks, {} more than the {available} it has free", needed - available)]
     HostMemory { rank: usize, needed: u64, available: u64 },
-    /// A process limit leaves too little memory for the process's ranks.
+    /// A process limit leaves its ranks too little memory.
     #[error("{rank} needs {needed} bytes, {} more than the {available} that {limit} leaves to its process", needed - available)]
     ProcessMemory { rank: Rank, needed: u64, available: u64, limit: &'static str },
     /// Threads cannot be started.

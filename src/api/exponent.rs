@@ -1,8 +1,8 @@
 //! Runs programs whose values leave the range of the element type, with powers of two kept apart.
 //!
-//! Contractions multiply their results by powers of two, equal on all ranks and slices, so sums need no change. A run
-//! measures all values, and the next one corrects the powers, until every value is of medium size ([`medium`]). The
-//! inputs of the first step that is not are, so at most two runs per step are needed, and one or two for most networks.
+//! Contractions multiply their results by powers of two, equal on all ranks and slices, so sums stay the same. Each run
+//! measures all values, and the next corrects the powers, until every value is of medium size ([`medium`]). The first
+//! step of another size has inputs of medium size, so two runs per step suffice, and one or two for most networks.
 
 use super::operand_parts::Operands;
 use super::program::Slices;
@@ -15,8 +15,8 @@ fn is_double<T: Element>() -> bool {
     matches!(T::DTYPE, Dtype::Float64 | Dtype::Complex128)
 }
 
-/// Numbers are of medium size if the absolute log2 of the largest is at most this. Sums of 2^79 products of two such
-/// single-precision numbers are in range.
+/// The limit for the absolute log2 of the largest number. Sums of 2^79 products of two such single-precision numbers
+/// are in range.
 fn medium<T: Element>() -> f64 {
     if is_double::<T>() { 200.0 } else { 24.0 }
 }
@@ -35,7 +35,7 @@ fn scale<T: Element>(tensor: &mut DistTensor<T>, mut exponent: i32) {
     }
 }
 
-/// The exponent of a number in [1/2, 1) times 2 to this power; 0 for 0, infinity and NaN.
+/// `e` for a number in [1/2, 1) times 2^e; 0 for 0, infinity and NaN.
 fn exponent_of(number: f64) -> i32 {
     if number == 0.0 || !number.is_finite() {
         return 0;
@@ -62,8 +62,7 @@ fn combined(world: &World, mine: impl Iterator<Item = f64>) -> Result<Vec<f64>> 
 }
 
 impl<T: Element> DistTensor<T> {
-    /// The largest absolute value of all real and imaginary parts: NaN if any is NaN, else infinity if any is infinite.
-    /// Collective.
+    /// The largest absolute real or imaginary part: NaN if any is NaN, else infinity if any is infinite. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -77,8 +76,8 @@ impl<T: Element> DistTensor<T> {
     }
 
     /// Divides the tensor by a power of two, so that its largest absolute value ([`DistTensor::largest`]) is in [1/2,
-    /// 1), and returns the exponent. Quotients are exact unless they become subnormal. A tensor of zeros, or with an
-    /// infinite or NaN part, stays the same, with exponent 0. Collective.
+    /// 1), and returns the exponent. Quotients are exact unless they become subnormal. Zeros, and tensors with an
+    /// infinite or NaN part, stay the same, with exponent 0. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -90,14 +89,14 @@ impl<T: Element> DistTensor<T> {
 }
 
 impl<T: Element> Program<T> {
-    /// Like [`Program::run_dist`], for values outside the element type's range: the result is `out`, with a largest
-    /// absolute value in [1/2, 1), times 2 to the returned power. Only elements far smaller than others of the same
+    /// Like [`Program::run_dist`], for values outside the element type's range: `out`, whose largest absolute value is
+    /// in [1/2, 1), times 2 to the returned power is the result. Only elements far smaller than others of the same
     /// tensor lose digits (by 2^126 in single precision). If an operand has infinite or NaN parts, nothing is scaled.
     /// Collective.
     ///
-    /// Cost: reads every intermediate once more, and repeats the run, or its first slice, until no value leaves the
-    /// range; later runs need no repetition. Copies operands whose largest absolute value is far from 1; see
-    /// [`DistTensor::split_exponent`]. Constant operands are not reused.
+    /// Cost: reads every intermediate once more. The first run, or its first slice, is repeated until no value leaves
+    /// the range. Copies operands whose largest absolute value is far from 1; see [`DistTensor::split_exponent`].
+    /// Constant operands are not reused.
     ///
     /// ```
     /// use einsum_dist::{Distribution, DistTensor, PlanOptions, Problem, World};
@@ -162,7 +161,7 @@ impl<T: Element> Program<T> {
         loop {
             let measured = self.trial(&scaling, &exponents, operands, out)?;
             let next = scaling.corrected(&exponents, Some(&measured));
-            // Only values whose sums cancel almost completely have factors that cannot become better.
+            // Only factors of values whose sums cancel almost completely cannot improve.
             if scaling.are_medium(&measured) || next == exponents || left == 0 {
                 let divided = scaling.sums(&exponents).last().map_or(0, |sum| -sum);
                 self.exponents = Some(exponents);
@@ -204,7 +203,7 @@ struct Scaling<'a> {
     operands: &'a [f64],
     medium: f64,
     most: i32,
-    /// For each value, the last value made from it by steps with one input.
+    /// The last value made from each by steps with one input.
     ends: Vec<usize>,
 }
 
@@ -237,7 +236,7 @@ impl<'a> Scaling<'a> {
         contractions.into_iter().all(|(id, _)| measured[id].is_finite() && is_medium(self.ends[id]))
     }
 
-    /// For each value, the exponent of its total factor.
+    /// The exponents of the values' total factors.
     fn sums(&self, exponents: &[i32]) -> Vec<i64> {
         let mut sums: Vec<i64> = Vec::with_capacity(exponents.len());
         for (value, &own) in self.plan.values.iter().zip(exponents) {
@@ -250,8 +249,8 @@ impl<'a> Scaling<'a> {
         sums
     }
 
-    /// The exponents with which all values would be close to 1. `measured` has each value's largest number in a run
-    /// with `exponents`; without it, and for values out of range, it is estimated.
+    /// The exponents that would bring all values close to 1. `measured` has each value's largest number in a run with
+    /// `exponents`; without it or out of range, it is estimated.
     fn corrected(&self, exponents: &[i32], measured: Option<&[f64]>) -> Vec<i32> {
         let sums = self.sums(exponents);
         let in_range = |largest: f64| largest.is_finite() && largest.log2() >= -f64::from(self.most);
@@ -260,7 +259,7 @@ impl<'a> Scaling<'a> {
             Some(largest.log2() - sums[id] as f64)
         };
         let values = &self.plan.values;
-        // The logarithms of the largest numbers without factors, and how much the steps exceed what is expected.
+        // The largest numbers' logarithms without factors, and by how much the steps exceed expectation.
         let (mut sizes, mut excess, mut steps): (Vec<f64>, f64, f64) = (Vec::with_capacity(values.len()), 0.0, 0.0);
         for (id, value) in values.iter().enumerate() {
             sizes.push(match value.source {

@@ -1,4 +1,4 @@
-//! Starts a program's local ranks, waits for them, and stops all if one fails.
+//! Runs a program's local ranks, and stops all if one fails.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -25,8 +25,6 @@ pub(super) struct Round {
     pub(super) state: Option<(Option<ReuseScope>, bool)>,
 }
 
-/// Runs every local rank once, with the slots in `bound`.
-///
 /// # Errors
 /// If a local rank fails. Of several independent failures, that of the lowest rank is returned.
 pub(super) fn launch(
@@ -60,7 +58,7 @@ pub(super) fn launch(
             endpoint.spin(crews[0].place.spare);
             let slots = bound.pop().unwrap_or_default();
             let verified = ranks[0].verified();
-            // The other ranks would wait forever for this rank, whose number `World::abort` adds to the message.
+            // The other ranks would wait forever. `World::abort` adds this rank's number to the message.
             let abort = |error: &RunError| -> () {
                 world.abort(&format!("{}: {}", place(plan, verified.schedule(), error), error.message))
             };
@@ -68,7 +66,7 @@ pub(super) fn launch(
                 Team::Pool { pool: &crews[0].pool, endpoint: &mut endpoint, on_failure: &mut |error| abort(error) };
             crews[0].bind_communication();
             let metrics = guarded(&mut ranks[0], slots, factors, &options, team);
-            // Threads that this thread starts between runs must not inherit its affinity mask of one core.
+            // Threads that this one starts between runs must not inherit its mask of one core.
             cores::bind(&crews[0].place.units);
             let metrics = metrics.map_err(|error| {
                 abort(&error);
@@ -80,8 +78,8 @@ pub(super) fn launch(
     }
 }
 
-/// Runs all ranks of a world in one process several times each, without waiting for each other; they must not
-/// communicate. `rounds` and the metrics are by rank.
+/// Runs all ranks of a world in one process several times each. They must not communicate, and do not wait for each
+/// other. `rounds` and the metrics are by rank.
 ///
 /// # Errors
 /// Those of [`launch`].
@@ -97,8 +95,8 @@ pub(super) fn launch_apart(
     in_process(plan, ranks, factors, rounds, &world.shared().options, &crews, &fabric)
 }
 
-/// Runs the only rank of a world. A rank with its own pool enters it only for tasks on several threads, because waking
-/// a worker takes longer than a small product.
+/// Runs the only rank of a world. It enters its own pool only for tasks on several threads, because waking a worker
+/// takes longer than a small product.
 fn alone(
     world: &World,
     program: &mut RankProgram,
@@ -156,7 +154,7 @@ fn in_process(
         });
         let threads: Vec<_> = threads.collect();
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
-            // `guarded` catches panics during a run; a panic outside `guarded` is a bug in this file.
+            // A panic outside `guarded` is a bug in this file.
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         threads.into_iter().map(|started| started.and_then(join)).collect()

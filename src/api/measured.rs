@@ -1,7 +1,7 @@
-//! Gathers all ranks' measurements of a program's last run.
+//! All ranks' measurements of a program's last run.
 //!
-//! They do not include the time to gather the whole result ([`Program::run`] under MPI) and between slices or parts of
-//! the result.
+//! They exclude the time to gather the whole result ([`Program::run`] under MPI) and between slices or parts of the
+//! result.
 
 use std::iter::repeat_n;
 
@@ -68,10 +68,10 @@ impl<T: Element> Program<T> {
     }
 
     /// The last run's timeline: every task of every rank on a common clock. `None` before the first run. Gaps between
-    /// slices are removed. With more than 262,144 tasks in total, it has only the first slices. Collective.
+    /// slices are removed. Beyond 262,144 tasks in total, only the first slices are in it. Collective.
     ///
-    /// Clocks on one host agree to about a microsecond. Differences between hosts are corrected;
-    /// [`Timeline::clock_error`] bounds the rest. Cost: Every process stores all ranks' tasks.
+    /// Clocks agree to about a microsecond on one host. Between hosts, they are corrected; [`Timeline::clock_error`]
+    /// bounds the rest. Cost: Every process stores all ranks' tasks.
     ///
     /// ```
     /// use einsum_dist::{Machine, PlanOptions, Problem, World};
@@ -138,7 +138,7 @@ impl<T: Element> Program<T> {
         self.groups.as_ref().map_or_else(Default::default, |groups| groups.around(&self.plan))
     }
 
-    /// Adds to those of a program in which this one is the step for `value`.
+    /// Adds to a program in which this one is the step for `value`.
     fn add_to(&self, mut sum: Measured, at: usize, value: usize, is_near: &dyn Fn(usize) -> bool) -> Measured {
         sum.peak_bytes += self.ranks[at].owned_bytes();
         let Some(metrics) = self.record.metrics().get(at) else { return sum };
@@ -191,11 +191,11 @@ fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
     spans
 }
 
-/// Joins slices without gaps, to the total seconds and all spans, from the earliest start on any rank, ordered by rank.
+/// Joins slices without gaps: the total seconds, and all spans from the earliest start on any rank, by rank.
 fn joined(slices: Vec<Vec<RankMeasurement>>) -> (f64, Vec<Span>) {
     let seconds = |nanoseconds: i64| nanoseconds as f64 / 1e9;
     let mut spans: Vec<Vec<Span>> = vec![Vec::new(); slices.first().map_or(0, Vec::len)];
-    // In nanoseconds, the time before and between slices, and the latest end so far.
+    // Nanoseconds before and between slices, and the latest end.
     let (mut left_out, mut over) = (0, 0);
     for ranks in slices {
         let begins = ranks.iter().map(|rank| rank.started).min().unwrap_or(over);

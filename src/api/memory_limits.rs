@@ -6,13 +6,13 @@
 //! | process | its address space and its data (`ulimit -v`, `ulimit -d`) |
 //!
 //! Limits are read only on Linux (control groups of versions 1 and 2), without trial allocations. Unreported limits and
-//! later allocations of other programs are ignored.
+//! other programs' later allocations are ignored.
 
 use std::path::{Path, PathBuf};
 
 const GROUPS: &str = "/sys/fs/cgroup";
 
-/// Bytes that programs can still allocate on this host without swapping; `None` if unknown.
+/// Bytes left on this host without swapping; `None` if unknown.
 pub fn of_host() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let free = kilobytes(&text, "MemAvailable:")?;
@@ -20,7 +20,7 @@ pub fn of_host() -> Option<u64> {
     Some(in_groups(&own, Path::new(GROUPS)).map_or(free, |allowed| allowed.min(free)))
 }
 
-/// Bytes that this process can still allocate, and the limit that applies; `None` without a limit.
+/// Bytes left for this process, and the limit that applies; `None` without a limit.
 pub fn of_process() -> Option<(u64, &'static str)> {
     #[cfg(target_os = "linux")]
     {
@@ -40,7 +40,7 @@ pub fn of_process() -> Option<(u64, &'static str)> {
     None
 }
 
-/// The limit for plans if a rank has these bytes, in steps, so that runs with similar free memory have the same plan.
+/// The limit for plans if a rank has these bytes. It has steps, so that similar free memory gives the same plan.
 pub fn limit_within(bytes: u64) -> u64 {
     let most = bytes / 8 * 7;
     let step = (most / 4).next_power_of_two().max(2) / 2;
@@ -52,7 +52,7 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The fewest bytes that any control group still allows; `own` is the `cgroup` file.
+/// The fewest bytes left in any control group; `own` is the `cgroup` file.
 fn in_groups(own: &str, mounted: &Path) -> Option<u64> {
     own.lines().flat_map(|line| groups(line, mounted)).filter_map(|(folder, version)| left(&folder, version)).min()
 }
@@ -63,7 +63,7 @@ enum Version {
     Two,
 }
 
-/// The directories of the groups in a line of the `cgroup` file such as `0::/user/run`, from the innermost outwards.
+/// The groups' directories for a line of the `cgroup` file such as `0::/user/run`, innermost first.
 fn groups(line: &str, mounted: &Path) -> Vec<(PathBuf, Version)> {
     let mut fields = line.splitn(3, ':');
     let (Some(number), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
@@ -78,7 +78,7 @@ fn groups(line: &str, mounted: &Path) -> Vec<(PathBuf, Version)> {
     Path::new(path.trim_start_matches('/')).ancestors().map(|path| (root.join(path), version)).collect()
 }
 
-/// Bytes that a group can still allocate. Cached file pages are free: the system drops them before an allocation fails.
+/// Bytes left for a group. Cached file pages are free: the system drops them before an allocation fails.
 fn left(folder: &Path, version: Version) -> Option<u64> {
     let (limit, used, cached) = match version {
         Version::Two => ("memory.max", "memory.current", ["inactive_file", "active_file"]),

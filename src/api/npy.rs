@@ -1,8 +1,8 @@
-//! Reads and writes tensors in `.npy` files. A tensor is the array in a file, or a box (one range of indices per
-//! dimension) of it. Every rank accesses only its own blocks.
+//! Reads and writes tensors: the array in an `.npy` file, or a box (one range of indices per dimension) of it. Every
+//! rank accesses only its own blocks.
 //!
-//! The ranks agree on success after every step, so none waits for a failed one. Blocks are not redistributed first
-//! (unlike in two-phase collective I/O), so a rank may access many short sections.
+//! After every step, the ranks agree on success, so none waits for a failed one. Unlike in two-phase collective I/O,
+//! blocks are not redistributed first, so a rank may access many short sections.
 
 use std::path::Path;
 
@@ -92,7 +92,7 @@ impl<T: Element> DistTensor<T> {
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
 pub struct NpyOutput {
-    // Dropped in this order: the file before its name in the list of files that a process deletes on an early exit.
+    // Dropped in this order: the file before its name in the list of those to delete on an early exit.
     pending: PendingFile,
     prepared: PreparedOutput,
     world: World,

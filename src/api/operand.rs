@@ -1,4 +1,4 @@
-//! Defines the traits of operands and outputs.
+//! The traits of operands and outputs.
 
 use ndarray::{ArrayBase, ArrayViewD, ArrayViewMutD, Data, DataMut, Dimension};
 
@@ -20,12 +20,12 @@ use crate::kernel::Element;
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
 pub trait Operand<T: Element>: Sync {
-    /// The elements, with one dimension for each label in the operand's term.
+    /// The elements, with a dimension for each label in the operand's term.
     fn view_dyn(&self) -> ArrayViewD<'_, T>;
 }
 
 /// A complete, not distributed output: any `ndarray` array or mutable view, written in place if all ranks are in this
-/// process. Memory between elements is not accessed.
+/// process. Gaps between elements are not accessed.
 pub trait Output<T: Element> {
     /// The elements, with the result's dimensions.
     fn view_dyn_mut(&mut self) -> ArrayViewMutD<'_, T>;

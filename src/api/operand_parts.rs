@@ -1,7 +1,7 @@
-//! Runs on the blocks of operands. Of operands in parts, a rank keeps only the current part.
+//! Runs on operands' blocks. Of operands in parts, a rank keeps only the current part.
 //!
-//! Invariants: A part is read again only if the slice before needed another one. All processes read the same parts in
-//! the same order, and do not use a part that any failed to read.
+//! Invariants: A part is read again only after a slice that needed another one. All processes read the same parts in
+//! the same order, and use only parts that all could read.
 
 use super::program::{Slices, bind};
 use super::validate::{Tensor, expect_distribution, expect_shape};
@@ -14,17 +14,17 @@ use crate::schedule::Home;
 
 type Read<'a, T> = dyn FnMut(usize, &[usize], &mut DistTensor<T>) -> Result<()> + 'a;
 
-/// The operands of a plan that reads some in parts ([`Plan::operands_in_parts`]).
+/// Operands, some in parts ([`Plan::operands_in_parts`]).
 pub struct OperandParts<'a, T: Element> {
     world: World,
     tensors: Vec<DistTensor<T>>,
-    /// Where each tensor's values begin in its operand; `None` if it has none.
+    /// Where each tensor begins in its operand; `None` without values.
     corners: Vec<Option<Vec<usize>>>,
     read: Box<Read<'a, T>>,
 }
 
 impl<'a, T: Element> OperandParts<'a, T> {
-    /// Allocates the blocks of all operands or their parts, and reads the operands that are not in parts.
+    /// Allocates all blocks, and reads the operands that are not in parts.
     ///
     /// `read` gets an operand's number, the index at which the part begins, and the part, whose local blocks it must
     /// fill ([`DistTensor::read_npy`], [`DistTensor::fill_random`]). Collective, like its calls of `read`.
@@ -51,7 +51,7 @@ impl<'a, T: Element> OperandParts<'a, T> {
         &mut self.tensors
     }
 
-    /// Calls `visit` with an operand, or with each of its parts after reading it. Collective.
+    /// Calls `visit` with an operand or each of its parts, once read. Collective.
     ///
     /// # Errors
     /// If a part cannot be read, or `visit` fails.

@@ -1,14 +1,13 @@
-//! Prepares output files to which several ranks may write. The ranks first agree on the temporary name.
+//! Output files to which several ranks may write.
 //!
-//! Invariant: every rank stores this name before the file exists: launchers kill all ranks when one exits early, so any
-//! must be able to remove it.
+//! Invariant: every rank knows the temporary name before the file exists: launchers kill all ranks when one exits
+//! early, so any must be able to remove it.
 
 use std::path::Path;
 
 use super::{Error, Result, World};
 use crate::io::output::{Announced, Temporary, examine, new_tag, remove_leftovers, write_whole};
 
-/// An output file that all writing ranks have checked.
 pub(super) struct PreparedOutput {
     tag: String,
     _announced: Option<Announced>,
@@ -17,13 +16,13 @@ pub(super) struct PreparedOutput {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
     All,
-    /// Only rank 0 writes; the directory need not exist on other hosts.
+    /// The directory need not exist on other hosts.
     Root,
 }
 
 impl PreparedOutput {
-    /// Checks on all writing ranks that the output can be written, and removes temporary files of killed runs. Rank 0
-    /// may then create the file. Collective.
+    /// Checks on all writing ranks that the output can be written, and removes killed runs' temporary files. Rank 0 may
+    /// then create the file. Collective.
     ///
     /// # Errors
     /// If any writing rank cannot write.
@@ -35,7 +34,7 @@ impl PreparedOutput {
         }
         let tag = String::from_utf8_lossy(&world.all_gather(new_tag().as_bytes())?[0]).into_owned();
         let announced = Temporary::announce(path, &tag);
-        // All ranks have then announced the file before rank 0 creates it.
+        // All ranks announce the file before rank 0 creates it.
         let announced = world.agree(match announced {
             Err(error) if writes => Err(Error::from(error)),
             announced => Ok(announced.ok()),
@@ -50,7 +49,7 @@ impl PreparedOutput {
 }
 
 impl World {
-    /// Writes rank 0's text to a file, which appears complete or not at all. Collective.
+    /// Writes rank 0's text to a file, completely or not at all. Collective.
     ///
     /// ```
     /// # let path = std::env::temp_dir().join(format!("einsum-dist-text-{}.txt", std::process::id()));

@@ -1,13 +1,13 @@
-//! Keeps the workers of a rank without peers on cores of their own, as long as no other program computes there.
+//! Keeps the workers of a rank without peers on their own cores while no other program computes there.
 //!
-//! Linux may let two workers that wake for a short run share a core for 0.1 s or longer, although another is idle, as
-//! measured on a virtual machine. Every run then takes twice as long. Therefore each worker is pinned to a core. If one
-//! has to wait for its core, all may use all cores again, for a time that doubles whenever that recurs.
+//! Linux may let two workers that wake for a short run share a core for 0.1 s or longer beside an idle one, as measured
+//! on a virtual machine, so that runs take twice as long. Therefore each worker is pinned to a core. If one has to wait
+//! for it, all may use all cores, for a time that doubles whenever that recurs.
 //!
-//! Workers stay awake for a moment when they have no work ([`awake`]).
+//! Workers without work stay awake for a moment ([`awake`]).
 //!
-//! Invariant: the calling thread is never pinned. Workers are pinned only if there is one for each core of the process
-//! and no CPU quota, if the system reports how long they wait, and if no one else changes their affinity masks.
+//! Invariant: the calling thread is never pinned. Workers are pinned only if there is one per core of the process,
+//! there is no CPU quota, the system reports how long they wait, and no one else changes their affinity masks.
 
 mod awake;
 
@@ -24,7 +24,7 @@ use crate::sync::{Condvar, Mutex};
 /// Between checks, in all and for each worker: a check takes microseconds per worker.
 const INTERVAL: Duration = Duration::from_millis(5);
 const PER_WORKER: Duration = Duration::from_micros(500);
-/// The first and the longest between uses of own cores.
+/// The first and longest between uses of own cores.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(10)];
 const MAX_WAIT: f64 = 0.25;
 
@@ -42,7 +42,7 @@ impl From<Arc<ThreadPool>> for Workers {
 }
 
 impl Workers {
-    /// A pool that only einsum-dist uses. If there is a thread for each core, each is pinned to one while no other program
+    /// A pool that only einsum-dist uses. With a thread per core, each is pinned to one while no other program
     /// computes. Cost: some microseconds per thread.
     pub fn on_own_cores(pool: Arc<ThreadPool>) -> Workers {
         let own = OwnCores::of(pool.broadcast(|_| cores::this_thread())).map(Arc::new);
@@ -91,11 +91,11 @@ struct OwnCores {
 #[derive(Debug)]
 struct State {
     pinned: bool,
-    /// When workers may be pinned again, or are checked again; `None` if their masks were changed from outside.
+    /// When workers may be pinned or are checked again; `None` if others changed their masks.
     next: Option<Instant>,
     pause: Duration,
-    /// When each worker was checked: the nanoseconds it has run, has waited for a core, and has lent one to others; empty
-    /// if it was not checked since it has a core of its own.
+    /// Each worker's nanoseconds running, waiting for a core, and lending one to others, at the last check; empty if
+    /// none since it has its own core.
     times: Vec<[u64; 3]>,
 }
 
@@ -189,7 +189,7 @@ impl OwnCores {
         let interval = INTERVAL.max(PER_WORKER * self.workers.len() as u32);
         let longest = since.iter().map(|[ran, waited]| ran + waited).max().unwrap_or_default();
         let is_short = !since.is_empty() && u128::from(longest) < INTERVAL.as_nanos();
-        // A worker with little to do may have waited for the calling thread for most of that time.
+        // A worker with little to do may have waited mostly for the calling thread.
         let waits = |&[_, waited]: &[u64; 2]| waited as f64 > MAX_WAIT * longest as f64;
         if times.is_empty() || state.pinned && !is_short && since.iter().any(waits) {
             self.workers.iter().for_each(|&worker| cores::bind_thread(worker, &self.all));
@@ -201,7 +201,7 @@ impl OwnCores {
             (false, _) => {
                 let cores = self.workers.iter().zip(&self.cores);
                 cores.for_each(|(&worker, &core)| cores::bind_thread(worker, &[core]));
-                // The system counts waiting when it ends, and workers may have waited since before they had own cores.
+                // The system counts waiting at its end, and it may have begun before workers had own cores.
                 Vec::new()
             }
             (true, true) => std::mem::take(&mut state.times),
@@ -212,7 +212,7 @@ impl OwnCores {
     }
 }
 
-/// The nanoseconds that a thread has run, and has waited for a core; `None` if the system does not count them.
+/// A thread's nanoseconds running and waiting for a core; `None` if not counted.
 fn times(thread: Thread) -> Option<[u64; 2]> {
     #[cfg(target_os = "linux")]
     let thread = thread.as_raw_nonzero();

@@ -1,7 +1,7 @@
-//! Keeps contraction orders in a folder, one file per expression with its extents and options.
+//! Keeps contraction orders in a folder, one file per expression, extents and options.
 //!
-//! Invariants: only rank 0 accesses files, and all ranks use the same order. A file is written whole or not at all. A
-//! damaged file, or one of another expression, counts as missing.
+//! Invariants: only rank 0 accesses files, and all ranks use the same order. Files are written whole or not at all.
+//! Damaged files, or another expression's, count as missing.
 
 use std::fmt::{Display, Write};
 use std::io::ErrorKind;
@@ -21,7 +21,7 @@ const FORMAT: u32 = 1;
 struct PathCache {
     file: PathBuf,
     key: String,
-    /// By label, in the order of first appearance, which does not depend on names.
+    /// By label, in order of first appearance, whatever the names.
     numbers: Vec<Label>,
 }
 
@@ -36,7 +36,7 @@ impl PathCache {
         let einsums = shaped.einsums();
         let PlanOptions { dtype, path, in_parts, runs, .. } = options;
         let memory = options.memory_limit.map(|limit| (u128::from(limit) * machine.ranks as u128, in_parts));
-        // Without a given time, these determine how long `auto` searches.
+        // Unless a time is given, these determine how long `auto` searches.
         let effort = options.path_seconds.is_none().then_some((runs, machine.ranks, machine.workers));
         let request = (FORMAT, dtype, path, memory, effort);
         let mut text = format!("{request:?}");
@@ -90,8 +90,8 @@ impl PathCache {
 
 impl Shaped {
     /// Like [`Shaped::searched_tree`], but takes the order from a file in `folder` if an earlier search for this
-    /// expression (with any names) and options was as long; otherwise keeps the better order. Also returns warnings
-    /// about files. Calls `watch` now and then. Collective.
+    /// expression (with any names) and options was as long; otherwise keeps the better order. Also returns warnings.
+    /// Calls `watch` now and then. Collective.
     ///
     /// # Errors
     /// Those of [`Shaped::tree`], and if the ranks cannot communicate.

@@ -1,8 +1,8 @@
 //! Pins a host's ranks to the cores of their [`crate::machine::Placement`], by the rules in `docs/placement.md`.
 //!
 //! Invariant: the threads of a rank with fewer cores than workers may use all cores of its NUMA domains. Memory is
-//! never bound or migrated: pages are placed by first touch, so a rank's workers write the zeros to its blocks of
-//! tensors, and touch arenas and packing workspace first.
+//! never bound or migrated: pages are placed by first touch, so a rank's workers first touch its blocks, arenas and
+//! packing workspace.
 
 use super::crew::AgreedPlacement;
 use super::{Result, World, cores, host};
@@ -25,12 +25,12 @@ impl Sharing {
 }
 
 impl World {
-    /// Pins the ranks on each host to cores of their own, if each can have `workers` of them. If a rank has no more
-    /// cores than threads, each worker is pinned to one, and the communication thread to the rest, if any.
+    /// Pins each host's ranks to their own cores, if each can have `workers` of them. If a rank has no more cores than
+    /// threads, each worker is pinned to one, and the communication thread to the rest, if any.
     ///
-    /// An MPI process pins the calling thread and those it starts later; ranks inside one process pin their threads. A
-    /// world of one rank is not pinned. Call this before measuring, compiling or allocating tensors; later calls have
-    /// no effect. Collective.
+    /// An MPI process pins the calling thread and those it starts later; ranks in one process pin their threads. A
+    /// world of one rank is not pinned. Call this before measuring, compiling or allocating; later calls have no
+    /// effect. Collective.
     ///
     /// ```
     /// use einsum_dist::World;
@@ -63,7 +63,7 @@ impl World {
         Ok(())
     }
 
-    /// The default workers per rank: the fewest cores of any rank. With several ranks, one of several cores is left for
+    /// The default workers per rank: the fewest cores of any rank, or, with several ranks, one of several fewer, for
     /// communication. A CPU quota may reduce it. Collective.
     ///
     /// # Errors
@@ -92,8 +92,8 @@ impl World {
         Ok(read.flatten().collect())
     }
 
-    /// Describes the first rank that its affinity mask starves: with fewer cores than an equal share of its host's, and
-    /// than `workers`. Collective.
+    /// Describes the first rank whose affinity mask has fewer cores than an equal share of its host's, and than
+    /// `workers`. Collective.
     ///
     /// # Errors
     /// Those of [`World::place`].

@@ -45,8 +45,8 @@ impl Problem {
         &self.expression
     }
 
-    /// Resolves the expression for shapes, in the order of the operands' terms. A shape has an extent for each label in
-    /// its term and each dimension of `...`; 1 is broadcast.
+    /// Resolves the expression for the operands' shapes, in order. A shape has an extent for each label in its term and
+    /// each dimension of `...`; 1 is broadcast.
     ///
     /// # Errors
     /// If the number of operands, an operand's number of dimensions, or an extent does not match ([`Error::Shape`]).
@@ -57,12 +57,12 @@ impl Problem {
 }
 
 impl Shaped {
-    /// The einsums; those with more than two operands have no contraction order yet.
+    /// The einsums, without contraction orders yet.
     pub fn einsums(&self) -> &Einsums {
         &self.einsums
     }
 
-    /// The contraction tree of a plan for this machine and these options.
+    /// The contraction tree for this machine and these options.
     ///
     /// # Errors
     /// If the options' contraction path is invalid for this expression ([`Error::Plan`]).
@@ -98,7 +98,7 @@ impl Shaped {
     }
 
     /// Makes a plan for any number of ranks, without data or communication. Kernels are planned for this host, unless
-    /// [`PlanOptions::target`] is set; ranks on different kinds of hosts must set the same.
+    /// [`PlanOptions::target`] is set, which ranks on different kinds of hosts must set alike.
     ///
     /// Cost: einsums with more than two operands need a path search ([`PathChoice`](crate::plan::PathChoice)). Each
     /// step needs estimates for a few distributions and algorithms, again for every dimension that the planner tries to

@@ -20,7 +20,7 @@ use crate::memory::{OutOfMemory, Slot, copy_of, zero_array};
 use crate::plan::{Plan, PlanOptions, ResultResidency, Value};
 use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 
-/// A plan compiled for a world, with kernels, tasks and buffers, which can run any number of times on changing data.
+/// A plan compiled for a world, which can run any number of times on changing data.
 ///
 /// | | operands and output | gathers the result on every process |
 /// |---|---|---|
@@ -28,8 +28,8 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 /// | [`Program::run_into`] | whole on every process; an existing output | yes |
 /// | [`Program::run_dist`] | blocks, distributed as in the plan | no |
 ///
-/// Cost: a run costs what its plan predicts, plus small lists, whose number does not depend on extents. The same plan
-/// and operands give bitwise identical results.
+/// Cost: what the plan predicts, plus small lists, whose number does not depend on extents. The same plan and operands
+/// give bitwise identical results.
 ///
 /// ```
 /// use einsum_dist::{DistTensor, PlanOptions, Problem, World};
@@ -64,11 +64,10 @@ pub struct Program<T: Element> {
     pub(super) ranks: Vec<RankProgram>,
     pub(super) record: Record,
     pub(super) bound_bytes: Vec<u64>,
-    /// Compiled when first needed.
     accumulating: Option<Box<Program<T>>>,
-    /// Whether the last run used `accumulating`, which then has the measurements.
+    /// Whether `accumulating` ran last, and has the measurements.
     ran_accumulating: bool,
-    /// Whether the last run succeeded, so that the next may reuse constant operands' values.
+    /// Whether the last run succeeded, so that constant operands' values may be reused.
     pub(super) holds: bool,
     /// The factors of the last run with an exponent, for each value.
     pub(super) exponents: Option<Vec<i32>>,
@@ -94,8 +93,7 @@ pub(super) struct Slices {
 }
 
 impl World {
-    /// Compiles a plan, which must be the same on all processes: makes schedules, selects kernels, and allocates
-    /// buffers. Collective.
+    /// Compiles a plan, which must be the same on all processes. Collective.
     ///
     /// # Errors
     /// If the plan has a different number of ranks or element type, or differs between processes. If a kernel, threads
@@ -147,7 +145,7 @@ impl<T: Element> Program<T> {
         });
         let ranks = world.agree(compiled.collect::<Result<Vec<_>>>())?;
         if plan.ranks() > 1 {
-            // If a rank cannot start its threads, all must fail before any runs.
+            // If one rank cannot start threads, all must fail before any runs.
             world.agree(world.shared().crews(ranks.len(), plan.machine.workers))?;
             // Communication threads start in every run; here, only their memory is checked.
             world.agree(room_for_threads(world.local_ranks().start, world.local_ranks().len()))?;
@@ -175,19 +173,19 @@ impl<T: Element> Program<T> {
         slices + self.groups.as_ref().map_or(0, |groups| groups.held_bytes())
     }
 
-    /// The plan, with shapes and distributions of operands and output.
+    /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The name of the contraction kernels in this process, which the last run used, if any.
+    /// The name of this process's contraction kernels, of the last run, if any.
     pub fn kernel(&self) -> &'static str {
         let families = || self.measuring().ranks.iter().map(RankProgram::families);
         self.kernel.name_of(families().any(|[xsmm, _]| xsmm), families().any(|[_, own]| own))
     }
 
-    /// Contracts whole operands, which every process must pass, to the whole result on every process, a row-major
-    /// array. Collective.
+    /// Contracts whole operands, passed by every process, to the whole result everywhere, a row-major array.
+    /// Collective.
     ///
     /// # Errors
     /// If operands do not match the plan, or if a program with several ranks is run inside a rayon worker
@@ -203,8 +201,8 @@ impl<T: Element> Program<T> {
     }
 
     /// Computes `out = alpha (contraction of the operands) + beta out`; every process passes all tensors whole.
-    /// Collective. If `beta` is 0, `out` is not read. If all ranks are in this process, tensors are accessed in place,
-    /// and copied only if blocks may be scattered ([`crate::Distribution::is_scattered`]).
+    /// Collective. If `beta` is 0, `out` is not read. If all ranks are in this process, tensors are copied only if
+    /// blocks may be scattered ([`crate::Distribution::is_scattered`]).
     ///
     /// The first run with a nonzero `beta` compiles the plan again, unless it was made to
     /// [`accumulate`](crate::PlanOptions::accumulate).
@@ -250,8 +248,7 @@ impl<T: Element> Program<T> {
     }
 
     /// Like [`Program::run_into`], with tensors in the plan's distributions ([`Plan::operand`], [`Plan::output`]);
-    /// nothing is gathered. Collective. If the plan has a result in parts, a whole `out` needs more memory than
-    /// planned.
+    /// nothing is gathered. Collective. If the plan has a result in parts, this needs more memory than planned.
     ///
     /// # Errors
     /// Those of [`Program::run_into`].
@@ -262,7 +259,7 @@ impl<T: Element> Program<T> {
         self.run_blocks(self.all_slices(), alpha, operands, beta, out)
     }
 
-    /// Makes the next run compute all values; call it on any rank after constant operands
+    /// Makes the next run compute all values; call it on any rank once constant operands
     /// ([`crate::PlanOptions::constant`]) have changed.
     pub fn renew(&mut self) {
         self.holds = false;
@@ -352,9 +349,9 @@ impl<T: Element> Program<T> {
         Slices { run: 0..self.plan.slice_count(), output: ResultResidency::Whole, goes_on: false }
     }
 
-    /// Runs the schedule for every slice. For a slice and its `beta`, `bind` returns its [`Factors`] and each rank's
-    /// user memory, of which operands in parts need less if it `reads` them. It may fail only on all processes, because
-    /// others would not be notified.
+    /// Runs every slice. For a slice and its `beta`, `bind` returns its [`Factors`] and each rank's user memory, of
+    /// which operands in parts need less if it `reads` them. It must fail on all processes or none, because others are
+    /// not notified.
     pub(super) fn each_slice(
         &mut self,
         slices: Slices,
@@ -363,7 +360,7 @@ impl<T: Element> Program<T> {
         mut bind: impl FnMut(&Self, usize, T) -> Result<(Factors, Vec<Slots>)>,
     ) -> Result<()> {
         if slices.run.start == 0 {
-            // Frees the measurements of the last run first.
+            // Frees the last measurements first.
             self.record = Record::default();
             self.bound_bytes = Vec::new();
         }
@@ -407,7 +404,7 @@ impl<T: Element> Program<T> {
         view
     }
 
-    /// The index range of a slice in each of a value's sliced dimensions, which every block has in full.
+    /// A slice's index range in each of a value's sliced dimensions, which every block has in full.
     fn slice_bounds(&self, value: &Value, slice: usize) -> Option<impl Iterator<Item = (Axis, Slice)>> {
         if self.plan.slices.is_empty() {
             return None;

@@ -1,4 +1,4 @@
-//! Caches one thread's compiled programs for calls in a loop, such as those of [`einsum`].
+//! Caches one thread's programs for calls in a loop, such as [`einsum`].
 //!
 //! Invariants: A key has everything on which the plan and the program depend. After a call, all buffers have at most
 //! [`MAX_BYTES`] bytes, and no program has a failed run.
@@ -20,7 +20,7 @@ use crate::plan::PlanOptions;
 
 /// A coupled-cluster iteration has about a hundred contractions.
 const MAX_PROGRAMS: usize = 256;
-/// Of intermediates and packing workspace. The time to plan and compile larger programs is negligible.
+/// Of intermediates and packing workspace. For larger programs, planning and compiling is negligible.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Programs of earlier calls, on one rank. [`einsum`](crate::einsum()) uses one cache per thread.
@@ -42,7 +42,7 @@ const MAX_BYTES: u64 = 16 << 20;
 pub struct ProgramCache {
     world: World,
     entries: HashMap<u64, Vec<Entry>>,
-    /// Orders the entries by their last use, for eviction.
+    /// For eviction by last use.
     calls: u64,
     count: usize,
     bytes: u64,
@@ -107,8 +107,7 @@ impl ProgramCache {
         ProgramCache { world, entries: HashMap::new(), calls: 0, count: 0, bytes: 0 }
     }
 
-    /// Passes the program for these arguments and type `T` to `run`, compiled unless cached. `options.dtype` is
-    /// ignored.
+    /// Passes the cached or new program for these arguments and `T` to `run`. `options.dtype` is ignored.
     ///
     /// Cost: if cached, a few hundred nanoseconds beside `run`.
     ///
@@ -208,8 +207,8 @@ impl Key {
 /// describes expressions.
 ///
 /// Cost: The first call parses, plans and compiles. Later calls with the same text, shapes, element type and number of
-/// threads reuse it, from a [`ProgramCache`](crate::ProgramCache) per thread, of up to 256 programs and 16 MiB of
-/// buffers; a [`Program`] that you compile yourself is never evicted.
+/// threads reuse this, from a [`ProgramCache`](crate::ProgramCache) per thread of up to 256 programs and 16 MiB of
+/// buffers. Your own [`Program`] is never evicted.
 ///
 /// # Errors
 /// If the text is not an expression ([`Error::Parse`]), or the operands do not match it ([`Error::Shape`]). Both

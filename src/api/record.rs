@@ -1,14 +1,13 @@
 //! Stores the local ranks' measurements of one run.
 //!
-//! A run with several slices stores sums over all of them, and the metrics of the first ones; a single slice has
-//! metrics and the time of each step. The first slice is always stored, further ones up to [`MAX_RECORDED_TASKS`] tasks
-//! in total.
+//! A run with several slices stores their sums, and the metrics of the first slice and of further ones up to
+//! [`MAX_RECORDED_TASKS`] tasks in total; a single slice has metrics and the time of each step.
 
 use crate::exec::{Metrics, RankProgram};
 use crate::plan::Plan;
 use crate::timeline::Busy;
 
-/// Of all ranks together: a few megabytes, and few enough for trace viewers.
+/// Of all ranks: a few megabytes, few enough for trace viewers.
 const MAX_RECORDED_TASKS: usize = 1 << 18;
 
 #[derive(Default)]

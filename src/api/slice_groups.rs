@@ -1,8 +1,8 @@
 //! Runs plans in which groups of ranks take disjoint sets of slices.
 //!
-//! A run copies operands to all groups but the first, runs the slices, and adds the groups' results. Copies and partial
-//! sums are kept between runs. In each round, every group runs one of its slices; groups with fewer slices rest in the
-//! last round. Groups of one rank in the same process run several short rounds independently.
+//! A run copies operands to all groups but the first, runs slices, and adds the groups' results. Copies and partial
+//! sums are kept between runs. In each round, every group runs one slice; those with fewer rest in the last round.
+//! Groups of one rank in one process run several short rounds independently.
 //!
 //! Invariant: all ranks of a group run a slice or all rest, so none waits for a resting rank.
 
@@ -20,7 +20,7 @@ use crate::memory::Slot;
 use crate::plan::{Plan, ResultResidency};
 use crate::schedule::{Home, ReuseScope};
 
-/// Shorter rounds of groups in one process start together, because starting and waiting costs time.
+/// Shorter rounds start together, because starting and waiting costs time.
 const SHORT: Duration = Duration::from_millis(250);
 
 impl<T: Element> GroupSteps<T> {
@@ -110,12 +110,12 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// Whether ranks are threads that do not communicate during slices.
+    /// Whether ranks are threads that do not communicate in slices.
     fn runs_apart(&self) -> bool {
         self.plan.ranks_per_group() == 1 && self.world.is_one_process()
     }
 
-    /// Adds some slices of every group onto the partial sums. `lasts` is for the first.
+    /// Adds slices of every group onto the partial sums. `lasts` is for the first.
     fn run_rounds(
         &mut self,
         steps: &mut GroupSteps<T>,

@@ -9,8 +9,7 @@ use super::{Error, Result, cache, host};
 
 const FORMAT: u32 = 3;
 
-/// Creates this process's endpoint. Collective. If requests differ, the message transport is used until a later check
-/// reports it.
+/// Creates this process's endpoint. Collective. If requests differ, uses messages until a later check reports it.
 ///
 /// # Errors
 /// If MPI fails or the requested transport is not available.

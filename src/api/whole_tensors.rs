@@ -1,4 +1,4 @@
-//! Runs programs whose blocks must be copied. Distributes, redistributes and gathers tensors by programs of one
+//! Runs programs whose blocks must be copied, and distributes, redistributes and gathers tensors by programs of one
 //! redistribution.
 
 use ndarray::{ArrayD, ArrayViewD, ArrayViewMutD};
@@ -124,8 +124,8 @@ impl<T: Element> DistTensor<T> {
         source.redistribute(world, distribution)
     }
 
-    /// The same tensor in another distribution. Each rank receives only what it lacks. Collective. Cost: every call
-    /// plans and compiles. Both tensors are in memory at once.
+    /// The tensor in another distribution. Each rank receives only what it lacks. Collective. Cost: every call plans
+    /// and compiles, with both tensors in memory.
     ///
     /// # Errors
     /// Those of [`DistTensor::try_zeros`], and if the run fails.
@@ -138,7 +138,7 @@ impl<T: Element> DistTensor<T> {
         Ok(moved)
     }
 
-    /// The whole tensor on every process, as a row-major array. Collective. Cost: one more whole copy per local rank.
+    /// The whole tensor on every process, row-major. Collective. Cost: one more copy per local rank.
     ///
     /// # Errors
     /// If memory runs out or the run fails.

@@ -1,4 +1,4 @@
-//! Creates and manages the ranks that run a plan.
+//! The ranks that run a plan.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ use crate::comm::Transport;
 #[cfg(feature = "mpi")]
 use crate::comm::mpi::{Communicator, Mpi, family, library_version};
 
-/// More ranks in one process run badly, so their plans are for other hosts.
+/// More in one process run badly, so their plans are for other hosts.
 const MAX_RANKS_PER_CORE: usize = 4;
 
 /// The ranks that run programs; clones share them. It is not `Send`: its creator's thread communicates during runs.
@@ -84,8 +84,8 @@ impl World {
     fn of(members: Members, options: RunOptions) -> World {
         #[cfg(feature = "mpi")]
         if let Members::Mpi(members) = &members {
-            // A collective call that times out also runs this. The guard of `remove_temporaries` is forgotten, so that
-            // no thread can create another file; a second removal would block on its lock.
+            // Timeouts also run this. The guard of `remove_temporaries` is forgotten, so that no thread can create
+            // another file; a second removal would block on its lock.
             let removed = Cell::new(false);
             members.communicator.before_abort(move || {
                 if !removed.replace(true) {
@@ -132,8 +132,7 @@ impl World {
         World::of(Members::InProcess { ranks: ranks.max(1), bytes_per_second: None }, RunOptions::default())
     }
 
-    /// Like [`World::in_process`], with transfers between each pair of ranks slowed down to `bytes_per_second`, at
-    /// least 1.
+    /// Like [`World::in_process`], with transfers between each two ranks throttled to `bytes_per_second`, at least 1.
     pub fn throttled(ranks: usize, bytes_per_second: f64) -> World {
         let members = Members::InProcess { ranks: ranks.max(1), bytes_per_second: Some(bytes_per_second.max(1.0)) };
         World::of(members, RunOptions::default())
@@ -173,8 +172,8 @@ impl World {
         World::of_mpi(mpi, communicator, Transport::Auto)
     }
 
-    /// This build's MPI family, `MPICH` or `Open MPI`, and the loaded library's description of itself, even before MPI
-    /// is initialised.
+    /// This build's MPI family, `MPICH` or `Open MPI`, and the loaded library's description, even before
+    /// initialisation.
     #[cfg(feature = "mpi")]
     pub fn mpi_library() -> (&'static str, String) {
         (family(), library_version())
@@ -202,8 +201,8 @@ impl World {
         World(Rc::new(Shared { options, ..shared }))
     }
 
-    /// Releases shared memory, and finalises MPI if this world initialised it. Dropping a world does neither, because
-    /// both wait for other processes. All programs, tensors, outputs and clones must be dropped first. Collective.
+    /// Releases shared memory, and finalises MPI if this world initialised it. Dropping does neither, because both wait
+    /// for other processes. All programs, tensors, outputs and clones must be dropped first. Collective.
     ///
     /// # Errors
     /// If a program, an output or a clone of the world still exists, or MPI fails.
@@ -215,8 +214,8 @@ impl World {
             Members::Mpi(members) => {
                 let MpiMembers { endpoint, communicator, mpi, .. } = *members;
                 endpoint.into_inner().map_or(Ok(()), crate::comm::Endpoint::close)?;
-                // A process in MPI_Finalize no longer makes progress on others' communication. Without these pauses,
-                // one in five runs between hosts hung (MPICH 4.0 with UCX over TCP).
+                // A process in MPI_Finalize makes no progress for others. Without these pauses, one in five runs
+                // between hosts hung (MPICH 4.0 with UCX over TCP).
                 for _ in 0..2 {
                     communicator.barrier()?;
                     std::thread::sleep(Duration::from_millis(1));
@@ -281,7 +280,6 @@ impl World {
         }
     }
 
-    /// Threads of a world of one rank.
     pub(super) fn threads(&self) -> usize {
         self.workers().map_or_else(rayon::current_num_threads, |workers| workers.pool().current_num_threads())
     }
@@ -300,7 +298,7 @@ impl World {
         &self.0
     }
 
-    /// Checks that processes and hosts have memory for a plan with its operands and result, and `beside` more bytes per
+    /// Checks that processes and hosts have memory for a plan, its operands and result, and `beside` more bytes per
     /// rank. Collective.
     ///
     /// # Errors
@@ -323,7 +321,7 @@ impl World {
         }))
     }
 
-    /// Minimum bytes that any process can allocate beside an unallocated plan; `u64::MAX` without a limit. Collective.
+    /// The fewest bytes that a process can allocate beside an unallocated plan; `u64::MAX` without a limit. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -331,8 +329,8 @@ impl World {
         self.spare_beside(self.local_ranks().map(|rank| plan.peak_bytes(rank)).fold(0, u64::saturating_add))
     }
 
-    /// Options with [`PlanOptions::free_memory`]: 70 to 87 % of the memory of processes and hosts, for each rank. Unchanged
-    /// with a memory limit, and for more than 4 ranks per core in one process. Collective.
+    /// Options with [`PlanOptions::free_memory`]: 70 to 87 % of the memory of processes and hosts, for each rank.
+    /// Unchanged with a memory limit, or more than 4 ranks per core in one process. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -345,8 +343,8 @@ impl World {
         Ok(options.clone().free_memory(free))
     }
 
-    /// Options with the free memory as a limit, if a plan made with `options` needs more. A search with them begins
-    /// with its order and is shorter. Such a plan may not exist. Collective.
+    /// If a plan made with `options` needs more than the free memory, options with this limit, whose search begins with
+    /// its order and is shorter. Such a plan may not exist. Collective.
     ///
     /// # Errors
     /// If MPI fails.
@@ -399,7 +397,7 @@ impl World {
             .map_err(|why| Error::Usage(format!("a world cannot be that large: {why}")))
     }
 
-    /// This process's value if no process has failed. Collective.
+    /// This process's value if none has failed. Collective.
     ///
     /// # Errors
     /// A failed process's own error there, and that of the lowest failed rank elsewhere.
@@ -408,8 +406,7 @@ impl World {
             Members::Single { .. } | Members::InProcess { .. } => mine,
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => {
-                // The first character marks input errors, so that all exit codes are equal; the host's name and the
-                // message follow.
+                // The first character marks input errors, for equal exit codes; host and message follow.
                 let outcome = mine.as_ref().map(drop).map_err(|error| {
                     format!("{}{}\n{}", if error.is_input() { 'i' } else { 'r' }, host::name(), error.for_other_ranks())
                 });
@@ -459,7 +456,7 @@ impl World {
         Ok(named.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
 
-    /// For failures that other ranks cannot detect: prints a message, removes incomplete output files, and ends all
+    /// For failures that others cannot detect: prints a message, removes incomplete output files, and ends all
     /// processes of an MPI run, or this one.
     pub fn abort(&self, message: &str) -> ! {
         match &self.0.members {
@@ -476,7 +473,7 @@ impl World {
 }
 
 impl Shared {
-    /// A local rank's placement: all cores of the process before [`World::place`].
+    /// All cores of the process before [`World::place`].
     pub(super) fn place_of(&self, rank: usize) -> RankPlacement {
         if let Some(place) = self.placed.borrow().as_ref().and_then(|placed| placed.places.get(rank)) {
             return place.clone();

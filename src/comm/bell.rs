@@ -1,12 +1,12 @@
-//! Implements a bell, with which a process wakes another's sleeping thread.
+//! A bell, with which a process wakes another's thread.
 //!
 //! ```text
 //! sleeper     asleep = 1, check once more, wait while `rung` is unchanged         asleep = 0
 //! ringer      change something, see asleep = 1, count `rung`, wake  ------------->
 //! ```
 //!
-//! Invariant: between announcing its sleep and sleeping, the sleeper checks every event that it waits for. Each side
-//! stores, executes a full fence, and loads the other's word, so at least one sees the other.
+//! Invariant: the sleeper announces its sleep before it checks the events that it waits for. Each side stores, executes
+//! a full fence, and loads the other's word, so at least one sees the other.
 
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -14,7 +14,6 @@ use std::time::Duration;
 use crate::sync::atomic::{AtomicU32, Ordering, fence};
 use crate::sync::futex::{wait, wake};
 
-/// The two words of a bell, in shared memory.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub(super) struct Word {
@@ -26,8 +25,7 @@ pub(super) struct Word {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bell(NonNull<Word>);
 
-// SAFETY: a bell is the address of two atomics, which any thread may access. The caller of `new` guarantees that the
-// memory lives until the last use.
+// SAFETY: a bell is the address of two atomics, which any thread may access, and which live until the last use (`new`).
 unsafe impl Send for Bell {}
 // SAFETY: as above.
 unsafe impl Sync for Bell {}
@@ -64,7 +62,7 @@ impl Bell {
         }
     }
 
-    /// Announces the sleep, and sleeps until the bell rings or `longest` has passed, unless `ready` returns true.
+    /// Announces a sleep until the bell rings or `longest` has passed, and sleeps unless `ready` returns true.
     pub(super) fn sleep(&self, longest: Duration, ready: impl FnOnce() -> bool) {
         let word = self.word();
         word.asleep.store(1, Ordering::Relaxed);

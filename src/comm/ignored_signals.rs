@@ -1,9 +1,8 @@
 //! Finds the signals that the parent made this process ignore, as `nohup` does with SIGHUP.
 //!
 //! UCX, which MPICH loads, installs a handler for SIGHUP before `main` and so hides the parent's choice.
-//! [`remember_ignored_signals!`](crate::remember_ignored_signals) makes the loader query the kernel before it
-//! initialises any library. Without it, [`is_ignored`] reads `/proc` on its first call, and returns false where there
-//! is none.
+//! [`remember_ignored_signals!`](crate::remember_ignored_signals) queries the kernel before that. Without it,
+//! [`is_ignored`] reads `/proc` on its first call, and returns false where there is none.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,7 +24,7 @@ fn masked(status: &str) -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0) & !INITIALISED_BIT
 }
 
-/// Fills the mask. The loader calls this before it initialises any library, so it makes system calls directly.
+/// Fills the mask. No library is initialised when the loader calls this, so it makes system calls directly.
 #[doc(hidden)]
 #[cfg(target_os = "linux")]
 pub extern "C" fn remember() {
@@ -52,7 +51,7 @@ pub extern "C" fn remember() {
     IGNORED.store(ignored, Ordering::Relaxed);
 }
 
-/// Number of words for the kernel's `sigaction` struct, enough for every architecture.
+/// Enough for the kernel's `sigaction` struct on every architecture.
 #[cfg(target_os = "linux")]
 const ACTION_WORDS: usize = 16;
 
@@ -67,8 +66,8 @@ macro_rules! remember_ignored_signals {
     () => {
         #[cfg(target_os = "linux")]
         const _: () = {
-            // SAFETY: the loader calls the functions in this section once, while the process has a single thread. These
-            // functions may ignore the arguments that the loader passes.
+            // SAFETY: the loader calls functions in this section once, while the process has a single thread. They may
+            // ignore its arguments.
             #[unsafe(link_section = ".preinit_array")]
             #[used]
             static REMEMBER: extern "C" fn() = $crate::comm::ignored_signals::remember;

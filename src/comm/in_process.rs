@@ -1,10 +1,10 @@
-//! Moves bytes between ranks of one process by copies from the sender's buffer.
+//! Copies bytes between ranks of one process.
 //!
-//! The sender puts an offer with read leases of its boxes into the mailbox of the ordered pair of ranks. The receiver
-//! drops the leases after copying, so a send completes exactly when its bytes have been read (rendezvous).
+//! The sender offers read leases of its boxes. The receiver drops them after copying, so a send completes exactly when
+//! its bytes have been read (rendezvous).
 //!
-//! A *throttled* fabric, for tests and benchmarks of overlap, delays the completion of every copy until a link of this
-//! bandwidth would have delivered it. Each link carries one transfer at a time.
+//! A *throttled* fabric, for tests and benchmarks of overlap, completes a copy when a link of this bandwidth would have
+//! delivered it. A link carries one transfer at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ struct Offer {
 }
 
 impl Fabric {
-    /// Each ordered pair of ranks has a link, throttled to `bytes_per_second` if set.
+    /// Throttles the link of each ordered pair of ranks to `bytes_per_second`, if set.
     pub fn new(ranks: usize, bytes_per_second: Option<f64>) -> Arc<Fabric> {
         Arc::new(Fabric {
             ranks,
@@ -76,7 +76,7 @@ struct PendingRecv {
     ticket: usize,
     peer: usize,
     into: Vec<WriteLease>,
-    /// The offer, once copied, and the time at which the throttled link delivers it.
+    /// Once copied, until the throttled link delivers it.
     arriving: Option<(Instant, Offer)>,
 }
 
@@ -86,7 +86,7 @@ pub struct Endpoint {
     rank: usize,
     sends: Vec<PendingSend>,
     recvs: Vec<PendingRecv>,
-    /// For each rank, when the throttled link from it becomes free.
+    /// When the throttled link from each rank is free.
     links: Vec<Option<Instant>>,
 }
 

@@ -1,7 +1,7 @@
-//! Detects the MPI launcher that started this process, from its environment variables.
+//! Detects this process's MPI launcher from environment variables.
 //!
-//! Builds without MPI use it to report that they do not support several processes. A process may inherit an outer
-//! launcher's variables; [`launchers`] returns both.
+//! Builds without MPI thus reject several processes. A process may inherit an outer launcher's variables; [`launchers`]
+//! returns both.
 
 use std::fmt;
 
@@ -36,12 +36,12 @@ pub struct Launcher {
     pub size: Option<usize>,
 }
 
-/// Returns the first launcher whose variables are set: Open MPI's are checked first, then PMI's and PMIx's.
+/// The first launcher whose variables are set: Open MPI's, then PMI's and PMIx's.
 pub fn launcher() -> Option<Launcher> {
     launchers().into_iter().next()
 }
 
-/// Returns every launcher whose variables are set.
+/// Every launcher whose variables are set.
 pub fn launchers() -> Vec<Launcher> {
     detect(|name| std::env::var(name).ok())
 }

@@ -1,7 +1,7 @@
 //! Moves boxes (strided blocks of buffers) between ranks, and lets all ranks agree on a value.
 //!
 //! An [`Endpoint`] belongs to the communication thread of one rank. Sends match receives only by the order in which
-//! both ranks post their transfers.
+//! both ranks post them.
 //!
 //! ```text
 //! rank 0                               rank 1
@@ -113,13 +113,13 @@ impl Endpoint {
         each!(self, end => end.poll(done))
     }
 
-    /// Sleeps until an event may have occurred, at most for `longest`. `in_flight`: this rank has transfers;
-    /// `computing`: its workers are busy.
+    /// Sleeps until an event may have occurred, or for `longest`. `in_flight`: this rank has transfers; `computing`:
+    /// its workers are busy.
     pub fn idle(&mut self, in_flight: bool, computing: bool, longest: Duration) {
         each!(self, end => end.idle(in_flight, computing, longest))
     }
 
-    /// Sets whether the calling thread has a core of its own, and should not sleep during transfers.
+    /// Sets whether the calling thread has its own core, and should not sleep during transfers.
     pub fn spin(&mut self, spin: bool) {
         match self {
             // Every event wakes the thread.
@@ -147,7 +147,7 @@ impl Endpoint {
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum CommError {
-    /// The two ends disagree about the size of a transfer, which is a bug in the schedule.
+    /// The two ends disagree about a size: a bug in the schedule.
     #[error("a transfer from rank {from} to rank {to} has {sent} bytes at its source and {expected} at its target")]
     Size { from: usize, to: usize, sent: u64, expected: u64 },
     /// The source has more bytes than the target expects; the target cannot determine how many.

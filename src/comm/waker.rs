@@ -37,8 +37,8 @@ impl Waker {
         waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0.raised = false;
     }
 
-    /// Like [`Waker::sleep`], on `bell`, which raising the flag also rings. Does not sleep if the flag is raised or
-    /// `ready` returns true, checked after announcing the sleep.
+    /// Like [`Waker::sleep`], on `bell`, which raising the flag also rings, unless the flag is raised or `ready`
+    /// returns true after announcing the sleep.
     #[cfg(feature = "mpi")]
     pub(super) fn sleep_on(&self, bell: Bell, longest: Duration, ready: impl FnOnce() -> bool) {
         bell.sleep(longest, || self.take() || ready());
@@ -50,7 +50,6 @@ impl Waker {
         std::mem::take(&mut self.state().raised)
     }
 
-    /// Sets a bell that rings when the flag is raised.
     #[cfg(feature = "mpi")]
     pub(super) fn rings(&self, bell: Option<Bell>) {
         self.state().bell = bell;

@@ -1,4 +1,4 @@
-//! A run's errors, and the faults that tests inject.
+//! A run's errors, and faults for tests.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -27,13 +27,11 @@ impl RunError {
         RunError::new(rank, Some(task), error)
     }
 
-    /// Converts the error of a communication that `task` waited for.
     pub fn comm(rank: usize, task: Option<TaskId>, error: CommError) -> RunError {
         let from_peer = matches!(error, CommError::Peer { .. });
         RunError { from_peer, ..RunError::new(rank, task, error) }
     }
 
-    /// Describes the failed task for messages.
     pub fn place(&self) -> String {
         self.task.map_or_else(|| "communication".to_owned(), |task| format!("task {task}"))
     }
@@ -42,27 +40,22 @@ impl RunError {
 /// A limit beyond any reasonable test.
 const MAX_SILENCE_SECONDS: u64 = 3600;
 
-/// A fault that can be injected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// A worker panics.
     Worker,
-    /// The communication thread panics.
     Communication,
-    /// The allocation of the program's memory fails.
     Allocation,
     /// The communication thread makes no progress for this many seconds.
     Silence(u64),
 }
 
 /// A fault on one rank, in text `worker@RANK`, `communication@RANK`, `allocation@RANK`, `silence@RANK` (60 seconds) or
-/// `silence3@RANK` (3 seconds). A suffix `:RUN` is the first run with it, from 0; each slice is one run.
+/// `silence3@RANK` (3 seconds). A suffix `:RUN` is the first run with it, from 0; a slice is a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injection {
     pub rank: usize,
     pub fault: Fault,
-    /// The first run with the fault, which all later runs have too. 0 for an allocation fault: memory is allocated
-    /// before the first run.
+    /// The first of the runs with the fault; 0 for allocation, which precedes runs.
     pub run: usize,
 }
 
@@ -75,7 +68,7 @@ impl Fault {
     }
 }
 
-/// Seed for random pauses (below 200 microseconds) before tasks, to provoke rare orders of events.
+/// Seed for random pauses (below 200 microseconds) before tasks, to provoke rare orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delays(pub u64);
 
@@ -113,7 +106,6 @@ impl FromStr for Injection {
     }
 }
 
-/// The message of a panic.
 pub fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| payload.downcast_ref::<String>().cloned());

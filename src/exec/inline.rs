@@ -1,5 +1,5 @@
-//! Runs a rank without peers: its tasks in order on the calling thread and the current rayon pool, but the branches of
-//! a section (independent subtrees) in parallel.
+//! Runs a rank without peers on the calling thread and the current rayon pool: tasks in order, but the branches of a
+//! section (independent subtrees) in parallel.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl Run<'_> {
     }
 
     fn one_by_one(&self, tasks: Range<TaskId>, metrics: &mut [TaskMetric]) -> Result<(), RunError> {
-        // Reading the clock costs as much as a small product, so a task's end is the next one's start.
+        // Reading the clock costs a small product, so a task's end is the next one's start.
         let mut now = self.now();
         for (task, metric) in tasks.zip(metrics) {
             if !self.program.is_held(task) {

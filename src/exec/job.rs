@@ -1,4 +1,4 @@
-//! Work tasks with their leases (rights to access one box of a buffer), for workers.
+//! Work tasks with their leases.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::dims::Label;
 use crate::memory::{LeaseError, ReadLease, Store, WriteLease};
 use crate::schedule::{Accumulate, Factor, TaskId, View, Work};
 
-/// A work task that can run; dropping it releases its leases.
+/// A task that can run; dropping it releases its leases.
 #[derive(Debug)]
 pub struct Job<'a> {
     program: &'a RankProgram,

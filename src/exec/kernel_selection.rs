@@ -1,21 +1,21 @@
-//! Resolves the kernel choice of a plan to a kernel that can run on this machine.
+//! Resolves a plan's kernel choice.
 //!
-//! Invariant: a [`ResolvedKernel`] can run on this machine, in this build, for its element type; a prescribed kernel
-//! that cannot is an error, never replaced.
+//! Invariant: a [`ResolvedKernel`] can run on this machine, in this build, for its element type. A prescribed kernel is
+//! never replaced.
 
 use crate::dtype::Dtype;
 use crate::kernel::{available, default_family, has_xsmm, target, widest};
 use crate::local_plan::{Isa, KernelFamily, Target};
 use crate::plan::KernelChoice;
 
-/// A contraction kernel that can run on this machine.
+/// A kernel that can run on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResolvedKernel {
     Planned {
         isa: Isa,
         family: KernelFamily,
     },
-    /// The reference implementation: unoptimised loops over all indices.
+    /// Unoptimised loops over all indices.
     Reference,
 }
 
@@ -56,7 +56,7 @@ impl ResolvedKernel {
         }
     }
 
-    /// Its name in reports, given whether LIBXSMM (`xsmm`) and this crate's kernels (`own`) run any contraction.
+    /// Its name in reports, if LIBXSMM (`xsmm`) and this crate's kernels (`own`) run any contraction.
     pub const fn name_of(self, xsmm: bool, own: bool) -> &'static str {
         match self {
             ResolvedKernel::Planned { isa, family: KernelFamily::Mixed } if xsmm => match (own, isa) {
@@ -78,7 +78,7 @@ impl ResolvedKernel {
         }
     }
 
-    /// The instruction set for all operations except contractions.
+    /// For all operations except contractions.
     pub(super) fn isa(self) -> Isa {
         match self {
             ResolvedKernel::Planned { isa, .. } => isa,

@@ -1,4 +1,4 @@
-//! Maps a dtype to the kernels for a Rust element type, the only generic module in `exec`.
+//! Maps a dtype to kernels; the only module of `exec` that depends on element types.
 
 use ndarray::CowArray;
 use num_complex::Complex;
@@ -25,9 +25,8 @@ pub struct Kernels {
     pub scale: fn(Factor, &mut WriteLease),
     pub fill: fn(&mut WriteLease),
     pub conjugate: fn(&mut WriteLease),
-    /// The largest absolute value of all real and imaginary parts.
+    /// The largest absolute real or imaginary part.
     pub largest: fn(&mut WriteLease) -> f64,
-    /// Reserves workspace for a number of elements.
     pub reserve: fn(&mut Workspace, usize) -> Result<(), OutOfMemory>,
 }
 

@@ -20,14 +20,14 @@ pub struct Lanes<'a> {
     order: [Vec<TaskId>; 3],
     /// Each lane's next task to start, as position in `order`.
     next: [usize; 3],
-    /// Each lane's next task to complete, as position in `order`.
+    /// Likewise to complete.
     completed: [usize; 3],
     states: Vec<State>,
     left: usize,
 }
 
 impl<'a> Lanes<'a> {
-    /// Tasks for which `is_held` is true are complete from the start, because their results are reused.
+    /// Tasks with `is_held` are complete from the start, because their results are reused.
     pub fn new(schedule: &'a Schedule, overlap: bool, is_held: impl Fn(TaskId) -> bool) -> Lanes<'a> {
         let mut order: [Vec<TaskId>; 3] = Default::default();
         let mut states = vec![State::Complete; schedule.tasks.len()];
@@ -52,7 +52,7 @@ impl<'a> Lanes<'a> {
         under_way.first().copied()
     }
 
-    /// Starts a lane's next task, unless none is left, it must wait, or `window` tasks are in flight.
+    /// Starts a lane's next task, if it may and fewer than `window` are in flight.
     pub fn start(&mut self, lane: Lane, window: usize) -> Option<TaskId> {
         let at = self.next[lane as usize];
         let &task = self.order[lane as usize].get(at)?;
@@ -67,7 +67,7 @@ impl<'a> Lanes<'a> {
         Some(task)
     }
 
-    /// Without overlap, a work task waits for all transfers before it in the schedule, and a transfer for all work.
+    /// Without overlap, work waits for all earlier transfers in the schedule, and transfers for all earlier work.
     fn conflicting_lanes_are_done(&self, lane: Lane, task: TaskId) -> bool {
         let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
         others.iter().all(|&other| {
@@ -76,7 +76,7 @@ impl<'a> Lanes<'a> {
         })
     }
 
-    /// Marks a task as finished; completes its lane up to the first unfinished task.
+    /// Completes the task's lane up to the first unfinished task.
     pub fn finish(&mut self, task: TaskId) {
         self.states[task] = State::Ended;
         let lane = self.schedule.tasks[task].action.lane() as usize;

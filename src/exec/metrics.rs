@@ -83,9 +83,9 @@ impl Metrics {
         from.map(|(_, metric)| metric.bytes).sum()
     }
 
-    /// Each node's duration in seconds, in a single run. A node starts with its first work task or the end of its first
-    /// transfer (not its posting, because bytes may move much later), whichever is earlier, and ends with its last
-    /// task. Without work, it starts when its first transfer is posted.
+    /// Each node's seconds in a single run, from its first work task or the end of its first transfer (not its posting,
+    /// because bytes may move much later), whichever is earlier, to the end of its last task. Without work, it starts
+    /// when its first transfer is posted.
     pub fn node_seconds(&self, schedule: &Schedule, nodes: usize) -> Vec<f64> {
         let mut spans = vec![NodeSpan::default(); nodes];
         for (task, metric) in schedule.tasks.iter().zip(&self.tasks).filter(|(_, metric)| metric.ran()) {
@@ -104,7 +104,7 @@ impl Metrics {
     }
 }
 
-/// In seconds: the start of the first work task, the start and end of the first transfer, and the end.
+/// In seconds.
 #[derive(Debug, Clone, Copy)]
 struct NodeSpan {
     work: f64,

@@ -8,11 +8,11 @@
 //!   sleep when there is nothing to do
 //! ```
 //!
-//! Tasks are passed to workers only when their inputs are complete (edges), so workers never wait for data. Each lane
-//! (a rank's work, send or receive tasks) starts and completes tasks in order, as the verifier assumes.
+//! Workers get tasks only when their inputs are complete (edges), so they never wait for data. Each lane (a rank's
+//! work, send or receive tasks) starts and completes tasks in order, as the verifier assumes.
 //!
-//! A failed task ends its rank's run, and the caller stops the others; nothing is retried. Only `kernels` depends on
-//! element types. The plan decides everything, except that `kernel_selection` resolves its kernel choice.
+//! A failed task ends its rank's run, and the caller stops the others; nothing is retried. The plan decides everything,
+//! except that `kernel_selection` resolves its kernel choice.
 
 mod fault;
 mod inline;
@@ -41,7 +41,7 @@ use crate::memory::Slot;
 use crate::schedule::{BufferId, Lane};
 use crate::sync::ThreadPool;
 
-/// Measures work or transfers alone; other tasks are complete when their dependencies are.
+/// Measures work or transfers alone; other tasks complete with their dependencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Only {
     /// Only work tasks run: no bytes move, and no rank waits for a peer.
@@ -59,11 +59,10 @@ pub struct RunOptions {
     pub only: Option<Only>,
     /// Maximum number of transfers in flight per lane, at least 1.
     pub window: usize,
-    /// The run fails if no bytes move for this time while this rank waits for transfers and computes nothing. Processes
-    /// also wait at most this long for each other between runs; `None` means no timeout. It must exceed the longest
-    /// silence of any other rank, which may compute several tasks in a row or, between runs, access files, and the time
-    /// to transfer a gigabyte between two ranks. A silent rank in this process cannot be killed, so the run fails only
-    /// when it returns.
+    /// The run fails if no bytes move for this time while this rank only waits for transfers. Between runs, processes
+    /// also wait at most this long for each other. `None`: no timeout. It must exceed the longest silence of any other
+    /// rank, which may compute several tasks in a row or access files between runs, and the time to transfer a
+    /// gigabyte. A silent rank in this process cannot be killed, so the run fails only when it returns.
     pub timeout: Option<Duration>,
     /// A fault to inject, for tests.
     pub injection: Option<Injection>,
@@ -101,12 +100,12 @@ impl Factors {
 pub enum Team<'a> {
     /// The calling thread and its current rayon pool, without peers.
     Inline,
-    /// The calling thread, which communicates, and a pool, which computes, and runs schedules without transfers alone;
-    /// `on_failure` is called immediately, even while a worker computes.
+    /// The calling thread communicates, and a pool computes, alone for schedules without transfers; `on_failure` is
+    /// called immediately, even while a worker computes.
     Pool { pool: &'a ThreadPool, endpoint: &'a mut Endpoint, on_failure: &'a mut dyn FnMut(&RunError) },
 }
 
-/// Runs a program once, with the user's memory for operands and output (`bound`).
+/// Runs a program once, with the user's memory (`bound`).
 ///
 /// # Errors
 /// If a task of this rank or a peer fails.

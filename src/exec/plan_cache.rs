@@ -1,7 +1,7 @@
-//! Caches the local plans for tasks. A task is planned again only if its tensors' layout changes.
+//! Caches tasks' local plans until their tensors' layouts change.
 //!
-//! Tasks with equal layouts share one plan, so a ring of many steps has only a few. Different plans share equal tables.
-//! Plans for additions, copies and scaling cost no more than a lookup, and are not cached.
+//! Equal layouts share a plan, so a long ring has few, and plans share equal tables. Plans for additions, copies and
+//! scaling cost no more than a lookup, and are not cached.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -15,7 +15,7 @@ use crate::local_plan::{
 };
 use crate::schedule::{Schedule, TaskId, View, Work};
 
-/// The plans for one branch of a rank, and their packing workspace.
+/// One branch's plans and packing workspace.
 #[derive(Debug)]
 pub struct Planned {
     kernel: ResolvedKernel,
@@ -30,7 +30,6 @@ pub struct Planned {
 struct CachedPlans<P> {
     tasks: usize,
     plans: Vec<Option<Arc<Entry<P>>>>,
-    /// Plans by layouts and number of threads.
     known: HashMap<Vec<isize>, Weak<Entry<P>>>,
 }
 
@@ -40,7 +39,7 @@ struct Entry<P> {
     plan: P,
 }
 
-/// Maximum cached plans compared with a new plan to share tables.
+/// Plans compared with a new one to share tables.
 const MAX_SHARING_CANDIDATES: usize = 256;
 
 trait Fits {
@@ -73,8 +72,7 @@ impl<P: Fits> CachedPlans<P> {
         CachedPlans { tasks, plans: Vec::new(), known: HashMap::new() }
     }
 
-    /// The plan for these layouts: the task's previous plan, another task's, or a new one. A task has the same labels
-    /// in every run.
+    /// The task's previous plan, another task's, or a new one. A task has the same labels in every run.
     fn of(&mut self, task: TaskId, layouts: &[Layout], threads: usize, make: impl FnOnce() -> P) -> &P {
         let fits = |entry: &Entry<P>| {
             let mut layouts = layouts.iter().enumerate();
@@ -111,7 +109,6 @@ impl<P: Fits> CachedPlans<P> {
     }
 }
 
-/// The name of the kernels that run these schedules' contractions.
 pub fn kernel_name(kernel: ResolvedKernel, dtype: Dtype, schedules: impl Iterator<Item = Schedule>) -> &'static str {
     // Only the mixed family's name depends on the schedules.
     if !matches!(kernel, ResolvedKernel::Planned { family: KernelFamily::Mixed, .. }) {
@@ -161,7 +158,7 @@ impl Planned {
         contracts.any(|entry| entry.plan.shares() > 1) || views.any(large)
     }
 
-    /// A contraction's plan and workspace; `None` for the reference kernel.
+    /// `None` for the reference kernel.
     pub fn contract(
         &mut self,
         task: TaskId,
@@ -183,7 +180,7 @@ impl Planned {
         [families.contains(&KernelFamily::Xsmm), families.contains(&KernelFamily::Own)]
     }
 
-    /// A unary step's plan, its kernel's instruction set and its workspace.
+    /// A unary step's plan, instruction set and workspace.
     pub fn unary(&mut self, task: TaskId, layouts: &[Layout; 2], threads: usize) -> (&UnaryPlan, Isa, &mut Workspace) {
         let [input, out] = layouts;
         let (dtype, isa) = (self.dtype, self.kernel.isa());

@@ -11,19 +11,17 @@ use crate::memory::{Aligned, Footprint, OutOfMemory, Slot, Store};
 use crate::schedule::verify::{Spec, Verified};
 use crate::schedule::{BufferId, Home, ReuseScope, Schedule, TaskId};
 
-/// The compiled schedule for one rank.
 #[derive(Debug)]
 pub struct RankProgram {
     verified: Arc<Verified>,
     kernels: Kernels,
     footprint: Arc<Footprint>,
-    /// The buffers' addresses, element types and shapes, which are in the store during a run.
+    /// In the store during a run.
     slots: Vec<Option<Slot>>,
-    /// Plans for each parallel branch.
     planned: Vec<Mutex<Planned>>,
     /// For each value, whether its contractions apply `alpha`.
     is_result: Vec<bool>,
-    /// Values with at least this reuse scope (time for which they stay valid) are skipped in the next run.
+    /// Values with at least this reuse scope (how long they stay valid) are skipped.
     holds: Option<ReuseScope>,
     rests: bool,
     longest: ReuseScope,
@@ -37,7 +35,7 @@ pub struct RankProgram {
 }
 
 impl RankProgram {
-    /// Allocates the buffers that the user does not provide, and plans the tasks for `threads` threads.
+    /// Allocates the buffers that the user does not provide, and plans for `threads` threads.
     pub fn compile(
         verified: Verified,
         spec: &Spec,
@@ -91,19 +89,16 @@ impl RankProgram {
         self.verified.clone()
     }
 
-    /// Declares that the last run succeeded and that values with at least the reuse scope `lasts` are valid; `None`
-    /// makes the next run compute all.
+    /// After success: values with at least the reuse scope `lasts` are valid; `None` makes the next run compute all.
     pub fn hold(&mut self, lasts: Option<ReuseScope>) {
         self.holds = lasts.filter(|&lasts| lasts <= self.longest);
     }
 
-    /// Sets whether the next runs skip all tasks.
     pub fn rest(&mut self, rests: bool) {
         self.rests = rests;
     }
 
-    /// Makes the next runs multiply each contraction's result by 2 to the power given for its value, and measure all
-    /// values; `None` ends this.
+    /// Makes runs multiply each contraction's result by 2 to its value's power, and measure all values, until `None`.
     pub fn scale(&mut self, exponents: Option<&[i32]>) {
         self.scales = exponents.map(|exponents| Scales::new(self.tensors.clone(), exponents));
     }
@@ -117,7 +112,7 @@ impl RankProgram {
         self.scales.as_ref()
     }
 
-    /// Whether a task is skipped: its value is still valid, or the rank rests.
+    /// Whether a task's value is still valid, or the rank rests.
     pub(super) fn is_held(&self, task: TaskId) -> bool {
         let schedule = self.schedule();
         self.rests || self.holds.is_some_and(|holds| schedule.lasts(schedule.tasks[task].node) >= holds)
@@ -128,7 +123,7 @@ impl RankProgram {
         self.parallel
     }
 
-    /// Sets the threads for the next runs; tasks are planned again if these differ.
+    /// Plans tasks again for the next runs if the number of threads differs.
     pub fn use_threads(&mut self, threads: usize) {
         self.threads = threads;
     }
@@ -137,7 +132,7 @@ impl RankProgram {
         self.threads
     }
 
-    /// Bytes of the arena, the exchange buffers and the kernels' packing workspace.
+    /// Arena, exchange buffers and packing workspace.
     pub fn owned_bytes(&self) -> u64 {
         let workspaces: usize = self.branches().map(|planned| planned.workspace.bytes()).sum();
         (self.footprint.peak() + workspaces) as u64
@@ -185,13 +180,12 @@ impl RankProgram {
         self.kernels
     }
 
-    /// Whether LIBXSMM and this crate's kernels run any planned contraction.
     pub fn families(&self) -> [bool; 2] {
         let either = |[a, b]: [bool; 2], [c, d]: [bool; 2]| [a || c, b || d];
         self.branches().map(|planned| planned.families()).fold([false; 2], either)
     }
 
-    /// The plans for a task's branch, whose tasks run one after the other, so the lock never blocks.
+    /// A branch's tasks run one after the other, so the lock never blocks.
     pub(super) fn planned(&self, task: TaskId) -> MutexGuard<'_, Planned> {
         lock(&self.planned[self.schedule().branch(task)])
     }
@@ -204,12 +198,10 @@ impl RankProgram {
         self.is_result[value]
     }
 
-    /// Whether this rank sends or receives.
     pub fn has_transfers(&self) -> bool {
         self.schedule().tasks.iter().any(|task| task.action.work().is_none())
     }
 
-    /// The fault to inject on this rank in this run, for tests.
     pub(super) fn injected(&self, injection: Option<Injection>) -> Option<Fault> {
         let here = |injection: &Injection| injection.rank == self.schedule().rank && injection.run < self.runs;
         injection.filter(here).map(|injection| injection.fault)
@@ -221,7 +213,7 @@ fn lock(planned: &Mutex<Planned>) -> MutexGuard<'_, Planned> {
     planned.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Scales values by powers of two as they are computed, and measures them, so that none leaves its type's range.
+/// Scales values by powers of two, and measures them, so that none leaves its type's range.
 #[derive(Debug)]
 pub struct Scales {
     /// For each value, the contraction or operand that it is a redistribution of.
@@ -246,7 +238,7 @@ impl Scales {
         self.largest[self.tensors[value]].fetch_max(largest.abs().to_bits(), Ordering::Relaxed);
     }
 
-    /// Each value's largest measured absolute number, 0 without any, or NaN.
+    /// As [`RankProgram::largest`].
     pub fn largest(&self) -> impl Iterator<Item = f64> {
         self.largest.iter().map(|bits| f64::from_bits(bits.load(Ordering::Relaxed)))
     }

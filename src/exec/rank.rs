@@ -1,5 +1,4 @@
-//! Implements a rank's communication thread. Its loop starts transfers and work, polls the transport, and sleeps if
-//! nothing has progressed.
+//! A rank's communication thread: starts transfers and work, polls the transport, and sleeps if nothing has progressed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use crate::memory::Store;
 use crate::schedule::{Action, Lane, TaskId};
 use crate::sync::{Mutex, Scope, ThreadPool};
 
-/// The longest sleep if no event wakes the thread earlier.
+/// The longest sleep if no event wakes the thread.
 const MAX_SLEEP: Duration = Duration::from_millis(20);
 
 /// Workers' finished tasks: outcome, start and end in seconds since the start of the run.

@@ -1,4 +1,4 @@
-//! Reads and writes the files of a checkpoint: a manifest, and the sum of every rank.
+//! A checkpoint's files: a manifest, and every rank's sum.
 //!
 //! ```text
 //! FILE           the manifest: a line with name and version, a line of JSON, and the digest of both in hexadecimal
@@ -6,9 +6,9 @@
 //! FILE.rankR-G   the sum so far of rank R: 16 bytes that identify the format, and the values of the rank's block
 //! ```
 //!
-//! G is the lowest bit of the generation that the manifest names. Invariant: the sums of a generation are complete
-//! before the manifest names it, and are not changed until the manifest names the next one. So after a kill at any
-//! moment, the manifest and its sums belong together.
+//! G is the lowest bit of the generation that the manifest names. Invariant: a generation's sums are complete before
+//! the manifest names it, and unchanged until it names the next, so after a kill, the manifest and its sums belong
+//! together.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -25,7 +25,7 @@ const NAME: &str = "einsum-dist checkpoint ";
 const VERSION: &str = "1";
 const SUM_NAME: &[u8; 16] = b"einsum-dist sum\n";
 
-/// Maximum attempts to lock, because ranks of a killed run may live a little longer.
+/// Ranks of a killed run may live a little longer.
 const MAX_ATTEMPTS: usize = 50;
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -69,7 +69,7 @@ pub struct Manifest {
     pub factors: String,
     /// What the plan was made from, as JSON, if it is known.
     pub origin: String,
-    /// A digest for each operand, and for prior values of the output that are read.
+    /// Of each operand, and of the output's prior values, if read.
     pub operands: Vec<String>,
     pub generation: u64,
     /// Number of finished slices, or of those of each group of ranks.
@@ -128,7 +128,7 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 impl Manifest {
-    /// Reads a manifest's bytes, unchecked; empty without a file. Reads only the beginning of other files.
+    /// A manifest's bytes, unchecked; empty without a file. Of other files, only the beginning.
     ///
     /// # Errors
     /// If the file cannot be read, or has other content.

@@ -1,9 +1,7 @@
-//! Reads and writes blocks of `.npy` files, generates reproducible random operands, and writes checkpoints and output
-//! files.
+//! Blocks of `.npy` files, reproducible random operands, checkpoints and output files.
 //!
 //! Elements are passed as little-endian bytes on every machine. Blocks are dense, in C order, and given by one range
-//! per dimension. Several processes may write disjoint blocks of one file, if they agree on them and on when all are
-//! written.
+//! per dimension. Processes may write disjoint blocks of one file if they agree on them and on when all are written.
 
 pub mod checkpoint;
 pub mod npy;

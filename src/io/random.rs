@@ -20,7 +20,7 @@ use rand_philox::philox4x32_10;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Elements that each thread fills at a time; waking another thread for fewer does not pay.
+/// Waking a thread for fewer does not pay.
 const PIECE_ELEMENTS: usize = 1 << 15;
 
 /// The parts of an element in double precision; real types use the first.
@@ -110,7 +110,7 @@ fn fill_run(dtype: Dtype, seed: u64, operand: u32, first: u64, run: &mut [u8]) {
     }
 }
 
-/// Iterates over elements of `PARTS` numbers of `BYTES` bytes.
+/// Elements of `PARTS` numbers of `BYTES` bytes.
 fn parts<const PARTS: usize, const BYTES: usize>(run: &mut [u8]) -> impl Iterator<Item = &mut [[u8; BYTES]; PARTS]> {
     run.as_chunks_mut::<BYTES>().0.as_chunks_mut::<PARTS>().0.iter_mut()
 }

@@ -1,31 +1,30 @@
 //! Bounds the additions, and thus roundings, of each term of a sum in one process.
 //!
-//! n terms are added in blocks of at most b terms, and the blocks pairwise in a binary tree. Each term passes through
-//! at most b + log2(n / b) additions with one rounding each (N. J. Higham, Accuracy and Stability of Numerical
-//! Algorithms, 2nd edition, 2002, sections 4.2 and 4.3). Every kernel of this crate sums in this way; docs/kernels.md
-//! lists their blocks.
+//! n terms are added in blocks of at most b, and the blocks pairwise in a binary tree, so a term passes through at most
+//! b + log2(n / b) additions with one rounding each (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd
+//! edition, 2002, sections 4.2 and 4.3). Every kernel of this crate sums so; docs/kernels.md lists their blocks.
 //!
 //! Invariant: the lengths hold for every instruction set; callers add the combination of parts from threads or ranks.
 
-/// The longest chains within a block, for each [`SumKind`].
+/// The longest chains within a block, by [`SumKind`].
 const NUMBER: u64 = 224;
 const LOOPS: u64 = 384;
 const PRODUCTS: u64 = 640;
 const CROSSED: u64 = 1024;
 
-/// Minimum terms in every chunk (range of terms) of a dot product but the last, and the maximum number of chunks. A
-/// chunk has 8 KB or 16 KB of each operand; sums over more than 128 KB are accumulated in a buffer.
+/// Minimum terms in every chunk (range) of a dot product but the last, and the maximum chunks. A chunk has 8 KB or 16
+/// KB of each operand; sums over more than 128 KB are accumulated in a buffer.
 const MIN_CHUNK_TERMS: u64 = 512;
 const MAX_CHUNKS: u64 = 16;
-/// Minimum steps along k in every box but the last, and the maximum number of boxes added to `out` one after another.
+/// Minimum steps along k in every box but the last, and the maximum boxes added to `out` one after another.
 const MIN_BOX_STEPS: u64 = 256;
 const MAX_BOXES: u64 = 128;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SumKind {
-    /// A sum over one tensor, or a contraction whose result is one number.
+    /// A sum over one tensor, or a contraction to one number.
     Number,
-    /// A contraction without rows or without columns.
+    /// A contraction without rows or columns.
     Loops,
     /// Any other contraction with a sum over one dimension.
     Products,
@@ -33,8 +32,7 @@ pub enum SumKind {
     Crossed,
 }
 
-/// Returns the maximum number of additions of a term, of `terms` in a sum, on one thread before the sum is added to
-/// `out`. Cost: O(1).
+/// Maximum additions of a term, of `terms` in a sum, on one thread before the sum is added to `out`. Cost: O(1).
 ///
 /// ```
 /// use einsum_dist::local_plan::{SumKind, longest_chain};
@@ -48,13 +46,13 @@ pub fn longest_chain(terms: u64, of: SumKind) -> u64 {
         SumKind::Products => PRODUCTS,
         SumKind::Crossed => CROSSED,
     };
-    // A block may have only a quarter of its maximum, or halves may be uneven, so the tree may have two more levels.
+    // Blocks of a quarter of the maximum, or uneven halves, may add two levels.
     let levels = |terms: u64| u64::from(terms.div_ceil(block).next_power_of_two().trailing_zeros()) + 2;
     if terms <= block { terms } else { block + levels(terms) }
 }
 
-/// Returns the maximum number of additions to an old element of `out` on one thread: one if the sum is completed in a
-/// buffer, otherwise one per chunk or box. Cost: O(1).
+/// Maximum additions to an old element of `out` on one thread: one if the sum is completed in a buffer, otherwise one
+/// per chunk or box. Cost: O(1).
 ///
 /// ```
 /// use einsum_dist::local_plan::{SumKind, longest_visits};
@@ -66,7 +64,7 @@ pub fn longest_visits(terms: u64, of: SumKind) -> u64 {
     match of {
         SumKind::Number => 1,
         SumKind::Loops => terms.div_ceil(MIN_CHUNK_TERMS).clamp(1, MAX_CHUNKS),
-        // Each box is one addition; boxes of minimum depth are most.
+        // One addition per box; boxes of minimum depth are most.
         SumKind::Products | SumKind::Crossed => terms.div_ceil(MIN_BOX_STEPS).clamp(1, MAX_BOXES),
     }
 }

@@ -1,8 +1,8 @@
 //! Plans the contraction of two tensors in one process.
 //!
-//! Invariants: every index is visited exactly once. The shares (work of one thread) write disjoint elements of `out` or
-//! of partial sums, so results are bitwise identical whichever thread runs which share. A plan depends only on layouts,
-//! element type and target.
+//! Invariants: every index is visited once. Shares (each one thread's work) write disjoint elements of `out` or of
+//! partial sums, so results are bitwise identical whichever threads run them. A plan depends only on layouts, element
+//! type and target.
 
 use super::gemm::{plan_gemm, price_gemm};
 use super::{
@@ -13,7 +13,7 @@ use crate::dtype::Dtype;
 
 /// Up to this many multiply-adds, planning a matrix product costs more than it saves.
 const MIN_GEMM_MULTIPLY_ADDS: f64 = 512.0;
-/// Minimum multiply-adds for a second thread in loops; fewer do not pay for waking it.
+/// Fewer multiply-adds do not pay for waking a second thread in loops.
 const MIN_PARALLEL_LOOP_MULTIPLY_ADDS: f64 = 65_536.0;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct LocalContract {
 pub enum Body {
     /// `out` has no elements.
     Nothing,
-    /// The sum has no terms, so `out` is only scaled.
+    /// The sum has no terms: `out` is only scaled.
     Scale,
     Loops(LoopPlan),
     Staged(Box<StagedPlan>),
@@ -43,7 +43,7 @@ pub enum Body {
 /// # Panics
 /// If the labels do not describe a binary contraction, or a label has two different extents.
 pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, target: &Target) -> LocalContract {
-    // LIBXSMM does not support complex types.
+    // LIBXSMM lacks complex types.
     let family = if dtype.is_complex() { KernelFamily::Own } else { target.family };
     let mut target = Target { family, ..*target };
     let tensors = [left, right, out];
@@ -64,7 +64,7 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
     }
 }
 
-/// Estimates the cost of `left, right -> out` in a fraction of the time of [`plan_contract`].
+/// Estimates the cost of `left, right -> out` in a fraction of [`plan_contract`]'s time.
 ///
 /// # Panics
 /// Same as for [`plan_contract`].
@@ -110,7 +110,7 @@ fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
     dims
 }
 
-/// Returns `Body::Nothing` or `Body::Scale` if there is nothing to multiply; otherwise `None`.
+/// `Body::Nothing` or `Body::Scale` if nothing is multiplied.
 fn trivial_body(dims: &[Vec<Dim<3>>; 4]) -> Option<Body> {
     let empty = |kinds: &[Kind]| kinds.iter().any(|&kind| dims[kind as usize].iter().any(|d| d.extent == 0));
     if empty(&[Kind::C, Kind::M, Kind::N]) {
@@ -138,12 +138,12 @@ fn agreed_extent(label: Label, tensors: [&Layout; 3]) -> usize {
 }
 
 impl LocalContract {
-    /// Read-only, because kernels access memory at its offsets without bounds checks.
+    /// Read-only, because kernels access its offsets without bounds checks.
     pub fn body(&self) -> &Body {
         &self.body
     }
 
-    /// Returns the element type and the target, whose family is [`KernelFamily::Own`] or [`KernelFamily::Xsmm`].
+    /// The element type and the target, whose family is [`KernelFamily::Own`] or [`KernelFamily::Xsmm`].
     pub fn kernel(&self) -> (Dtype, Target) {
         (self.dtype, self.target)
     }
@@ -168,33 +168,33 @@ impl LocalContract {
         }
     }
 
-    /// Replaces lists of offsets with equal lists from another plan, to store each once.
+    /// Replaces lists of offsets by another plan's equal lists, to store each once.
     pub fn share(&mut self, other: &LocalContract) {
         if let (Body::Gemm(plan), Body::Gemm(other)) = (&mut self.body, &other.body) {
             plan.share(other);
         }
     }
 
-    /// Whether a tensor (0 is `left`, 1 is `right`, 2 is `out`) has the layout for which the contraction was planned.
+    /// Whether a tensor (0 is `left`, 1 is `right`, 2 is `out`) has the planned layout.
     pub fn fits(&self, tensor: usize, extents: &[usize], strides: &[isize]) -> bool {
         // Comparing empty slices, with dangling pointers, can take hundreds of nanoseconds.
         self.extents[tensor].iter().eq(extents) && self.strides[tensor].iter().eq(strides)
     }
 }
 
-/// Returns the number of multiply-adds, and the number of threads that loops should use.
+/// The multiply-adds, and the threads for loops.
 fn size(dims: &[Vec<Dim<3>>; 4], target: &Target) -> (f64, usize) {
     let multiply_adds: f64 = dims.iter().flatten().map(|d| d.extent as f64).product();
     (multiply_adds, if multiply_adds < MIN_PARALLEL_LOOP_MULTIPLY_ADDS { 1 } else { target.threads.max(1) })
 }
 
-/// Whether only loops are considered: for tiny contractions, and those without rows, columns or a sum, in which a
-/// matrix product could not reuse elements.
+/// Whether only loops are considered: for tiny contractions, and without rows, columns or a sum, where a matrix product
+/// could not reuse elements.
 fn only_loops_apply(dims: &[Vec<Dim<3>>; 4], multiply_adds: f64) -> bool {
     multiply_adds <= MIN_GEMM_MULTIPLY_ADDS || dims[1..].iter().any(Vec::is_empty)
 }
 
-/// Plans the computation. Dimensions are fused with `fold`, and no extent is 0.
+/// Dimensions are fused with `fold`, and no extent is 0.
 fn plan_body(dims: [Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Body {
     let (multiply_adds, threads) = size(&dims, target);
     if target.family != KernelFamily::Own

@@ -1,20 +1,19 @@
-//! Estimates the work and the memory traffic of local plans, to predict run times on a machine whose rates are known.
+//! Estimates work and memory traffic of local plans, to predict run times on a machine with known rates.
 //!
-//! Prices only rank plans, and count traffic in full. An effort separates it from other work. Its factors were fitted
-//! to measured times (processor family 26, AVX-512), which `benches/prices.py` compares with predicted ones.
+//! Prices count traffic in full; an effort separates it from other work. Its factors were fitted to measured times
+//! (processor family 26, AVX-512), which `benches/prices.py` compares with predicted ones.
 
-/// Factors of the prices of columns, of windows and of loops.
+/// Factors of prices: of columns, windows and loops.
 const COLUMNS: f64 = 1.3;
 const WINDOWS: f64 = 0.55;
 const LOOPS: f64 = 0.5;
 /// The part of the shorter of work and traffic that overlaps with the longer one.
 const HIDDEN: f64 = 0.8;
 
-/// The work of a local plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Effort {
-    /// Seconds of the multiply-adds of micro-kernels, relative to their least at a processor's peak rate; 0 if micro-kernels
-    /// compute nothing.
+    /// Seconds of micro-kernels' multiply-adds, relative to their least at a processor's peak rate; 0 without
+    /// micro-kernels.
     pub slowdown: f64,
     /// Nanoseconds of other work on one thread.
     pub nanoseconds: f64,
@@ -26,12 +25,12 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// The effort of loops that would take so many nanoseconds on one thread without traffic.
+    /// The effort of loops of so many nanoseconds on one thread without traffic.
     pub(super) fn of_loops(nanoseconds: f64, bytes: f64, threads: usize) -> Effort {
         Effort { slowdown: 0.0, nanoseconds: LOOPS * nanoseconds, bytes, hidden: HIDDEN, threads }
     }
 
-    /// The same for blocks of columns or of windows.
+    /// The same for blocks of columns or windows.
     pub(super) fn of_blocks(windows: bool, nanoseconds: f64, bytes: f64, threads: usize) -> Effort {
         let (factor, hidden) = if windows { (WINDOWS, 0.0) } else { (COLUMNS, HIDDEN) };
         Effort { slowdown: 0.0, nanoseconds: factor * nanoseconds, bytes, hidden, threads }

@@ -1,10 +1,10 @@
-//! Represents loops over several tensors, and fuses two into one if all strides allow it.
+//! Loops over several tensors, fused if all strides allow it.
 //!
-//! Invariant: [`fold`] may change only the order of the visited offset tuples.
+//! Invariant: [`fold`] may only reorder the visited offset tuples.
 
 use smallvec::SmallVec;
 
-/// A list of loops, without a heap allocation for up to eight.
+/// Loops, up to eight without a heap allocation.
 pub type Loops<const N: usize> = SmallVec<[Dim<N>; 8]>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,13 +14,13 @@ pub struct Dim<const N: usize> {
 }
 
 impl<const N: usize> Dim<N> {
-    /// Whether this loop around the loop `inner` is equivalent to one longer loop with the strides of `inner`.
+    /// Whether this loop around `inner` is one longer loop with the strides of `inner`.
     pub(super) fn continues(&self, inner: &Self) -> bool {
         (0..N).all(|t| self.strides[t] == inner.strides[t] * inner.extent as isize)
     }
 }
 
-/// Fuses loops as far as possible, and removes those of extent 1.
+/// Fuses loops where possible, and removes those of extent 1.
 ///
 /// ```
 /// use einsum_dist::local_plan::{Dim, fold};

@@ -1,4 +1,4 @@
-//! Lists the instruction sets with vector code, and the properties that plans need; [`crate::kernel`] detects them.
+//! Instruction sets with vector code, and what plans need of them; [`crate::kernel`] detects them.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Isa {
-    /// Plain Rust, which the compiler vectorises for the build target.
+    /// Plain Rust, vectorised by the compiler for the build target.
     Generic,
     /// AVX2 with FMA.
     Avx2,
     /// AVX-512 F, VL, DQ and BW.
     Avx512,
-    /// The Advanced SIMD instructions of AArch64.
+    /// AArch64's Advanced SIMD.
     Neon,
 }
 
@@ -20,7 +20,7 @@ impl Isa {
     /// All instruction sets.
     pub const ALL: [Isa; 4] = [Isa::Generic, Isa::Avx2, Isa::Avx512, Isa::Neon];
 
-    /// Returns the name used in machine files and in JSON.
+    /// The name in machine files and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Isa::Generic => "generic",
@@ -30,7 +30,7 @@ impl Isa {
         }
     }
 
-    /// Returns the size of a vector register in bytes.
+    /// A vector register's bytes.
     pub const fn vector_bytes(self) -> usize {
         match self {
             Isa::Generic | Isa::Neon => 16,

@@ -1,6 +1,6 @@
-//! Describes the layout of one tensor by labels, extents and strides, without the elements.
+//! A tensor's layout by labels, extents and strides, without its elements.
 //!
-//! Invariant: the three slices have the same length. Strides are in elements and may be negative or zero.
+//! Invariant: the slices have equal lengths. Strides are in elements and may be negative or zero.
 
 use crate::dims::Label;
 
@@ -25,12 +25,12 @@ impl<'a> Layout<'a> {
         Layout { labels, extents, strides }
     }
 
-    /// Returns the extent of a label; `None` if the tensor lacks the label.
+    /// `None` if the tensor lacks the label.
     pub fn extent(&self, label: Label) -> Option<usize> {
         self.position(label).map(|at| self.extents[at])
     }
 
-    /// Returns the stride of a label; 0 if the tensor lacks it, as in a broadcast.
+    /// 0 if the tensor lacks the label, as in a broadcast.
     pub fn stride(&self, label: Label) -> isize {
         self.position(label).map_or(0, |at| self.strides[at])
     }
@@ -50,7 +50,7 @@ pub fn row_major(extents: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// Encodes layouts as a key of cached plans, equal up to the names of labels, which are numbered by first occurrence.
+/// A key of cached plans, equal up to labels' names, which are numbered by first occurrence.
 pub fn key(layouts: &[Layout]) -> Vec<isize> {
     let mut seen: Vec<Label> = Vec::new();
     let mut key = Vec::new();

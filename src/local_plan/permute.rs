@@ -1,8 +1,8 @@
-//! Plans copies between two strided tensors with the same shape.
+//! Plans copies between two strided tensors of the same shape.
 //!
-//! If the dimension of stride 1 in the source has another stride in the destination, a block is a matrix whose columns
-//! run over a contiguous stretch of the source, and whose rows over one of the destination, each of several cache
-//! lines. For a large destination, blocks pass through a buffer, so that complete cache lines bypass the caches.
+//! `docs/kernels.md` lists the kinds of blocks. The columns of a transposed block run over a contiguous stretch of the
+//! source, and its rows over one of the destination, each of several cache lines. For a large destination, it passes
+//! through a buffer, so that complete cache lines bypass the caches.
 //!
 //! Invariants: every index is in one block, and a share (one thread's work) is consecutive blocks. Shares write to the
 //! same cache line only at the ends of stretches. The plan depends only on the arguments, not on the instruction set.
@@ -16,15 +16,15 @@ const TO: usize = 1;
 /// Bytes of a block's contiguous stretches in the source and the destination, through a buffer and directly.
 const BUFFERED_STRETCH_BYTES: [usize; 2] = [512, 1024];
 const DIRECT_STRETCH_BYTES: [usize; 2] = [256, 256];
-/// Bytes of a block's buffer, with a cache line of padding per column for different cache sets.
+/// A block's buffer, with a cache line of padding per column for different cache sets.
 pub const BUFFER_BYTES: usize = BUFFERED_STRETCH_BYTES[FROM] * (BUFFERED_STRETCH_BYTES[TO] + CACHE_LINE) / 4;
-/// Maximum rows or columns in a block, reached with elements of 4 bytes.
+/// Maximum rows or columns in a block, with elements of 4 bytes.
 pub const MAX_BLOCK_SIDE: usize = BUFFERED_STRETCH_BYTES[TO] / 4;
 /// Minimum bytes of a destination for stores that bypass the caches; smaller ones may stay in the second-level cache.
 const MIN_STREAMED_BYTES: usize = 4 << 20;
 /// Minimum bytes in a stretch of the destination for a buffer.
 const MIN_BUFFERED_BYTES: usize = 256;
-/// Maximum bytes in one line of a block, and in all.
+/// Maximum bytes in a line of a block, and in all.
 const LINE_BYTES: usize = 32 << 10;
 /// Side, in elements, of a block that is copied element by element.
 const ELEMENTWISE_BLOCK_SIDE: usize = 32;
@@ -44,13 +44,13 @@ pub struct Permute {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyKind {
-    /// The column index has stride 1 in both tensors.
+    /// Columns have stride 1 in both tensors.
     Lines { streams: bool },
-    /// The column index has stride 0 in the source and 1 in the destination.
+    /// Columns have stride 0 in the source and 1 in the destination.
     Spread,
-    /// The column index has stride 1 in the source, and the row index has stride 1 in the destination.
+    /// Columns have stride 1 in the source, and rows in the destination.
     Tiles { buffered: bool },
-    /// Any other strides; elements are copied one by one.
+    /// Any other strides; elements are copied singly.
     Elements,
 }
 
@@ -64,12 +64,12 @@ pub struct Blocks {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Side {
-    /// Loops inside a block, innermost first; the extent of the last, which is cut into blocks, is the maximum here.
+    /// Loops in a block, innermost first; the last is cut into blocks, with its maximum extent here.
     pub loops: Loops<2>,
-    /// The product of the extents of all loops but the last.
+    /// The product of all loops' extents but the last.
     pub inner: usize,
     pub extent: usize,
-    /// The loop in [`Blocks::outer`] that advances the last loop by one block.
+    /// The loop in [`Blocks::outer`] that advances the last by a block.
     pub outer: usize,
 }
 
@@ -162,12 +162,12 @@ impl Permute {
         self.element_bytes
     }
 
-    /// Returns the number of adjacent elements that are copied as one widened element, the unit of the blocks' strides.
+    /// How many adjacent elements are copied as one widened element, the unit of the blocks' strides.
     pub fn widened(&self) -> usize {
         self.widened
     }
 
-    /// Returns the offsets of the first block in elements, not 0 after reversing a loop.
+    /// The first block's offsets in elements, not 0 after reversing a loop.
     pub fn start(&self) -> [isize; 2] {
         self.start
     }
@@ -252,7 +252,7 @@ impl Blocks {
     }
 }
 
-/// Inserts a loop into `outer`, in descending order of destination strides, and returns its index.
+/// Inserts a loop into `outer`, by descending destination stride, and returns its index.
 fn insert(outer: &mut Loops<2>, dim: Dim<2>) -> usize {
     let larger = |d: &&Dim<2>| d.strides[TO].unsigned_abs() >= dim.strides[TO].unsigned_abs();
     let at = outer.iter().take_while(larger).count();
@@ -299,8 +299,7 @@ fn flip(dim: &mut Dim<2>, start: &mut [isize; 2]) {
     }
 }
 
-/// Merges two or four elements that are adjacent in both tensors into one of 8 or 16 bytes, and returns their number,
-/// or 1.
+/// Merges two or four elements, adjacent in both tensors, into one of 8 or 16 bytes, and returns their number, or 1.
 fn widen(dims: &mut Loops<2>, element_bytes: usize) -> usize {
     let Some(at) = dims.iter().position(|d| d.strides == [1, 1]) else { return 1 };
     let count = dims[at].extent;

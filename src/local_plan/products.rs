@@ -1,7 +1,7 @@
-//! Plans batches of small products of equal size, read and written in place, each by one call to a function that
-//! LIBXSMM generates.
+//! Plans batches of small products of equal size, read and written in place, each by a call to a function that LIBXSMM
+//! generates.
 //!
-//! Invariants: each of m, n and k is one dimension, with leading dimensions in the supported range and at least the
+//! Invariants: m, n and k are one dimension each, with leading dimensions in the supported range and at least the
 //! extents. No two products write the same element of `out`. Whether LIBXSMM has code for a size is not checked.
 
 use std::cmp::Reverse;
@@ -11,22 +11,22 @@ use super::Dim;
 use super::sum::offset;
 use super::target::MIN_PARALLEL_MULTIPLY_ADDS;
 
-/// The largest extent of m, n and k for which LIBXSMM is designed.
+/// The largest m, n and k for which LIBXSMM is designed.
 const MAX_EXTENT: usize = 64;
-/// Minimum multiply-adds in a product, below which the call takes longer than the computation.
+/// With fewer multiply-adds, the call takes longer than the computation.
 const MIN_MULTIPLY_ADDS: usize = 256;
 const MIN_PRODUCTS: usize = 4;
-/// Maximum leading dimension, because generated code has 32-bit distances in bytes.
+/// Generated code has 32-bit distances in bytes.
 const MAX_LEADING_DIMENSION: usize = (1 << 24) - 1;
 
 /// Column-major products `out = left right`. Strides are in the order `left`, `right`, `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SmallBatchPlan {
-    /// Whether `left` is the contraction's right operand, as for row-major products.
+    /// Whether `left` is the contraction's right operand, as in row-major products.
     pub swapped: bool,
-    /// The number of rows, the number of columns, and the number of terms in the sum.
+    /// Rows, columns, and terms of the sum.
     pub extents: [usize; 3],
-    /// The leading dimensions: the strides between columns in `left`, `right` and `out`, or between rows of a row-major
+    /// The leading dimensions: strides between columns in `left`, `right` and `out`, or between rows of a row-major
     /// `right`.
     pub leads: [usize; 3],
     pub right_by_rows: bool,
@@ -83,14 +83,13 @@ impl SmallBatchPlan {
         self.batch.iter().map(|d| d.extent).product()
     }
 
-    /// Returns the range of products in one thread's share.
+    /// One thread's products.
     pub fn share(&self, number: usize) -> Range<usize> {
         let count = self.products();
         count * number / self.shares..count * (number + 1) / self.shares
     }
 
-    /// Returns a product's offsets in `left`, `right` and `out`, the number of evenly spaced products from it on, and
-    /// their strides.
+    /// A product's offsets in `left`, `right` and `out`, how many from it on are evenly spaced, and their strides.
     pub fn run(&self, product: usize) -> ([isize; 3], usize, [isize; 3]) {
         let start = offset(&self.batch, product);
         match self.batch.last() {
@@ -99,7 +98,7 @@ impl SmallBatchPlan {
         }
     }
 
-    /// Returns the elements in the buffer for a product that is scaled or added.
+    /// The buffer's elements for a product that is scaled or added.
     pub fn share_elements(&self) -> usize {
         self.extents[0] * self.extents[1]
     }

@@ -1,13 +1,11 @@
-//! Plans contractions with a long dimension beside short ones, such as a tall matrix times a small one, or a batch of
-//! tiny products.
+//! Plans contractions of a long dimension with short ones, such as a tall matrix times a small one, or a batch of tiny
+//! products.
 //!
-//! The long loop is cut into blocks of lanes. Tensors in which it has another stride than 1 are copied, block by block,
-//! to columns in the first-level cache, where it has stride 1, so that vectors run along it, whatever the short extents
-//! are. Tensors without gaps may be used in place instead ([`Windows`]). Each line of memory is read or written once.
+//! `docs/kernels.md` describes blocks, lanes, columns and windows ([`Windows`]).
 //!
 //! Invariants: a share (one thread's work) is consecutive blocks. If the long loop is one of `out`, blocks are disjoint
-//! there; otherwise the sums of blocks are added pairwise, and those of shares in order. The first operand changes along
-//! the lanes.
+//! there; otherwise their sums are added pairwise, and those of shares in order. The first operand changes along the
+//! lanes.
 
 mod windows;
 
@@ -21,36 +19,35 @@ pub use windows::{MAX_ODD_SEGMENT, MAX_SEGMENT, PATTERNS, Pick, Windows};
 /// The index of `out` in arrays of three tensors.
 const OUT: usize = 2;
 
-/// Minimum extent of a long loop of `out`, and of the sum, whose order of additions differs from that of other plans.
+/// Minimum extent of a long loop of `out`, and of the sum, whose order of additions differs from other plans'.
 const MIN_LONG: usize = 64;
 const MIN_LONG_SUM: usize = 4096;
-/// Minimum multiply-adds.
 const MIN_MULTIPLY_ADDS: f64 = 16_384.0;
-/// Maximum additions in a chain, with the shortest vectors.
+/// Maximum additions in a chain of the shortest vectors.
 const MAX_CHAIN: usize = 192;
-/// Vectors that are computed together, to hide the latency of additions, and to load the second operand less often.
+/// Vectors computed together, to hide the latency of additions, and to load the second operand less often.
 pub const TOGETHER: usize = 4;
 /// Their bytes, if vectors are the shortest.
 const CHAINED_BYTES: usize = 16 * TOGETHER;
-/// The lanes of a block are a multiple of this number, of elements in the longest vector. Columns are as much further
-/// apart, because adjacent ones would use the same sets of the cache.
+/// A block's lanes are a multiple of this number, of elements in the longest vector. Columns are as much further apart,
+/// because adjacent ones would use the same cache sets.
 const GRAIN: usize = 16;
-/// Few enough lanes for a processor to load the next block while it computes this one.
+/// Few enough to load the next block while this one is computed.
 const MAX_LANES: usize = 128;
 /// Minimum lanes, if a block of them fits into a quarter of the second-level cache: enough vectors to hide the latency of
 /// additions.
 const MIN_LANES: usize = 64;
-/// Maximum columns that are picked from vectors in registers.
+/// Maximum columns picked from vectors in registers.
 pub const MAX_PICKED: usize = 16;
-/// Maximum elements of `out`, times terms of their sums, for each lane.
+/// Maximum elements of `out`, times terms of their sums, per lane.
 const MAX_SHORT: usize = 1024;
-/// Maximum multiply-adds per element that one lane moves; with more, matrix products reuse elements better, in
-/// batches with fewer.
+/// Maximum multiply-adds per element that a lane moves; beyond, matrix products reuse elements better, in batches with
+/// fewer.
 const MAX_REUSE: f64 = 4.0;
 const MAX_BATCH_REUSE: f64 = 2.5;
 /// Adjacent columns of a real matrix, or a multiple, for which matrix products are faster.
 const WHOLE_COLUMNS: usize = 16;
-/// Maximum multiply-adds in a product of a batch.
+/// Maximum multiply-adds in a batch's product.
 const MAX_PRODUCT: usize = 256;
 /// Nanoseconds to start a block, to start the sums of a few vectors, to multiply and add a vector, for each step to copy a
 /// vector, and to move a byte between memory and the core.
@@ -59,34 +56,34 @@ const SUM_START: f64 = 1.3;
 const STEP: f64 = 0.1;
 const COPY_STEP: f64 = 0.13;
 const MEMORY_BYTE: f64 = 0.08;
-/// Traffic of columns relative to windows, because the memory waits while a block is computed, and more if columns fill
-/// the first-level cache.
+/// Traffic of columns relative to windows, because memory waits while a block is computed, and more if columns fill the
+/// first-level cache.
 const NEAR: f64 = 1.1;
 const FAR: f64 = 1.25;
-/// The steps to copy a vector in square tiles.
+/// Steps to copy a vector in square tiles.
 const TILE_STEPS: usize = 9;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StagedPlan {
-    /// Whether the first operand is the right one of the contraction.
+    /// Whether the first operand is the contraction's right one.
     pub swapped: bool,
     /// The columns of both operands and of `out`; `None` for tensors that are used in place.
     pub columns: [Option<Columns>; 3],
-    /// The offsets of the short loops of `out` in all tensors or their columns, and of the sum in both operands.
+    /// Offsets of the short loops of `out` in all tensors or their columns, and of the sum in both operands.
     pub outs: Vec<[isize; 3]>,
     pub terms: Vec<[isize; 2]>,
-    /// Whether the second operand changes along the lanes as well.
+    /// Whether the second operand also changes along the lanes.
     pub each: bool,
     /// Whether the long loop is one of the sum.
     pub totals: bool,
-    /// If blocks are computed without columns; `outs` and `terms` are empty then.
+    /// For blocks without columns, with empty `outs` and `terms`.
     pub windows: Option<Windows>,
-    /// Loops around the blocks, outermost first, with strides in both operands and `out`.
+    /// Loops around blocks, outermost first, with strides in both operands and `out`.
     outer: Vec<Dim<3>>,
-    /// The loop that is cut, and its indices in a block.
+    /// The cut loop, and its indices in a block.
     long: Dim<3>,
     lanes: usize,
-    /// The elements of a share's columns, or of all parts of its windows' workspace.
+    /// A share's elements in columns, or in all parts of its windows' workspace.
     copied: usize,
     shares: usize,
     /// In picoseconds.
@@ -96,19 +93,19 @@ pub struct StagedPlan {
     bytes: u64,
 }
 
-/// A block of a tensor as columns: one for each index of the short loops, with an element for each lane.
+/// A tensor's block as columns: one per index of the short loops, with an element per lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
-    /// Where the columns start in a share's workspace, and the elements between them.
+    /// Where columns start in a share's workspace, and the elements between them.
     pub at: usize,
     pub lead: usize,
-    /// The elements between lanes in the tensor.
+    /// Elements between lanes in the tensor.
     pub stride: isize,
-    /// Elements that are adjacent in the tensor, in ascending order.
+    /// Adjacent elements of the tensor, ascending.
     pub runs: Vec<Run>,
 }
 
-/// `len` elements at an offset in the tensor, which are columns from `column` on.
+/// `len` elements at an offset in the tensor: the columns from `column` on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Run {
     pub offset: isize,
@@ -117,9 +114,8 @@ pub struct Run {
 }
 
 impl StagedPlan {
-    /// The cheapest plan for dimensions of kinds c (batch), m (rows), n (columns) and k (sum), which are fused with
-    /// `fold`; `None` if no dimension is long and has a stride above 1, if the others are not short, or if a matrix product
-    /// is faster.
+    /// The cheapest plan for dimensions of kinds c (batch), m (rows), n (columns) and k (sum), fused with `fold`;
+    /// `None` if none is long with a stride above 1, if the others are not short, or if a matrix product is faster.
     pub fn new(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Option<StagedPlan> {
         if dims.iter().flatten().any(|dim| dim.extent == 0 || dim.strides.iter().any(|&stride| stride < 0)) {
             return None;
@@ -143,7 +139,7 @@ impl StagedPlan {
         (multiply_adds >= MIN_MULTIPLY_ADDS).then(|| StagedPlan::new(dims, dtype, target)).flatten()
     }
 
-    /// The estimated nanoseconds with each share on its own core.
+    /// Estimated nanoseconds with each share on its own core.
     pub fn cost(&self) -> f64 {
         self.price as f64 / 1000.0
     }
@@ -255,7 +251,7 @@ impl Short {
         self.long.strides[1] == 0 && !dtype.is_complex() && !self.sum.is_empty() && self.out.iter().any(is_whole)
     }
 
-    /// Whether matrix products compute each lane faster.
+    /// Whether matrix products compute lanes faster.
     fn has_large_products(&self, dtype: Dtype, target: &Target) -> bool {
         let only_in = |t: usize| self.out.iter().any(|dim| dim.strides[1 - t] == 0);
         let most = if target.isa == Isa::Avx2 { target.lanes(dtype) * 8 } else { MAX_PRODUCT };
@@ -312,7 +308,7 @@ impl Short {
         }
     }
 
-    /// Divides the blocks, each of which takes so long without the traffic, among threads.
+    /// Divides the blocks, of so many nanoseconds without the traffic, among threads.
     fn shared(&self, mut plan: StagedPlan, block: f64, dtype: Dtype, target: &Target) -> StagedPlan {
         let lanes = self.outer.iter().map(|dim| dim.extent).product::<usize>() * self.long.extent;
         let bytes = self.elements().saturating_mul(plan.lanes).saturating_mul(dtype.size());
@@ -331,7 +327,7 @@ impl Short {
         plan
     }
 
-    /// The lanes of a block. Loops of `out` move around the blocks until few elements are left for each lane.
+    /// A block's lanes. Loops of `out` move around the blocks until few elements are left per lane.
     fn lanes(&mut self, dtype: Dtype, target: &Target) -> Option<usize> {
         loop {
             let bytes = self.elements().saturating_mul(dtype.size());
@@ -352,12 +348,12 @@ impl Short {
         self.out.iter().chain(&self.sum).map(|dim| dim.extent).fold(1, usize::saturating_mul)
     }
 
-    /// The elements for one lane of the tensors that change along the lanes.
+    /// Elements per lane of tensors that change along the lanes.
     fn elements(&self) -> usize {
         (0..3).filter(|&t| self.long.strides[t] != 0).map(|t| self.elements_of(t)).fold(0, usize::saturating_add)
     }
 
-    /// Whether the elements of tensor `t` in one lane are not adjacent.
+    /// Whether a lane's elements of tensor `t` are not adjacent.
     fn has_gaps(&self, t: usize) -> bool {
         let mut loops: Vec<_> = self.out.iter().chain(&self.sum).filter(|dim| dim.strides[t] != 0).collect();
         loops.sort_by_key(|dim| dim.strides[t]);
@@ -374,7 +370,7 @@ impl Short {
         moving.map(|dim| dim.extent).fold(1, usize::saturating_mul)
     }
 
-    /// Adds the columns and the offsets of the short loops.
+    /// Adds columns, and offsets of short loops.
     fn copy(&self, plan: &mut StagedPlan) {
         let mut short = [self.out.as_slice(), &self.sum].concat();
         for t in (0..3).filter(|&t| self.long.strides[t] > 1) {
@@ -406,7 +402,7 @@ impl Short {
         START + copies.sum::<f64>() + plan.outs.len() as f64 * sum
     }
 
-    /// The bytes to move between memory and the cores, again for outer loops in which a tensor does not change.
+    /// Bytes to move between memory and cores, again for outer loops in which a tensor does not change.
     fn bytes(&self, dtype: Dtype) -> f64 {
         let bytes = |t: usize| {
             let moving = self.out.iter().chain(&self.sum).chain([&self.long]).filter(|dim| dim.strides[t] != 0);
@@ -431,7 +427,7 @@ impl Columns {
     }
 }
 
-/// The steps to pick so many columns from vectors; `None` if they are transposed in square tiles.
+/// Steps to pick so many columns from vectors; `None` if they are transposed in square tiles.
 const fn steps(columns: usize) -> Option<usize> {
     let levels = columns.trailing_zeros() as usize;
     match columns >> levels {

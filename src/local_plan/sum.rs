@@ -1,17 +1,17 @@
 //! Plans sums over some dimensions of one tensor.
 //!
 //! `out` is divided into units: single elements if the source's dimension of smallest stride is summed, otherwise
-//! stretches. Each unit is summed in a buffer, in steps, and written once. A step adds a line (source elements of the
-//! innermost loop), or a piece of a long line.
+//! stretches. Each is summed in steps, and written once. A step adds a line (source elements of the innermost loop), or
+//! a piece of a long line.
 //!
-//! Invariants: units partition `out`, and steps partition the sum. Threads share the units or, if these are few, the
-//! steps of each unit. Lists of steps are halved recursively, and the halves added in a fixed order.
+//! Invariants: units partition `out`, and steps partition the sum. Threads share units or, if these are few, each
+//! unit's steps. Lists of steps are halved recursively, and halves added in a fixed order.
 
 use super::{Dim, Loops, useful_threads};
 
 /// Maximum elements of `out` in a unit.
 pub const UNIT: usize = 512;
-/// Maximum number of elements of a line in one step, if the line is a loop of the sum.
+/// Maximum elements of a line in a step, if it is a loop of the sum.
 const STEP: usize = 1 << 13;
 /// Minimum extent of an innermost loop of the sum, because lines have an overhead.
 const MIN_LINE_ELEMENTS: usize = 16;
@@ -71,12 +71,12 @@ impl Sum {
         self.sums.iter().map(|d| d.extent).product::<usize>() * if self.line_is_summed { self.pieces() } else { 1 }
     }
 
-    /// Returns a unit's start in the source and in `out`, and its number of elements.
+    /// A unit's start in the source and in `out`, and its elements.
     pub fn unit(&self, unit: usize) -> ([isize; 2], usize) {
         if self.line_is_summed { (offset(&self.out_loops, unit), 1) } else { self.piece_of(&self.out_loops, unit) }
     }
 
-    /// Returns a step's start relative to its unit, and its elements of the line (0 if the line is a loop of `out`).
+    /// A step's start relative to its unit, and its elements of the line (0 if that is a loop of `out`).
     pub fn step(&self, step: usize) -> (isize, usize) {
         if self.line_is_summed {
             let (piece, rest) = (step % self.pieces(), step / self.pieces());
@@ -108,7 +108,7 @@ pub(super) fn offset<const N: usize>(loops: &[Dim<N>], mut number: usize) -> [is
     offset
 }
 
-/// Fuses adjacent loops, outermost first, if all strides allow it.
+/// Fuses adjacent loops, outermost first, where strides allow it.
 fn fuse<const N: usize>(loops: &mut Loops<N>) {
     let mut at = 1;
     while at < loops.len() {

@@ -1,32 +1,32 @@
-//! Describes the target of a local plan: instruction set, micro-kernels, caches and threads.
+//! The target of a local plan: instruction set, micro-kernels, caches and threads.
 
 use serde::{Deserialize, Serialize};
 
 use super::Isa;
 use crate::dtype::Dtype;
 
-/// The origin of the micro-kernels.
+/// Where micro-kernels come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelFamily {
-    /// The micro-kernels of this crate.
+    /// This crate's micro-kernels.
     Own,
-    /// The micro-kernels of LIBXSMM, which are generated for each size.
+    /// LIBXSMM's micro-kernels, generated for each size.
     Xsmm,
-    /// LIBXSMM's micro-kernels for batches of small products, this crate's for everything else.
+    /// LIBXSMM's for batches of small products, this crate's for everything else.
     Mixed,
 }
 
 /// Assumed bytes of a cache line, correct for x86-64 and most AArch64 processors.
 pub const CACHE_LINE: usize = 64;
 
-/// Minimum multiply-adds for a second thread in matrix products, below which waking it costs more than it saves.
+/// With fewer multiply-adds in matrix products, waking a second thread costs more than it saves.
 pub(crate) const MIN_PARALLEL_MULTIPLY_ADDS: f64 = 400_000.0;
 
-/// Minimum elements for several threads; for fewer, distributing the work costs more than it saves.
+/// With fewer elements, distributing the work costs more than it saves.
 pub(crate) const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
-/// Returns how many of `threads` threads to use for `elements` elements.
+/// How many of `threads` threads to use for `elements` elements.
 pub(crate) fn useful_threads(threads: usize, elements: usize) -> usize {
     if elements < MIN_PARALLEL_ELEMENTS { 1 } else { threads.max(1) }
 }
@@ -34,37 +34,37 @@ pub(crate) fn useful_threads(threads: usize, elements: usize) -> usize {
 /// Minimum bytes of `out` for stores that bypass the caches; it would be evicted before it is read again.
 pub(super) const MIN_STREAMED_OUT_BYTES: usize = 16 << 20;
 
-/// The data caches available to one core.
+/// One core's data caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Caches {
-    /// Size of the first-level data cache in bytes.
+    /// Bytes of the first-level data cache.
     pub l1: usize,
-    /// Size of the second-level cache in bytes.
+    /// Bytes of the second-level cache.
     pub l2: usize,
 }
 
 impl Default for Caches {
-    /// Returns sizes that most current cores have or exceed.
+    /// Most current cores have these sizes or more.
     fn default() -> Caches {
         Caches { l1: 32 << 10, l2: 512 << 10 }
     }
 }
 
-/// The resources of a machine that one contraction may use.
+/// What one contraction may use of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Target {
-    /// The widest instruction set that may be used.
+    /// The widest instruction set to use.
     pub isa: Isa,
-    /// The origin of the micro-kernels to use.
+    /// The micro-kernels to use.
     pub family: KernelFamily,
-    /// The caches of a core.
+    /// A core's caches.
     pub caches: Caches,
-    /// The number of compute threads.
+    /// Compute threads.
     pub threads: usize,
 }
 
 impl Target {
-    /// Returns the number of elements in a vector register; at least 1.
+    /// Elements in a vector register; at least 1.
     pub const fn lanes(&self, dtype: Dtype) -> usize {
         let lanes = self.isa.vector_bytes() / dtype.size();
         if lanes == 0 { 1 } else { lanes }

@@ -1,12 +1,10 @@
-//! Plans operations on one tensor, by turning labels and layouts into a [`Permute`], a [`Sum`] or, for sums of short
-//! lines, a [`StagedPlan`] that multiplies by 1.
-//!
-//! A diagonal is one dimension whose stride is the sum of those of the repeated label.
+//! Plans operations on one tensor as a [`Permute`], a [`Sum`] or, for sums of short lines, a [`StagedPlan`] that
+//! multiplies by 1.
 
 use super::{CopyKind, Dim, Effort, Layout, Loops, Permute, StagedPlan, Sum, Target, fold};
 use crate::dtype::Dtype;
 
-/// Minimum contiguous elements in a line of a [`Sum`]; the overhead of a line would exceed the additions of a shorter one.
+/// Minimum contiguous elements in a line of a [`Sum`]; its overhead would exceed a shorter one's additions.
 const MIN_LINE: usize = 16;
 /// Nanoseconds to transpose 4 bytes, to move any other element alone, to add each word of 4 bytes but the first, and to
 /// start a line of words.
@@ -20,7 +18,7 @@ pub struct UnaryPlan {
     extents: [Vec<usize>; 2],
     strides: [Vec<isize>; 2],
     body: UnaryBody,
-    /// Real numbers in an element.
+    /// Real numbers per element.
     parts: usize,
 }
 
@@ -93,7 +91,7 @@ fn staged(out_loops: &[Dim<2>], sums: &[Dim<1>], dtype: Dtype, target: &Target) 
 }
 
 impl UnaryPlan {
-    /// The effort for elements of this many bytes.
+    /// For elements of this many bytes.
     pub fn effort(&self, element: usize) -> Effort {
         let word = (element as f64 / 4.0).max(1.0);
         let [from, to] = self.extents.each_ref().map(|extents| extents.iter().product::<usize>() as f64);
@@ -122,12 +120,12 @@ impl UnaryPlan {
         }
     }
 
-    /// Returns the operation, read-only because kernels access memory at its offsets without bounds checks.
+    /// Read-only, because kernels access its offsets without bounds checks.
     pub fn body(&self) -> &UnaryBody {
         &self.body
     }
 
-    /// Whether a tensor (0 is `input`, 1 is `out`) has the layout for which the operation was planned.
+    /// Whether a tensor (0 is `input`, 1 is `out`) has the planned layout.
     pub fn fits(&self, tensor: usize, extents: &[usize], strides: &[isize]) -> bool {
         self.extents[tensor] == extents && self.strides[tensor] == strides
     }

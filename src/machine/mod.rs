@@ -1,8 +1,7 @@
-//! Describes the machine that a plan is made for.
+//! The machine for which a plan is made.
 //!
 //! A plan depends on a machine only through this value, so a laptop can plan for a cluster. Default rates are typical
-//! of a server core; [`World::machine`](crate::World::machine) returns those of this host. A topology determines each
-//! rank's cores; measurements run in a [`World`](crate::World).
+//! of a server core; [`World::machine`](crate::World::machine) returns this host's.
 
 mod limits;
 mod placement;
@@ -35,12 +34,12 @@ pub struct Machine {
     pub ranks: usize,
     /// Compute threads per rank.
     pub workers: usize,
-    /// Operations per second by one worker in single precision, twice those in double precision.
+    /// Operations per second and worker in single precision, twice those in double precision.
     pub flops: f64,
     /// Bytes per second that one worker accesses in memory.
     pub memory_bandwidth: f64,
-    /// Rates for tensors in caches. Each entry, in ascending order, has the bytes of all tensors of a rank, and the bytes
-    /// per second that one worker accesses.
+    /// Rates for cached tensors. Each entry, in ascending order, has the bytes of all tensors of a rank, and the bytes
+    /// that one worker accesses per second.
     pub copy_rates: Vec<[f64; 2]>,
     /// Bytes per second that one rank receives from another node, or from any rank if all links are equal (see
     /// [`Machine::ranks_per_node`]).
@@ -53,31 +52,31 @@ pub struct Machine {
     pub node_bandwidth: f64,
     /// Fixed seconds per transfer at `node_bandwidth`.
     pub node_latency: f64,
-    /// Seconds that every run takes in addition.
+    /// Additional seconds of every run.
     #[serde(rename = "start", alias = "startup_seconds")]
     pub startup_seconds: f64,
-    /// Additional seconds of the first run of a process, without those of new memory.
+    /// Additional seconds of a process's first run, without those of new memory.
     pub first_run_seconds: f64,
-    /// Bytes per second at which one worker accesses new memory for the first time.
+    /// Bytes of new memory that one worker accesses per second for the first time.
     pub new_memory_bandwidth: f64,
     /// Additional seconds of a run on several ranks, which begins when the last has woken up.
     #[serde(alias = "together")]
     pub sync_overhead: f64,
-    /// The speed of a rank's contractions alone, relative to that while all ranks contract. It exceeds 1 if ranks
-    /// compete for clock frequency, caches, memory or cores.
+    /// A rank's speed of contractions alone, relative to that while all contract. It exceeds 1 if ranks compete for
+    /// clock frequency, caches, memory or cores.
     #[serde(alias = "alone")]
     pub solo_speedup: f64,
-    /// The computing time that an overlapped transfer costs, for memory bandwidth and possibly cores, as a fraction of
-    /// its time. It exceeds 1 without a spare core. With the cautious default of 1, overlap saves no time, and the
-    /// planner prefers few bytes.
+    /// The computing time that an overlapped transfer costs, for memory bandwidth and possibly cores, relative to its
+    /// time. It exceeds 1 without a spare core. With the cautious default of 1, overlap saves no time, and the planner
+    /// prefers few bytes.
     pub interference: f64,
-    /// Rates for small products, which are slower. Each entry, in ascending order, has a cube's side, and the
-    /// operations per second by one worker on products with its volume.
+    /// Rates for small products, which are slower. Each entry, in ascending order, has a cube's side, and one worker's
+    /// operations per second on products of its volume.
     pub block_rates: Vec<[f64; 2]>,
-    /// Each rank's speed of contractions relative to the mean; empty if all are equal.
+    /// Each rank's speed of contractions relative to the mean; empty if equal.
     pub speeds: Vec<f64>,
-    /// A host's topology, which determines the placement of ranks, but no rate. With it, the default is one rank per
-    /// NUMA domain, and one worker on each of its cores except one for communication.
+    /// A host's topology, which determines the placement of ranks, but no rate. It makes the default one rank per NUMA
+    /// domain, and one worker on each of its cores but one for communication.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topology: Option<Synthetic>,
 }
@@ -109,12 +108,12 @@ impl Default for Machine {
 }
 
 impl Machine {
-    /// A machine of this size with default rates.
+    /// A machine with default rates.
     pub fn new(ranks: usize, workers: usize) -> Machine {
         Machine { ranks, workers, ..Machine::default() }
     }
 
-    /// Operations per second by one worker on products with this cube's volume. Between sides in
+    /// One worker's operations per second on products with this cube's volume. Between sides in
     /// [`Machine::block_rates`], logarithms are interpolated linearly. Beyond the largest, it is [`Machine::flops`].
     ///
     /// ```
@@ -125,12 +124,12 @@ impl Machine {
     /// ```
     pub fn rate(&self, side: f64) -> f64 {
         let smallest = self.block_rates.first().map_or(side, |[smallest, _]| *smallest);
-        // Below the smallest side, the rate is proportional to the side.
+        // Below the smallest side, the rate is proportional to it.
         interpolated(&self.block_rates, side, self.flops) * (side.max(1.0) / smallest).min(1.0)
     }
 
-    /// Bytes per second that one worker accesses if all tensors of a rank have `bytes` bytes: [`Machine::copy_rates`], beyond
-    /// them [`Machine::memory_bandwidth`].
+    /// Bytes per second that one worker accesses if a rank's tensors have `bytes` bytes: [`Machine::copy_rates`],
+    /// beyond them [`Machine::memory_bandwidth`].
     pub fn bandwidth(&self, bytes: f64) -> f64 {
         interpolated(&self.copy_rates, bytes, self.memory_bandwidth)
     }
@@ -147,7 +146,7 @@ impl Machine {
         if per_node > 1 && one / per_node == other / per_node { self.near() } else { self.far() }
     }
 
-    /// Between ranks on one node, if nodes have several.
+    /// Between a node's ranks, if nodes have several.
     fn near(&self) -> Link {
         Link { bandwidth: self.node_bandwidth, latency: self.node_latency }
     }
@@ -160,7 +159,7 @@ impl Machine {
     /// The machine of only these ranks.
     #[must_use]
     pub fn part(&self, ranks: Range<usize>) -> Machine {
-        // Other ranks also compute, so none ever contracts alone.
+        // Other ranks also compute, so none contracts alone.
         let solo_speedup = if ranks.len() == self.ranks { self.solo_speedup } else { 1.0 };
         let per_node = self.ranks_per_node.max(1);
         let within = per_node > 1 && !ranks.is_empty() && ranks.start / per_node == (ranks.end - 1) / per_node;
@@ -194,7 +193,7 @@ impl Machine {
         self.speeds.get(rank).copied().unwrap_or(1.0)
     }
 
-    /// A rank's multiply-adds in the time of receiving one element of `bytes` bytes at [`Machine::link_bandwidth`].
+    /// A rank's multiply-adds while it receives an element of `bytes` bytes at [`Machine::link_bandwidth`].
     pub fn balance(&self, bytes: usize) -> u64 {
         (self.flops * self.workers as f64 / 2.0 * bytes as f64 / self.link_bandwidth).max(1.0) as u64
     }
@@ -232,7 +231,7 @@ impl Machine {
         Machine::from_toml_with(text, None)
     }
 
-    /// Like [`Machine::from_toml`], but `ranks`, if given, replaces the text's.
+    /// Like [`Machine::from_toml`], with any `ranks` instead of the text's.
     ///
     /// # Errors
     /// The same as for [`Machine::from_toml`].

@@ -1,5 +1,5 @@
-//! Assigns a host's cores to its ranks' threads, given the topology, the numbers of ranks and workers, and whether
-//! ranks communicate.
+//! Assigns a host's cores to ranks' threads, given the topology, the numbers of ranks and workers, and whether ranks
+//! communicate.
 //!
 //! ```text
 //! two domains of four cores      0 1 2 3 | 4 5 6 7
@@ -9,14 +9,8 @@
 //! one rank of eight workers      w w w w | w w w w      the rank straddles both domains
 //! ```
 //!
-//! Ranks occupy the domains in order, roughly in proportion to the numbers of cores, with at least one rank each if
-//! possible. Ranks in a domain have about the same number of adjacent cores. All ranks have the same number of workers,
-//! so larger ranks leave cores idle; if these are more than a quarter, all cores are divided evenly across domain
-//! boundaries instead. Invariant: at most one worker is bound to a core.
-//!
-//! If any rank in a domain has fewer cores than workers, threads of all its ranks may use any core of the domain. A
-//! rank with more cores than threads is not bound to single cores either, because bound threads of two small runs would
-//! share cores while others are idle.
+//! `docs/placement.md` describes the rules. Ranks occupy the domains in order, with at least one each if possible.
+//! Invariant: at most one worker is bound to a core.
 
 use std::fmt;
 use std::ops::Range;
@@ -27,7 +21,7 @@ use super::topology::{Domain, Topology};
 
 const MAX_LISTED_RANKS: usize = 64;
 
-/// A rank's placement, with the operating system's numbers.
+/// A rank's placement, by the operating system's numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RankPlacement {
     /// The rank's NUMA domains.
@@ -36,9 +30,9 @@ pub struct RankPlacement {
     pub units: Vec<usize>,
     /// Each worker's processing unit; empty for any of `units`.
     pub workers: Vec<usize>,
-    /// The communication thread's processing unit, if bound to one.
+    /// The communication thread's processing unit, if bound.
     pub communication: Option<usize>,
-    /// Whether one of its cores is free for communication, even if not bound.
+    /// Whether a core is free for communication, even if not bound.
     pub spare: bool,
 }
 
@@ -47,7 +41,7 @@ pub struct RankPlacement {
 pub struct Placement {
     /// In order of ranks.
     pub places: Vec<RankPlacement>,
-    /// Reasons why ranks are slow, in order.
+    /// Why ranks are slow, in order.
     pub warnings: Vec<Warning>,
 }
 
@@ -56,16 +50,16 @@ pub struct Placement {
 pub enum Warning {
     /// The rank has fewer cores than workers.
     Starved {
-        /// Its number on the host.
+        /// Number on the host.
         rank: usize,
-        /// The fewest cores of any rank in the same domains.
+        /// The fewest cores of any rank in the domains.
         cores: usize,
         /// The workers requested.
         workers: usize,
     },
     /// The rank's workers are in several NUMA domains.
     Straddles {
-        /// Its number on the host.
+        /// Number on the host.
         rank: usize,
         /// The domains' numbers.
         domains: Vec<usize>,
@@ -126,14 +120,13 @@ fn ranges(numbers: &[usize]) -> String {
 struct RankShare<'a> {
     domains: &'a [Domain],
     cores: Vec<&'a Vec<usize>>,
-    /// The fewest cores of any rank in these domains.
+    /// The fewest cores of a rank in them.
     least: usize,
 }
 
 impl Topology {
     /// The default number of ranks, at most one per domain: the largest that can use at least nine tenths of the
-    /// maximum cores. As all ranks have equally many workers, a rank in a small domain can leave most cores of larger
-    /// ones idle.
+    /// maximum cores.
     pub fn ranks(&self) -> usize {
         self.ranks_within(self.cores())
     }
@@ -153,8 +146,8 @@ impl Topology {
         (1..=max_ranks).rev().find(|&ranks| 10 * busy(ranks) >= 9 * best).unwrap_or(1)
     }
 
-    /// The default workers of each of `ranks` ranks: the fewest cores of any. If ranks `communicate` and all have at
-    /// least two cores, one is left for communication.
+    /// The default workers of each of `ranks` ranks: the fewest cores of any, less one for communication if ranks
+    /// `communicate` and all have two or more.
     ///
     /// ```
     /// use einsum_dist::machine::Synthetic;
@@ -175,12 +168,12 @@ impl Topology {
         smallest_share(&self.shares(ranks))
     }
 
-    /// With whole domains or cores in one for each rank.
+    /// With whole domains per rank, or cores in one.
     fn least_within(&self, ranks: usize) -> usize {
         smallest_share(&self.shares_within(ranks))
     }
 
-    /// Places `ranks` ranks with `workers` workers, and one more thread if they `communicate`.
+    /// Places `ranks` ranks with `workers` workers, and a thread more if they `communicate`.
     pub fn place(&self, ranks: usize, workers: usize, communicate: bool) -> Placement {
         let mut placement = Placement::default();
         for (rank, RankShare { domains, cores, least }) in self.shares(ranks).into_iter().enumerate() {
@@ -206,7 +199,7 @@ impl Topology {
         placement
     }
 
-    /// Each rank's consecutive domains, with about equally many cores, for fewer ranks than domains.
+    /// Each rank's consecutive domains, with about equal cores, for fewer ranks than domains.
     fn runs(&self, ranks: usize) -> Vec<Range<usize>> {
         let ends: Vec<usize> = self
             .domains
@@ -226,7 +219,7 @@ impl Topology {
         (0..ranks).map(run).collect()
     }
 
-    /// Each rank's domains and cores, divided across domains only if more than a quarter would else be idle.
+    /// Each rank's domains and cores, across domains only if more than a quarter would else be idle.
     fn shares(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let (within, even) = (self.shares_within(ranks), self.cores() / ranks.max(1));
         if 4 * smallest_share(&within) >= 3 * even { within } else { self.shares_across(ranks) }

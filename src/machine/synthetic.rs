@@ -23,13 +23,13 @@ use serde::{Deserialize, Serialize};
 
 use super::topology::{Cache, Domain, Topology};
 
-/// Eight times Linux's; larger numbers are likely mistakes.
+/// Eight times Linux's; more is likely a mistake.
 const MAX_UNITS: usize = 1 << 16;
 
-/// The time to place ranks grows faster than linearly with the domains.
+/// Placing ranks takes more than linear time in the domains.
 const MAX_DOMAINS: usize = 512;
 
-/// In one cache, or in one domain's memory (1 PiB).
+/// Of a cache, or of a domain's memory (1 PiB).
 const MAX_BYTES: u64 = 1 << 50;
 
 /// A regular topology.
@@ -52,9 +52,9 @@ pub struct Synthetic(Vec<Level>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Level {
     kind: Kind,
-    /// Elements in each element of the level above.
+    /// Per element of the level above.
     count: usize,
-    /// Of one cache, or of one domain's memory; 0 if not given.
+    /// Of a cache, or of a domain's memory; 0 if not given.
     bytes: u64,
 }
 
@@ -129,7 +129,7 @@ impl Synthetic {
         Topology { domains: domains.collect(), caches }
     }
 
-    /// Elements of this kind on the host; 1 if the text lacks this level.
+    /// This kind's elements on the host; 1 without this level.
     fn until(&self, kind: Kind) -> usize {
         let last = self.0.iter().position(|level| level.kind == kind);
         last.map_or(1, |last| self.0[..=last].iter().map(|level| level.count).product())

@@ -1,6 +1,6 @@
-//! Describes a host's NUMA domains, cores, processing units (hardware threads), caches and memory.
+//! A host's NUMA domains, cores, processing units (hardware threads), caches and memory.
 //!
-//! Invariants: no two cores share a unit; domains and cores are sorted, so that neighbors in hardware are adjacent.
+//! Invariants: cores share no unit; domains and cores are sorted, so that neighbors in hardware are adjacent.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,9 +8,9 @@ use std::fmt;
 /// A host, or the part that a process may use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Topology {
-    /// NUMA domains, in order of sockets.
+    /// In order of sockets.
     pub domains: Vec<Domain>,
-    /// Data caches, by ascending level; empty if unknown.
+    /// By ascending level; empty if unknown.
     pub caches: Vec<Cache>,
 }
 
@@ -27,17 +27,17 @@ pub struct Domain {
     pub cores: Vec<Vec<usize>>,
 }
 
-/// The caches of one level, all of one size.
+/// One level's caches, all of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cache {
-    /// 1 is nearest to the core.
+    /// 1 is nearest to cores.
     pub level: usize,
     /// Bytes in one cache.
     pub bytes: u64,
 }
 
 impl Topology {
-    /// One domain with each of `units` as a core.
+    /// A domain with each of `units` as a core.
     pub fn flat(units: &[usize]) -> Topology {
         let cores = units.iter().map(|&unit| vec![unit]).collect();
         Topology { domains: vec![Domain { cores, ..Domain::default() }], caches: Vec::new() }
@@ -70,7 +70,7 @@ impl Topology {
         self.domains.iter().map(|domain| domain.cores.len()).sum()
     }
 
-    /// The number of the domain with all of `units`, if any.
+    /// The domain that has all of `units`.
     pub fn domain_of(&self, units: &[usize]) -> Option<usize> {
         let has = |domain: &&Domain| units.iter().all(|unit| domain.cores.iter().any(|core| core.contains(unit)));
         self.domains.iter().find(has).filter(|_| !units.is_empty()).map(|domain| domain.number)

@@ -17,7 +17,7 @@ pub struct OutOfMemory {
     pub bytes: usize,
 }
 
-/// Alignment of owned buffers in bytes: a cache line and the widest vector register.
+/// In bytes: a cache line and the widest vector register.
 const ALIGNMENT: usize = 64;
 
 /// Bytes, initially zero, aligned to 64 bytes.
@@ -76,8 +76,8 @@ impl Aligned {
     }
 
     pub fn as_slice(&self) -> &[u8] {
-        // SAFETY: the start points to `len` initialised bytes that live as long as `self`. Nothing writes them while
-        // the shared borrow lasts, because a writer needs `&mut self`, or a store that owns `self`.
+        // SAFETY: the start points to `len` initialised bytes that live as long as `self`. Nothing writes them during
+        // the borrow, because a writer needs `&mut self`, or a store that owns `self`.
         unsafe { std::slice::from_raw_parts(self.as_ptr(), self.len()) }
     }
 
@@ -93,8 +93,7 @@ impl Drop for Aligned {
     }
 }
 
-/// A rank's live bytes and their peak. All buffers of programs and endpoints count, so the peak is exact; `api` adds
-/// the user's blocks.
+/// A rank's live bytes and their exact peak, for all buffers of programs and endpoints; `api` adds the user's blocks.
 #[derive(Debug, Default)]
 pub struct Footprint {
     live: AtomicUsize,

@@ -26,15 +26,13 @@ impl<T: Element> Array<T> {
         Ok(Array { memory, extents, element: PhantomData })
     }
 
-    /// All elements in row-major order.
     pub fn as_slice(&self) -> &[T] {
         let bytes = self.memory.as_slice();
-        // SAFETY: the memory contains this many elements and is aligned to 64 bytes. `Element` is sealed, and every
-        // byte pattern is a valid value of each element type.
+        // SAFETY: the memory has this many elements and is aligned to 64 bytes. Every byte pattern is a valid value of
+        // the sealed `Element` types.
         unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) }
     }
 
-    /// All elements in row-major order.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         let bytes = self.memory.as_mut_slice();
         // SAFETY: as above, and the borrow is exclusive.
@@ -65,8 +63,7 @@ impl<T: Element> Clone for Array<T> {
 
 /// The bytes of a slice, in native byte order.
 pub fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {
-    // SAFETY: `Element` is sealed. The element types are floats and pairs of floats without padding, so every byte is
-    // initialised.
+    // SAFETY: the sealed `Element` types are floats and pairs of floats without padding, so every byte is initialised.
     unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
 }
 

@@ -11,7 +11,6 @@
 //! Guarantee: a copy's streaming stores precede every later store of the thread, so a flag stored with release
 //! ordering publishes the bytes. Only x86-64 has streaming stores.
 
-/// The kind of stores that a copy uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreKind {
     /// Stores into the caches, for bytes that this core, or one with the same cache, soon reads.
@@ -38,7 +37,7 @@ impl StoreKind {
     }
 }
 
-/// Too much of shorter ranges is in partial cache lines, which need cached stores.
+/// Shorter ranges have too much in partial cache lines, which need cached stores.
 const MIN_STREAMED_BYTES: usize = 1 << 10;
 
 /// # Safety
@@ -50,8 +49,8 @@ unsafe fn stream(from: *const u8, into: *mut u8, bytes: usize) {
     const VECTORS_PER_LINE: usize = LINE / size_of::<__m128i>();
     let head = into.align_offset(LINE).min(bytes);
     let lines = (bytes - head) / LINE;
-    // SAFETY: the head, the full lines and the rest add up to `bytes`; the full lines of `into` are aligned; every
-    // x86-64 processor has SSE2; the fence orders the streaming stores before later stores that announce the data.
+    // SAFETY: head, full lines and rest add up to `bytes`; the full lines of `into` are aligned; every x86-64 processor
+    // has SSE2; the fence orders streaming stores before later ones that announce the data.
     unsafe {
         std::ptr::copy_nonoverlapping(from, into, head);
         let (mut source, mut target) = (from.add(head).cast::<__m128i>(), into.add(head).cast::<__m128i>());

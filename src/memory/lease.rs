@@ -1,4 +1,4 @@
-//! Defines leases: rights to read, or read and write, one box (one range per dimension) of one buffer until dropped.
+//! Leases: rights to read, or read and write, one box (one range per dimension) of one buffer until dropped.
 //!
 //! Invariant: while a [`WriteLease`] is alive, no other live lease overlaps its box. The ledger of [`Store`] (live
 //! leases) enforces this, so views through `&self` and `&mut self` are sound for the right element type.
@@ -44,8 +44,8 @@ impl Lease {
         if self.strided().elements() == 0 {
             return slot.origin;
         }
-        // SAFETY: the box is inside the slot's array, as `Store::locate` has checked, and it is not empty. The first
-        // element of the box is therefore inside the allocation that the slot describes.
+        // SAFETY: the box is not empty and inside the slot's array (`Store::locate`), so its first element is inside
+        // the allocation.
         unsafe { slot.origin.offset(self.place.offset * self.dtype().size() as isize) }
     }
 
@@ -66,8 +66,6 @@ impl Lease {
         }
     }
 
-    /// The address of the first element of the box.
-    ///
     /// # Panics
     /// If `T` is not the buffer's element type.
     fn typed<T: Element>(&self) -> *mut T {
@@ -95,11 +93,9 @@ impl Lease {
     }
 }
 
-/// The right to read one box.
 #[derive(Debug)]
 pub struct ReadLease(Lease);
 
-/// The right to read and write one box.
 #[derive(Debug)]
 pub struct WriteLease(Lease);
 
@@ -168,9 +164,8 @@ impl ReadLease {
     /// If `T` is not the buffer's element type.
     pub fn view<T: Element>(&self) -> ArrayViewD<'_, T> {
         let (start, extents, strides) = self.0.array_parts::<T>();
-        // SAFETY: every index is an element of the box. The box contains initialised values of `T`, because the slot
-        // was created from memory with this dtype, which was zeroed or belongs to the user. While this lease is alive,
-        // no live write lease overlaps the box.
+        // SAFETY: every index is an element of the box, and an initialised value of `T`: the slot's memory has this
+        // dtype, and was zeroed or is the user's. While this lease is alive, no live write lease overlaps the box.
         let mut view = unsafe { ArrayViewD::from_shape_ptr(extents.strides(strides), start.cast_const()) };
         self.0.flipped().for_each(|axis| view.invert_axis(axis));
         view
@@ -204,7 +199,7 @@ impl ReadLease {
         });
     }
 
-    /// Copies boxes into `out`, of exactly their size, one after the other.
+    /// Like [`ReadLease::pack`], for boxes in sequence.
     pub fn pack_all(boxes: &[ReadLease], mut out: &mut [u8]) {
         for lease in boxes {
             let (head, tail) = out.split_at_mut(lease.bytes());
@@ -233,8 +228,8 @@ impl WriteLease {
     /// If `T` is not the buffer's element type.
     pub fn view_mut<T: Element>(&mut self) -> ArrayViewMutD<'_, T> {
         let (start, extents, strides) = self.0.array_parts::<T>();
-        // SAFETY: as in `ReadLease::view`. In addition, no other lease of any kind overlaps the box. Writable slots are
-        // created from an owned dense array or from an `ArrayViewMut`, so distinct indices are distinct elements.
+        // SAFETY: as in `ReadLease::view`, and no other lease overlaps the box. Writable slots are owned dense arrays
+        // or an `ArrayViewMut`, so distinct indices are distinct elements.
         let mut view = unsafe { ArrayViewMutD::from_shape_ptr(extents.strides(strides), start) };
         self.0.flipped().for_each(|axis| view.invert_axis(axis));
         view
@@ -267,7 +262,7 @@ impl WriteLease {
         });
     }
 
-    /// Copies `from`, of exactly the size of the boxes, into them, one after the other.
+    /// Like [`WriteLease::unpack`], for boxes in sequence.
     pub fn unpack_all(boxes: &mut [WriteLease], mut from: &[u8]) {
         for lease in boxes {
             let (head, tail) = from.split_at(lease.bytes());
@@ -296,8 +291,8 @@ impl WriteLease {
         let run: usize = target.extents[leading..].iter().product::<usize>() * size;
         let (read, write) = (from.0.start(), self.0.start());
         Strided::for_each_leading_of([source, target], leading, |[source, target]| {
-            // SAFETY: each offset is that of an element of its box, and the `run` bytes from there are dense in both
-            // boxes. The boxes do not overlap, because a write lease excludes every other lease that overlaps its box.
+            // SAFETY: each offset is an element's, and the `run` bytes from there are dense in both boxes, which do not
+            // overlap, because a write lease excludes every other lease that overlaps its box.
             unsafe {
                 std::ptr::copy_nonoverlapping(
                     read.offset(source * size as isize),

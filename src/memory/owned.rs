@@ -1,4 +1,4 @@
-//! Allocates vectors and arrays whose size depends on input, with an error instead of an abort.
+//! Allocates memory whose size depends on input, with an error instead of an abort.
 
 use std::alloc::{Layout, alloc_zeroed};
 
@@ -22,12 +22,12 @@ pub fn zeros<T: Element>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
     if start.is_null() {
         return Err(OutOfMemory { bytes });
     }
-    // SAFETY: the global allocator returned the memory for a layout of `elements` elements. `Element` is sealed, and
-    // the all-zero bit pattern is a valid value of each element type.
+    // SAFETY: the global allocator returned the memory for `elements` elements. Zero bits are a valid value of the
+    // sealed `Element` types.
     Ok(unsafe { Vec::from_raw_parts(start, elements, elements) })
 }
 
-/// Allocates a row-major array of zeros.
+/// Row-major.
 pub fn zero_array<T: Element>(extents: &[usize]) -> Result<ArrayD<T>, OutOfMemory> {
     let elements = extents.iter().try_fold(1usize, |elements, &extent| elements.checked_mul(extent));
     let values = zeros(elements.ok_or(OutOfMemory { bytes: usize::MAX })?)?;
@@ -35,14 +35,13 @@ pub fn zero_array<T: Element>(extents: &[usize]) -> Result<ArrayD<T>, OutOfMemor
         .unwrap_or_else(|_| unreachable!("there are as many elements as the extents say")))
 }
 
-/// Allocates a row-major copy of `view`.
+/// Row-major.
 pub fn copy_of<T: Element>(view: &ArrayViewD<'_, T>) -> Result<ArrayD<T>, OutOfMemory> {
     let mut copy = zero_array(view.shape())?;
     copy.assign(view);
     Ok(copy)
 }
 
-/// Allocates an empty vector with room for `elements` elements.
 pub fn room_for<T>(elements: usize) -> Result<Vec<T>, OutOfMemory> {
     let mut memory = Vec::new();
     let had = fallible(|| memory.try_reserve_exact(elements));

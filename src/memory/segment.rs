@@ -1,5 +1,5 @@
-//! Allocates memory that other processes on this host can read. A segment is an anonymous in-memory file (memfd),
-//! which its owner maps for writing, and any process with the [`SegmentHandle`] can map for reading.
+//! Memory that other processes on this host can read: an anonymous in-memory file (memfd), which its owner maps for
+//! writing, and any process with the [`SegmentHandle`] for reading.
 //!
 //! ```text
 //! owner    Segment::new(65536)     id 7, file 12 of process 4711    a box of it: 7, 12, offset 512, extents, strides
@@ -10,12 +10,12 @@
 //! owner drops a segment, its memory returns to the system even if others still map it. A process has at most
 //! [`MAX_SEGMENTS`], because each is an open file.
 //!
-//! If the memory of a file runs out, the first access raises SIGBUS and kills the program. So there are no segments
-//! under strict overcommit, or larger than the machine's memory; also none under `ulimit -v`, because peers keep
-//! dropped segments mapped for a while.
+//! If memory runs out, a file's first access kills the program with SIGBUS. So there are no segments under strict
+//! overcommit, or larger than the machine's memory, nor under `ulimit -v`, because peers keep dropped segments mapped
+//! for a while.
 //!
-//! Segments exist on Linux only, and others never write to them. After a fork, parent and child share segments, and
-//! the child must not access a segment that the parent has dropped.
+//! Segments exist on Linux only. After a fork, parent and child share segments, and the child must not access one that
+//! the parent has dropped.
 
 use std::collections::BTreeMap;
 use std::io::{Error, Result};
@@ -24,17 +24,16 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 const MAX_SEGMENTS: usize = 256;
-/// Minimum bytes that justify a file.
+/// Fewer do not justify a file.
 const MIN_SEGMENT_BYTES: usize = 64 << 10;
-/// Maximum bytes without huge pages for files, which larger segments need to be fast.
+/// Larger segments need huge pages to be fast.
 const MAX_SMALL_PAGE_BYTES: usize = 16 << 20;
 
 static WANTED: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicU64 = AtomicU64::new(1);
-/// Live segments, keyed by the address of their first byte.
+/// By address.
 static LIVE: Mutex<BTreeMap<usize, SegmentHandle>> = Mutex::new(BTreeMap::new());
 
-/// Describes a segment to other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentHandle {
     /// A number that the owner's process never reuses.
@@ -42,7 +41,7 @@ pub struct SegmentHandle {
     /// The file descriptor in the owner's process.
     pub file: i32,
     pub bytes: usize,
-    /// The device and inode numbers, which identify the file.
+    /// The file's device and inode.
     pub identity: [u64; 2],
 }
 
@@ -63,11 +62,9 @@ impl Drop for WantedSegments {
     }
 }
 
-/// The system's limits for this process.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     segments: usize,
-    /// Maximum size of a segment in bytes.
     bytes: usize,
 }
 
@@ -100,8 +97,7 @@ unsafe impl Send for Segment {}
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// Returns `None` if segments are not wanted, `bytes` is too small or large, there are too many, or the system
-    /// refuses.
+    /// `None` if segments are not wanted, `bytes` is too small or large, there are too many, or the system refuses.
     pub(super) fn new(bytes: usize) -> Option<Segment> {
         let fits = bytes >= MIN_SEGMENT_BYTES && (bytes <= MAX_SMALL_PAGE_BYTES || system::has_huge_pages());
         if WANTED.load(Ordering::Relaxed) == 0 || !fits {
@@ -147,7 +143,7 @@ impl Drop for Segment {
     }
 }
 
-/// A segment of another process, mapped for reading.
+/// Another process's segment, mapped for reading.
 #[derive(Debug)]
 pub struct Mapping {
     start: NonNull<u8>,
@@ -224,8 +220,7 @@ mod system {
 
     pub fn limits() -> Limits {
         let soft = |resource| getrlimit(resource).current.map_or(usize::MAX, |most| most as usize);
-        // Even under strict overcommit, the system reserves no memory for these files, so a first access could raise
-        // SIGBUS.
+        // Even strict overcommit reserves no memory for these files, so a first access could raise SIGBUS.
         let counted = std::fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|text| text.trim() == "2");
         let few_addresses = getrlimit(Resource::As).current.is_some();
         let bytes =
@@ -240,12 +235,10 @@ mod system {
 
     pub fn map(file: &File, bytes: usize, write: bool) -> Result<NonNull<u8>> {
         let access = if write { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
-        // SAFETY: this creates a new mapping, at an address that the system chooses, of a file with at least `bytes`
-        // bytes.
+        // SAFETY: a new mapping, at an address that the system chooses, of a file with at least `bytes` bytes.
         let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) }?;
         if has_huge_pages() {
-            // SAFETY: the mapping is new, and nothing else uses it yet. This advice changes the size of its pages, not
-            // their contents.
+            // SAFETY: nothing else uses the new mapping yet. This advice changes the size of pages, not their contents.
             let _ = unsafe { madvise(start, bytes, Advice::LinuxHugepage) };
         }
         NonNull::new(start.cast()).ok_or_else(|| Error::other("mapped at 0"))

@@ -1,7 +1,7 @@
 //! The buffers of one rank, and the ledger of boxes in use.
 //!
 //! Invariant: two live leases on one buffer, or on buffers that share memory, overlap only if both read. A lease costs
-//! one lock and a comparison with each live lease; on complete buffers, it allocates nothing.
+//! a lock and a comparison with each live lease; for complete buffers, it allocates nothing.
 
 use std::io::Write;
 use std::ops::Range;
@@ -16,23 +16,22 @@ use crate::dtype::Dtype;
 use crate::kernel::{Element, prefetch};
 use crate::sync::{Mutex, MutexGuard};
 
-/// One buffer: the address of element `[0, 0, ..]`, its element type and shape, and whether it is writable.
+/// A buffer, with the address of element `[0, 0, ..]`.
 #[derive(Debug)]
 pub struct Slot {
     pub(super) origin: *mut u8,
     pub(super) dtype: Dtype,
     pub(super) strided: Strided,
     pub(super) writable: bool,
-    /// Bytes of owned memory; 0 for the user's.
+    /// 0 for the user's memory.
     owned_bytes: usize,
     owner: Option<Arc<Aligned>>,
 }
 
-// SAFETY: a slot is an address with a shape. Its memory is accessed only through leases, and the ledger refuses
-// conflicting leases. `owner` keeps owned memory alive. The contract of `Slot::borrowed*` and `Store::close` keeps
-// borrowed memory alive.
+// SAFETY: a slot's memory is accessed only through leases, and the ledger refuses conflicting ones. `owner` keeps owned
+// memory alive; the contract of `Slot::borrowed*` and `Store::close`, borrowed memory.
 unsafe impl Send for Slot {}
-// SAFETY: as above. A shared slot only passes its address to leases.
+// SAFETY: as above. Shared slots only pass addresses to leases.
 unsafe impl Sync for Slot {}
 
 impl Slot {
@@ -65,8 +64,7 @@ impl Slot {
         }
     }
 
-    /// Borrows boxes of a user's output as slots; `None` for a box that overlaps an earlier one. The slots' stores must
-    /// be closed before the borrow ends.
+    /// Like [`Slot::borrowed_mut`], for boxes; `None` for a box that overlaps an earlier one.
     pub fn borrowed_parts<T: Element>(view: &mut ArrayViewMutD<'_, T>, parts: &[Bounds]) -> Vec<Option<Slot>> {
         let whole = Slot::borrowed_mut(view);
         let mut taken: Vec<&Bounds> = Vec::with_capacity(parts.len());
@@ -86,7 +84,6 @@ impl Slot {
         slots.collect()
     }
 
-    /// The buffer's shape.
     pub fn extents(&self) -> &[usize] {
         &self.strided.extents
     }
@@ -111,7 +108,7 @@ pub enum LeaseError {
     Conflict { buffer: usize },
 }
 
-/// A box: its buffer, `offset` in elements, and shape.
+/// A box; `offset` is in elements.
 #[derive(Debug)]
 pub(super) struct BoxLocation {
     pub buffer: usize,
@@ -124,7 +121,7 @@ pub(super) struct BoxLocation {
 struct Entry {
     id: u64,
     buffer: usize,
-    /// The box; `None` if it is the complete buffer.
+    /// `None` if the box is the complete buffer.
     bounds: Option<Bounds>,
     write: bool,
 }

@@ -1,4 +1,4 @@
-//! Reads or writes a list of boxes in steps of any size, one box after the other, each in row-major order.
+//! Reads or writes boxes in steps of any size, in sequence, each in row-major order.
 //!
 //! ```text
 //! boxes        [0..4) [8..12)      two runs of a strided box
@@ -27,22 +27,20 @@ use super::lease::{ReadLease, WriteLease};
 use super::segment::{Mapping, Segment, SegmentHandle};
 use super::strided::{Located, Strided};
 
-/// A dimension outside the dense runs.
 #[derive(Debug)]
 struct OuterDim {
     extent: usize,
-    /// Distance between consecutive indices in bytes.
+    /// In bytes.
     stride: isize,
-    /// Index of the current or next run.
     index: usize,
 }
 
-/// Iterates over the dense runs of a box, divided where steps end.
+/// The dense runs of a box, divided where steps end.
 #[derive(Debug)]
 struct Runs {
-    /// The dimensions outside the runs; empty for a single run.
+    /// Empty for a single run.
     outer: Box<[OuterDim]>,
-    /// Bytes from the start of the box to the current or next run.
+    /// In bytes, of the current or next run.
     offset: isize,
     run: usize,
     done: usize,
@@ -64,7 +62,7 @@ impl Runs {
         }
     }
 
-    /// The offset and length (at most `max_bytes`) of the next part of a run.
+    /// The next part's offset and length (at most `max_bytes`).
     fn next(&mut self, max_bytes: usize) -> (isize, usize) {
         let bytes = max_bytes.min(self.run - self.done);
         let offset = self.offset + self.done as isize;
@@ -93,7 +91,7 @@ impl Runs {
 #[derive(Debug)]
 struct Steps<L> {
     boxes: std::vec::IntoIter<L>,
-    /// The runs of the first of `boxes`; `None` until a step reaches it.
+    /// Of the first of `boxes`; `None` until a step reaches it.
     runs: Option<Runs>,
     left: usize,
 }
@@ -104,7 +102,7 @@ impl<L: Located> Steps<L> {
         Steps { boxes: boxes.into_iter(), runs: None, left }
     }
 
-    /// Advances by `bytes` bytes, calls `visit(address, length)` for each run, and drops leases of finished boxes.
+    /// Calls `visit(address, length)` for the next `bytes` bytes, and drops leases of finished boxes.
     fn step(&mut self, mut bytes: usize, mut visit: impl FnMut(*mut u8, usize)) {
         assert!(bytes <= self.left, "the boxes have as many bytes");
         self.left -= bytes;
@@ -126,17 +124,14 @@ impl<L: Located> Steps<L> {
     }
 }
 
-/// A stream that reads leased boxes.
 #[derive(Debug)]
 pub struct Outgoing(Steps<ReadLease>);
 
 impl Outgoing {
-    /// Starts at the first box.
     pub fn new(boxes: Vec<ReadLease>) -> Outgoing {
         Outgoing(Steps::new(boxes))
     }
 
-    /// Bytes left to read.
     pub fn left(&self) -> usize {
         self.0.left
     }
@@ -180,23 +175,19 @@ impl RemoteReader {
         RemoteReader(Steps::new(boxes))
     }
 
-    /// Bytes left to read.
     pub fn left(&self) -> usize {
         self.0.left
     }
 }
 
-/// A stream that fills leased boxes.
 #[derive(Debug)]
 pub struct Incoming(Steps<WriteLease>);
 
 impl Incoming {
-    /// Starts at the first box.
     pub fn new(boxes: Vec<WriteLease>) -> Incoming {
         Incoming(Steps::new(boxes))
     }
 
-    /// Bytes left to fill.
     pub fn left(&self) -> usize {
         self.0.left
     }
@@ -228,7 +219,7 @@ pub struct ExportedView {
     pub segment: SegmentHandle,
     /// Bytes from the start of the segment to the first element.
     pub offset: usize,
-    /// Size of an element in bytes.
+    /// In bytes.
     pub element: usize,
     pub strided: Strided,
 }

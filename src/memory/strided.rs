@@ -1,4 +1,4 @@
-//! The extents and strides, in elements, of an array or of a box inside an array.
+//! Extents and strides, in elements, of an array or a box in it.
 //!
 //! Invariant: `extents` and `strides` have the same length. Strides may be zero or negative.
 
@@ -9,7 +9,6 @@ use smallvec::SmallVec;
 /// One number per dimension, up to four inline.
 pub(super) type PerDim<N> = SmallVec<[N; 4]>;
 
-/// Extents and strides in elements, without the address.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Strided {
     pub extents: PerDim<usize>,
@@ -17,7 +16,6 @@ pub struct Strided {
 }
 
 impl Strided {
-    /// A dense row-major layout.
     pub fn row_major(extents: &[usize]) -> Strided {
         let mut strides = PerDim::from_elem(0, extents.len());
         let mut step = 1isize;
@@ -39,7 +37,7 @@ impl Strided {
         (offset, Strided { extents: bounds.iter().map(|b| b.len()).collect(), strides: self.strides.clone() })
     }
 
-    /// The number of trailing dimensions that form one dense run, and of its elements.
+    /// How many trailing dimensions form one dense run, and its elements.
     pub fn dense_suffix(&self) -> (usize, usize) {
         let (mut dims, mut run) = (0, 1usize);
         for (&extent, &stride) in self.extents.iter().zip(&self.strides).rev() {
@@ -57,12 +55,12 @@ impl Strided {
         self.elements() == 0 || self.dense_suffix().0 == self.extents.len()
     }
 
-    /// Calls `visit(offset)`, in elements, for every index of the leading `dims` dimensions in row-major order.
+    /// Calls `visit(offset)` for every index of the leading `dims` dimensions in row-major order.
     pub fn for_each_leading(&self, dims: usize, mut visit: impl FnMut(isize)) {
         Strided::for_each_leading_of([self], dims, |[offset]| visit(offset));
     }
 
-    /// Like [`Strided::for_each_leading`], for several arrays with equal leading extents.
+    /// Like [`Strided::for_each_leading`], for arrays with equal leading extents.
     pub fn for_each_leading_of<const N: usize>(arrays: [&Self; N], dims: usize, mut visit: impl FnMut([isize; N])) {
         let extents = arrays.first().map_or(&[][..], |array| &array.extents[..dims]);
         debug_assert!(arrays.iter().all(|array| array.extents[..dims] == *extents));
@@ -97,6 +95,5 @@ pub(super) trait Located {
 
     fn strided(&self) -> &Strided;
 
-    /// The size of an element in bytes.
     fn element(&self) -> usize;
 }

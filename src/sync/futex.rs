@@ -1,8 +1,8 @@
-//! Futexes: a thread sleeps until another thread or process wakes it through a shared word of memory.
+//! Futexes: a thread sleeps until a thread or process wakes it through a shared word.
 //!
-//! Guarantee: a thread falls asleep only if the word still has the expected value, and a wake-up between this check
-//! and the sleep is not lost. A sleep can end without a wake-up, so callers check their condition again. On systems
-//! without futexes, `wait` sleeps for at most 50 microseconds.
+//! Guarantee: a thread sleeps only if the word still has the expected value, and no wake-up after this check is lost.
+//! Sleeps can end without one, so callers check again. On systems without futexes, `wait` sleeps for at most 50
+//! microseconds.
 
 use std::time::Duration;
 
@@ -45,7 +45,6 @@ mod shuttle_runtime {
     use crate::sync::{Condvar, Mutex, MutexGuard};
 
     shuttle::lazy_static! {
-        /// The condition variables of sleeping threads, by the address of their word.
         static ref SLEEPERS: Mutex<HashMap<usize, Arc<Condvar>>> = Mutex::new(HashMap::new());
     }
 

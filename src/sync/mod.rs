@@ -1,11 +1,11 @@
 //! Locks, atomics and threads for code in which threads or ranks wait for each other.
 //!
-//! In tests with `--cfg shuttle`, Shuttle implements them (`shuttle_runtime`), otherwise std and rayon.
-//! `docs/testing.md` describes these tests. Under Shuttle, no sleep ends by timeout, and a pool has one worker.
+//! In tests with `--cfg shuttle` (`docs/testing.md`), Shuttle implements them (`shuttle_runtime`), otherwise std and
+//! rayon. Under Shuttle, no sleep ends by timeout, and a pool has one worker.
 //!
-//! Invariant: `memory`, `comm`, `exec` and the code that starts ranks import every primitive that threads share or
-//! wait for from this module. Three exceptions are imported from std: locks without contention, counters, and the lock
-//! of the list of segments (`memory/segment.rs`), under which no thread blocks.
+//! Invariant: `memory`, `comm`, `exec` and the code that starts ranks import every primitive that threads share or wait
+//! for from here, except locks without contention, counters, and the lock of the list of segments
+//! (`memory/segment.rs`), under which no thread blocks.
 
 #[cfg(feature = "mpi")]
 pub mod futex;

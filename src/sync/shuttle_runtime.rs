@@ -1,8 +1,8 @@
-//! Implements, with Shuttle, the parts of std's threads and rayon's pools that this crate uses, and `explore`, with
-//! which tests run many interleavings.
+//! The parts of std's threads and rayon's pools that this crate uses, with Shuttle, and `explore`, with which tests run
+//! many interleavings.
 //!
-//! Invariant: a pool has one worker thread, which lives as long as a scope of the pool. As in a real pool, two tasks
-//! of a rank therefore never run at the same time. Tests do not explore the parallelism inside a task.
+//! Invariant: a pool has one worker, which lives as long as a scope, so, as in a real pool, a rank's tasks never run at
+//! the same time. Tests do not explore parallelism inside a task.
 
 use std::convert::Infallible;
 
@@ -90,8 +90,8 @@ impl<'s> Scope<'s> {
     }
 }
 
-/// Runs a test in `orders` random interleavings, and in `orders` of Shuttle's PCT scheduler, which switches threads at
-/// only a few random points. If a run fails, Shuttle prints how to reproduce it.
+/// Runs a test in `orders` random interleavings, and in `orders` of Shuttle's PCT scheduler, with few switches at
+/// random points. Shuttle prints how to reproduce a failed run.
 pub fn explore(orders: usize, test: impl Fn() + Send + Sync + 'static) {
     let test = std::sync::Arc::new(test);
     let schedulers: [Box<dyn Scheduler + Send>; 2] =

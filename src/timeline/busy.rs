@@ -1,14 +1,14 @@
-//! Computes how long a rank works, transfers, and does both. Time during which several tasks run counts once.
+//! How long a rank works, transfers, and does both. Several tasks at a time count once.
 
-/// Busy seconds of one rank during a run.
+/// A rank's busy seconds in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Busy {
-    /// Seconds during which at least one work task runs.
+    /// Seconds while at least one work task runs.
     pub working: f64,
-    /// Seconds during which at least one transfer is in flight, including waiting for the other rank after its
-    /// dependencies are complete.
+    /// Seconds while at least one transfer is in flight, including waiting for the other rank after its dependencies
+    /// are complete.
     pub transferring: f64,
-    /// Seconds during which both happen.
+    /// Seconds while both happen.
     pub hidden: f64,
 }
 
@@ -16,7 +16,7 @@ impl Busy {
     /// Computes busy times from the (start, end) pairs of n work tasks and transfers, in any order. Cost: O(n log n).
     pub fn of(work: Vec<(f64, f64)>, transfers: Vec<(f64, f64)>) -> Busy {
         let [work, transfers] = [work, transfers].map(merged);
-        // The `sum` of an empty iterator is -0.0, whose sign would be displayed.
+        // An empty `sum` is -0.0, whose sign would be displayed.
         let added = |sum: f64, more: f64| sum + more;
         let seconds = |spans: &[(f64, f64)]| spans.iter().map(|(start, end)| end - start).fold(0.0, added);
         let hidden = transfers.iter().map(|&(start, end)| {
@@ -27,7 +27,7 @@ impl Busy {
         Busy { working: seconds(&work), transferring: seconds(&transfers), hidden: hidden.fold(0.0, added) }
     }
 
-    /// Adds the busy times of another run or rank.
+    /// Adds another run or rank.
     pub fn add(&mut self, more: Busy) {
         self.working += more.working;
         self.transferring += more.transferring;

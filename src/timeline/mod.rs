@@ -1,10 +1,10 @@
-//! Timelines: the start and end of every task on every rank, measured in a run
+//! Timelines: each task's start and end on each rank, measured in a run
 //! ([`Program::timeline`](crate::Program::timeline)) or predicted without tensor data
 //! ([`Plan::simulate`](crate::Plan::simulate)).
 //!
-//! Invariants: the spans on each lane of a rank are in order of start time. For any two ranks, sends from one to the
-//! other are in the same order as the matching receives. Transfers on one lane may overlap in time. Work tasks overlap
-//! only if they are in different branches of the same section of the schedule.
+//! Invariants: spans on a lane are in order of start time. For any two ranks, sends are in the same order as the
+//! matching receives. Transfers on a lane may overlap. Work tasks overlap only in different branches of the same
+//! section of the schedule.
 
 mod busy;
 mod svg;
@@ -16,21 +16,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::schedule::{Action, Lane, TaskId, Work};
 
-/// The activity of a rank during a span.
+/// A rank's activity during a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Activity {
     /// Workers contract two boxes.
     Contract,
     /// Workers add, permute, copy, scale or zero boxes.
     Arrange,
-    /// The rank sends data to this rank.
+    /// The rank sends to this one.
     Send(usize),
-    /// The rank receives data from this rank.
+    /// The rank receives from this one.
     Recv(usize),
 }
 
 impl Activity {
-    /// The activity of a task.
+    /// A task's activity.
     pub fn of(action: &Action) -> Activity {
         match action {
             Action::Work(work) if matches!(**work, Work::Contract { .. }) => Activity::Contract,
@@ -50,32 +50,32 @@ impl Activity {
     }
 }
 
-/// The start and end of one task.
+/// One task's start and end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Span {
-    /// The rank that runs the task.
+    /// The task's rank.
     pub rank: usize,
-    /// The kind of the task.
+    /// The task's kind.
     #[serde(rename = "doing")]
     pub activity: Activity,
     /// Index of the task's value (tensor) in the plan.
     pub node: usize,
     /// Index in the rank's schedule.
     pub task: TaskId,
-    /// The worker that runs the task, if it is in a branch; `None` for transfers, and for work that all workers share.
+    /// The task's worker in a branch; `None` for transfers, and for work that all workers share.
     pub worker: Option<usize>,
-    /// Seconds since the beginning of the run. A transfer starts when its dependencies are complete, and may then wait
-    /// for the other rank.
+    /// Seconds since the run began. A transfer starts when its dependencies are complete, and may then wait for the
+    /// other rank.
     pub start: f64,
-    /// End in seconds since the beginning of the run.
+    /// Seconds since the run began.
     pub end: f64,
-    /// Bytes in a transfer, or 0 for work.
+    /// Transferred bytes; 0 for work.
     pub bytes: u64,
     /// Seconds that the cost model predicts, without waiting.
     pub predicted: f64,
 }
 
-/// The tasks of all ranks in a run or a simulation, on one clock.
+/// All ranks' tasks in a run or a simulation, on one clock.
 ///
 /// ```
 /// use einsum_dist::AlgorithmName;
@@ -93,33 +93,32 @@ pub struct Span {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
-    /// Seconds from the beginning of the run to its last task's end.
+    /// Seconds from the run's beginning to its last task's end.
     pub seconds: f64,
     /// Number of ranks.
     pub ranks: usize,
-    /// Compute threads on each rank.
+    /// Compute threads per rank.
     pub workers: usize,
-    /// The host of each rank; empty for a simulation.
+    /// Each rank's host; empty for a simulation.
     pub hosts: Vec<String>,
-    /// The number of the plan's slices, from the first, in the timeline.
+    /// How many of the plan's slices, from the first, the timeline has.
     pub slices: usize,
-    /// Maximum error, in seconds, of times on one host relative to another, because the difference of clocks is
-    /// measured approximately.
+    /// Maximum error, in seconds, of times on one host relative to another, because clocks are compared approximately.
     pub clock_error: f64,
-    /// The values of the plan as expressions, such as `mk,kn->mn`.
+    /// The plan's values as expressions, such as `mk,kn->mn`.
     pub steps: Vec<String>,
-    /// All tasks of all ranks, on each lane in order of start time.
+    /// All tasks, on each lane in order of start time.
     pub spans: Vec<Span>,
 }
 
 impl Timeline {
-    /// The summed seconds of a rank's tasks on a lane.
+    /// A rank's summed task seconds on a lane.
     pub fn busy(&self, rank: usize, lane: Lane) -> f64 {
         let of = self.spans.iter().filter(|span| span.rank == rank && span.activity.lane() == lane);
         of.map(|span| span.end - span.start).sum()
     }
 
-    /// The fraction (0 to 1) of the run during which workers compute, averaged over ranks.
+    /// The fraction (0 to 1) of the run in which workers compute, averaged over ranks.
     pub fn working_share(&self) -> f64 {
         if self.seconds > 0.0 { self.all_busy().working / (self.seconds * self.ranks as f64) } else { 1.0 }
     }

@@ -1,4 +1,4 @@
-//! Draws a timeline as an SVG picture with one row per rank. Each row has three lines: work, receives and sends.
+//! Draws a timeline as SVG, with one row per rank of three lines: work, receives and sends.
 //!
 //! ```text
 //!          0        1 ms      2 ms
@@ -8,8 +8,8 @@
 //! rank 1   ...
 //! ```
 //!
-//! The height of a row decreases with the number of ranks, of which the first 64 are drawn. Bars less than a quarter of
-//! a pixel apart are merged. Invariant: the size of the file is therefore bounded, whatever the number of tasks.
+//! A row's height decreases with the number of ranks, of which the first 64 are drawn. Bars less than a quarter of a
+//! pixel apart are merged. Invariant: this bounds the file's size, whatever the number of tasks.
 
 use std::fmt::Write;
 
@@ -18,7 +18,7 @@ use svg::node::element::{Group, Line, Path, Rectangle, Text, Title};
 
 use super::{Activity, Span, Timeline};
 
-/// All sizes are in pixels.
+/// Sizes are in pixels.
 const WIDTH: f64 = 1000.0;
 const LEFT: f64 = 80.0;
 const RIGHT: f64 = 24.0;
@@ -27,12 +27,12 @@ const BOTTOM: f64 = 28.0;
 const ROWS: f64 = 1536.0;
 const MAX_ROW_HEIGHT: f64 = 48.0;
 const MAX_RANKS: usize = 64;
-/// Bars of one kind with a smaller gap are merged.
+/// Bars of a kind are merged below this gap.
 const MIN_GAP: f64 = 0.25;
 const MIN_BAR_WIDTH: f64 = 0.6;
 const BETWEEN_TICKS: f64 = 90.0;
 
-/// The kinds of spans: name, colour, and position of the line in a row, from the top (0) to the bottom (1).
+/// Kinds of spans: name, colour, and the line's position in a row, from the top (0) to the bottom (1).
 const KINDS: [(&str, &str, [f64; 2]); 4] = [
     ("contracting", "#2a6fb0", [0.06, 0.54]),
     ("adding, permuting, copying", "#8fc1e3", [0.06, 0.54]),
@@ -50,7 +50,7 @@ fn kind(activity: Activity) -> usize {
 }
 
 impl Timeline {
-    /// The picture. Cost: O(spans).
+    /// Cost: O(spans).
     pub fn svg(&self, title: &str) -> String {
         let ranks = self.ranks.min(MAX_RANKS);
         let row = (ROWS / ranks as f64).min(MAX_ROW_HEIGHT);
@@ -83,8 +83,8 @@ impl Timeline {
         document.to_string()
     }
 
-    /// The text at the top right: the percentages of time in which workers are busy and of hidden receiving time, and
-    /// the number of ranks if not all are drawn.
+    /// At the top right: the percentages of time in which workers are busy and of hidden receiving time, and the number
+    /// of ranks if not all are drawn.
     fn caption(&self) -> String {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let some =

@@ -11,12 +11,10 @@
 //!   receive             |from 0   v|                   an arrow from each send to the receive of the same bytes
 //! ```
 //!
-//! The last nanosecond of each receive is also a separate span, "arrived", at which the arrow ends, because Perfetto
-//! starts an arrow at the span that begins first (`docs/timelines.md`).
+//! Arrows end at "arrived", a separate span of a receive's last nanosecond; `docs/timelines.md` says why.
 //!
-//! Invariants: each rank is a process in the trace. Track numbers are unique across all ranks, and differ from all
-//! process numbers. Spans on one track do not overlap, except for "arrived" at the end of a receive. The n-th send from
-//! rank a to rank b matches the n-th receive on b from a. Times are in microseconds on the clock of rank 0.
+//! Invariants: each rank is a process. Track numbers are unique across ranks, and differ from process numbers. Spans on
+//! a track do not overlap, except for "arrived". Times are in microseconds on rank 0's clock.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -26,19 +24,18 @@ use serde_json::{Value, json};
 use super::{Activity, Span, Timeline};
 use crate::schedule::Lane;
 
-/// Maximum spans on worker tracks. If there would be more, tasks that all workers share are only on the first worker's
-/// track.
+/// Maximum spans on worker tracks. Beyond, tasks that all workers share are on the first worker's track only.
 const MAX_WORKER_SPANS: usize = 1 << 20;
 
-/// The tracks for the transfers on one lane of a rank, as many as are in flight at the same time.
+/// Tracks for one lane's transfers, as many as are in flight at once.
 #[derive(Default)]
 struct Tracks {
-    /// For each track, the end of its last span in nanoseconds.
+    /// The end of each track's last span, in nanoseconds.
     free: Vec<f64>,
 }
 
 impl Tracks {
-    /// The first free track for a span. Spans must be placed in order of start time.
+    /// The first free track. Spans must be placed in order of start time.
     fn place(&mut self, [start, end]: [f64; 2]) -> usize {
         let at = self.free.iter().position(|&free| free <= start).unwrap_or(self.free.len());
         self.free.resize(self.free.len().max(at + 1), 0.0);
@@ -54,15 +51,15 @@ struct End {
 }
 
 impl Timeline {
-    /// The trace, one JSON object with one event per line. A task that all workers share has one event per worker.
+    /// One JSON object with one event per line. A task that all workers share has one event per worker.
     /// Cost: O(e log e) for e events.
     pub fn trace(&self) -> String {
         let work = self.spans.iter().filter(|span| span.activity.lane() == Lane::Work).count();
         let sharing = if work * self.workers > MAX_WORKER_SPANS { 1 } else { self.workers };
         let mut events = Vec::new();
         let mut arrows: BTreeMap<[usize; 2], [Vec<End>; 2]> = BTreeMap::new();
-        // Viewers treat a track with the number of its process as the main thread, and show it above all others. Track
-        // numbers therefore start after the process numbers (ranks).
+        // Viewers treat a track with its process's number as the main thread, and show it on top. So track numbers
+        // start after those of processes (ranks).
         let mut base = self.ranks;
         for (rank, spans) in self.by_rank().into_iter().enumerate() {
             let of = |lane: Lane| spans.iter().copied().filter(move |span| span.activity.lane() == lane);
@@ -110,8 +107,8 @@ impl Timeline {
                 events.push((nanoseconds, event));
             }
         }
-        // The names of processes and tracks come first, with sort key -infinity. The sort is stable, so at equal times,
-        // "arrived" follows its receive, and arrows follow the slices that they connect.
+        // Names come first, with sort key -infinity. The sort is stable, so at equal times, "arrived" follows its
+        // receive, and arrows follow the slices that they connect.
         events.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         let mut text = String::from("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
         for (at, (_, event)) in events.iter().enumerate() {
@@ -169,7 +166,6 @@ impl Timeline {
     }
 }
 
-/// The event "arrived", the last nanosecond of a receive.
 fn arrived(rank: usize, track: usize, start: f64) -> (f64, Value) {
     let event = json!({
         "ph": "X", "pid": rank, "tid": track, "ts": start / 1e3, "dur": 1e-3, "name": "arrived", "cat": "arrived",
@@ -177,9 +173,8 @@ fn arrived(rank: usize, track: usize, start: f64) -> (f64, Value) {
     (start, event)
 }
 
-/// The start and end of a span, rounded to nanoseconds, because the start plus the duration could otherwise exceed the
-/// start of the next span on the track. A transfer lasts at least one nanosecond, because arrows cannot be attached to
-/// empty slices.
+/// The start and end, rounded to nanoseconds, because start plus duration could otherwise exceed the track's next
+/// start. A transfer lasts at least one nanosecond, because arrows cannot be attached to empty slices.
 fn rounded(span: &Span) -> [f64; 2] {
     let [start, end] = [span.start, span.end].map(nanoseconds);
     let least = if span.activity.lane() == Lane::Work { 0.0 } else { 1.0 };

@@ -1,4 +1,4 @@
-//! Builds the tree: adds each einsum's unary steps, and its contractions in the order from `order`.
+//! Builds the tree: each einsum's unary steps, and its contractions in the order from `order`.
 
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ pub fn build<E>(einsums: &Einsums, mut order: impl FnMut(&Network) -> Result<Ord
         });
     }
     let mut tree = builder.tree;
-    // The result must be a new tensor, so `ab->ab` becomes a copy.
+    // The result must be new, so `ab->ab` becomes a copy.
     if let Step::Leaf { .. } = tree.nodes[tree.root()].step {
         let node = &tree.nodes[tree.root()];
         let copy = Node { step: Step::Unary { input: tree.root(), op: UnaryOp::Permute }, ..node.clone() };
@@ -41,7 +41,7 @@ struct TreeBuilder {
     span: Span,
 }
 
-/// Each label's occurrences in the einsum's output and in tensors not contracted yet.
+/// Each label's occurrences in the output and in tensors not contracted yet.
 struct LabelUses(HashMap<Label, usize>);
 
 impl LabelUses {
@@ -72,7 +72,7 @@ impl TreeBuilder {
         &self.tree.nodes[node].labels
     }
 
-    /// Adds an einsum's steps, and returns its result's node. Each group is contracted from left to right.
+    /// Adds an einsum's steps, and returns its result. Each group is contracted from left to right.
     fn einsum(&mut self, inputs: Vec<NodeId>, output: &[Label], order: &Order) -> NodeId {
         let mut result = inputs[inputs.len() - 1];
         let mut uses = LabelUses(HashMap::new());
@@ -134,8 +134,8 @@ impl TreeBuilder {
 
     fn contract(&mut self, left: NodeId, right: NodeId, out: Vec<Label>) -> NodeId {
         let kinds = classify(self.labels(left), self.labels(right), &out).unwrap_or_else(|error| {
-            // After `reduce`, each operand's labels are distinct, and each also occurs in the other operand or in
-            // `out`. Every label in `out` occurs in an operand.
+            // After `reduce`, an operand's labels are distinct, and each also occurs in the other operand or in `out`.
+            // Every label in `out` occurs in an operand.
             unreachable!("reduced operands are a contraction: {error}")
         });
         self.push(out, Step::Contract { left, right, kinds })

@@ -1,8 +1,8 @@
-//! Resolves an expression and its operands' shapes into einsums. Every label becomes a dimension with an extent.
+//! Resolves an expression and its operands' shapes into einsums, whose labels are dimensions with extents.
 //!
-//! Invariants: Every node is listed after its inputs; the last is the root. Every label in an einsum's output is also
-//! in an input. An operand in which a label has extent 1, unlike in others, is broadcast along the label: a new
-//! dimension of extent 1, which occurs in no other tensor and is summed away, replaces the label.
+//! Invariants: every node is after its inputs; the last is the root. Every output label is also in an input. An operand
+//! in which a label has extent 1, unlike in others, is broadcast along it: a new dimension of extent 1, which occurs in
+//! no other tensor and is summed away, replaces the label.
 
 use std::collections::HashSet;
 
@@ -16,34 +16,33 @@ use crate::dims::Label;
 /// An expression for operands with known shapes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Einsums {
-    /// Distinct names of the dimensions, indexed by label. All but the first with the same letter have primes or
-    /// numbers appended.
+    /// Distinct names, indexed by label (see [`Names`]).
     pub names: Vec<String>,
     /// Extents by label.
     pub extents: Vec<usize>,
-    /// Nodes, each after its inputs. The last is the result.
+    /// Each after its inputs. The last is the result.
     pub nodes: Vec<Einsum>,
     /// The number of operands.
     pub operands: usize,
 }
 
-/// An operand of the expression, or an einsum's output.
+/// An operand, or an einsum's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Einsum {
-    /// Labels, slowest-varying first.
+    /// Slowest-varying first.
     pub labels: Vec<Label>,
-    /// The position in the text of the operand or einsum.
+    /// The operand's or einsum's place in the text.
     pub span: Span,
     /// Where the tensor comes from.
     pub source: EinsumSource,
 }
 
-/// An operand of the expression, or an einsum.
+/// Where a tensor comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EinsumSource {
     /// The operand with this number.
     Operand(usize),
-    /// The einsum of these input nodes, at least one.
+    /// The einsum of these nodes, at least one.
     Of(Vec<usize>),
 }
 
@@ -68,7 +67,7 @@ impl Einsums {
                 NodeKind::Einsum { inputs, .. } => {
                     let inputs: Vec<usize> = inputs.iter().map(|input| input.0 as usize).collect();
                     // A broadcast input has a new dimension instead of the label. If all inputs with a label are
-                    // broadcast along it, the output cannot have the label either.
+                    // broadcast along it, the output cannot have it either.
                     let below: HashSet<Label> =
                         inputs.iter().flat_map(|&input| &nodes[input].labels).copied().collect();
                     let labels = term.labels.into_iter().filter(|label| below.contains(label)).collect();
@@ -80,9 +79,8 @@ impl Einsums {
         Ok(Einsums { names: names.all, extents, nodes, operands: shapes.len() })
     }
 
-    /// The result's labels.
     pub fn output(&self) -> &[Label] {
-        // An expression has at least one node.
+        // There is at least one node.
         &self.nodes[self.nodes.len() - 1].labels
     }
 
@@ -127,18 +125,17 @@ fn check_count(expression: &Expression, given: usize) -> Result<(), ShapeError> 
     let place = terms.get(given).or(terms.last()).copied().unwrap_or_default();
     let label = if given < terms.len() { "nothing is given for this one" } else { "the last operand" };
     let text = expression.text().to_owned();
-    // If only the last operand is missing and its term is empty, the cause is probably a stray comma at the end.
+    // If only an empty last operand is missing, the cause is probably a stray comma at the end.
     let comma = given + 1 == terms.len() && text.trim_end().ends_with(',');
     let help =
         comma.then(|| "the `,` at the end stands before a 0-dimensional operand; drop it if there is none".to_owned());
     Err(ShapeError { text, message, places: vec![(place, label.to_owned())], help })
 }
 
-/// An extent, its operand's number, and the label's position in the text.
+/// An extent, its operand, and the label's place in the text.
 type ExtentSource = (usize, usize, Span);
 
-/// Every dimension's extent. If a label has extent 1 in some operands and another in others, the dimension has the
-/// other.
+/// Every dimension's extent. A label with extent 1 in some operands and another in others has the other.
 fn extents(
     expression: &Expression,
     terms: &[Resolved],
@@ -150,8 +147,7 @@ fn extents(
         let NodeKind::Operand { index: operand, .. } = node.kind else { continue };
         let places = || term.labels.iter().zip(&term.spans).zip(&shapes[operand]);
         for (at, ((&label, &span), &extent)) in places().enumerate() {
-            // A label that repeats in one operand selects a diagonal. All its extents must be equal; 1 is not
-            // broadcast.
+            // A label that repeats in one operand selects a diagonal of equal extents; 1 is not broadcast.
             let earlier = places().take(at).find(|((l, _), e)| **l == label && **e != extent);
             if let Some(((_, &place), &first)) = earlier {
                 return Err(conflict(expression, names, label, (first, operand, place), (extent, operand, span)));
@@ -165,7 +161,7 @@ fn extents(
             }
         }
     }
-    // The parser ensures that every label in an output is also in an input, so every dimension is in an operand.
+    // By the parser, every output label is also in an input, so every dimension is in an operand.
     Ok(known.into_iter().map(|known| known.map_or(1, |(extent, ..)| extent)).collect())
 }
 

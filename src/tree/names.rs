@@ -1,8 +1,8 @@
-//! Generates distinct names for dimensions. Of several with the same letter, the first is named by the letter, the next
-//! three have one to three primes appended, and all further ones a prime and a number.
+//! Distinct names for dimensions. Of several with the same letter, the first is named by the letter, the next three
+//! have one to three primes appended, and all further ones a prime and a number.
 //!
-//! The cost of a name does not depend on how many dimensions have its letter, so an expression may have thousands of
-//! brackets, each with its own `j`.
+//! A name's cost does not depend on how many dimensions have its letter, so an expression may have thousands of
+//! brackets with their own `j`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,12 +15,12 @@ const MAX_PRIMES: usize = 3;
 pub struct Names {
     pub all: Vec<String>,
     used: HashSet<String>,
-    /// Attempts so far to derive a new name from each name.
+    /// Attempts so far to derive a new name from each.
     attempts: HashMap<String, usize>,
 }
 
 impl Names {
-    /// Adds a dimension, named `name` or, if that is used, by a name derived from it. Returns its label.
+    /// Adds a dimension, named `name` or, if used, by a derived name. Returns its label.
     pub fn fresh(&mut self, name: &str) -> Label {
         let mut unused = name.to_owned();
         while self.used.contains(&unused) {

@@ -1,7 +1,7 @@
-//! Maps each label in each bracket of an expression to a dimension.
+//! Maps each label in each bracket to a dimension.
 //!
-//! The labels in a bracket's output are dimensions of the enclosing einsum; all others are local to the bracket. The
-//! mapping starts at the root, so an einsum's labels are mapped before those of the brackets inside it.
+//! Labels in a bracket's output are dimensions of the enclosing einsum; all others are local. The mapping starts at the
+//! root, so an einsum's labels are mapped before those of brackets inside it.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use super::names::Names;
 use super::{ShapeError, counted};
 use crate::dims::Label;
 
-/// A term's dimensions, including its ellipsis's, and their positions in the text.
+/// A term's dimensions, with those of `...`, and their places in the text.
 pub struct Resolved {
     pub labels: Vec<Label>,
     pub spans: Vec<Span>,
@@ -19,14 +19,14 @@ pub struct Resolved {
 
 pub struct Scopes {
     pub names: Names,
-    /// The terms of all nodes.
+    /// All nodes' terms.
     pub terms: Vec<Resolved>,
 }
 
 #[derive(Clone, Default)]
 struct Scope {
     labels: HashMap<einsum_parser::Label, Label>,
-    /// The dimensions of `...`, in order. Where it stands for fewer, these are the last ones.
+    /// The dimensions of `...`, in order. If it stands for fewer, they are the last ones.
     ellipsis: Vec<Label>,
 }
 
@@ -38,7 +38,7 @@ pub fn resolve(expression: &Expression, ranks: &[usize]) -> Result<Scopes, Shape
     let mut scopes: Vec<Scope> = vec![Scope::default(); nodes.len()];
     let mut terms: Vec<Resolved> = Vec::with_capacity(nodes.len());
     for (id, node) in nodes.iter().enumerate().rev() {
-        // The enclosing bracket has inserted the labels of this node's output. At the root, the scope is empty.
+        // The enclosing bracket has inserted this node's output labels. At the root, the scope is empty.
         let mut scope = std::mem::take(&mut scopes[id]);
         match &node.kind {
             NodeKind::Operand { term, .. } => terms.push(resolve_term(term, &scope, dots[id])),
@@ -124,8 +124,8 @@ fn resolve_term(term: &Term, scope: &Scope, dots: usize) -> Resolved {
     resolved
 }
 
-/// The implicit output: the dimensions of `...`, then the labels that occur only once in all inputs, sorted by the code
-/// points of their names.
+/// The implicit output: the dimensions of `...`, then the labels that occur only once in all inputs, by their names'
+/// code points.
 fn implicit(expression: &Expression, below: &[&[Index]], scope: &Scope, span: Span) -> Resolved {
     let mut count: HashMap<einsum_parser::Label, usize> = HashMap::new();
     for index in below.iter().copied().flatten() {

@@ -1,7 +1,6 @@
-//! Computes elements of the result from the operands in double precision, as single sums or along the contraction tree.
+//! Computes result elements from the operands in double precision, as single sums or along the contraction tree.
 //!
-//! The last labels in every tensor's layout are those that its reader sums, so that the innermost loop runs over
-//! adjacent elements.
+//! A tensor's layout ends with the labels that its reader sums, so that the innermost loop runs over adjacent elements.
 
 use einsum_dist::dims::{Label, distinct};
 use einsum_dist::tree::{Step, Tree, inputs};
@@ -17,11 +16,11 @@ use super::sum::{Rounding, Term, Tracked};
 
 pub struct Evaluator<'a> {
     tree: &'a Tree,
-    /// Labels of each node, in storage order.
+    /// Each node's labels, in storage order.
     layouts: Vec<Vec<Label>>,
     evaluation: Evaluation,
     complex: bool,
-    /// The rounding errors of the checked run in each step, all in the last step of a direct evaluation.
+    /// The checked run's rounding errors in each step, all in the last step of a direct evaluation.
     roundings: Vec<Rounding>,
     /// Operand `i` is divided by 2^`exponents[i]`, so that products stay in the range of double precision.
     exponents: Vec<i32>,
@@ -63,8 +62,8 @@ impl<'a> Evaluator<'a> {
         if self.is_scaled { 0 } else { difference(all.into(), apart) }
     }
 
-    /// The selected elements of the result, in row-major order, divided by 2^`apart` if scaled; `single_threaded` if
-    /// other threads compute others. `sources` has one entry per operand.
+    /// The selected result elements in row-major order, divided by 2^`apart` if scaled; `single_threaded` if other
+    /// threads compute others. `sources` has one entry per operand.
     pub fn elements(
         &self,
         sources: &[Source<'_>],

@@ -17,25 +17,24 @@ use super::strategy::Choice;
 
 const MAX_BYTES: u64 = 1 << 29;
 
-/// The limit divided by one of these is reserved: `LIMIT_DIVISOR` first, then `SLOW_LIMIT_DIVISORS` until the check is
-/// quick.
+/// The limit divided by this is reserved, then by `SLOW_LIMIT_DIVISORS` in turn until the check is quick.
 const LIMIT_DIVISOR: u64 = 16;
 const SLOW_LIMIT_DIVISORS: [u64; 3] = [8, 4, 2];
 
 /// Maximum operations of a quick check, which takes seconds.
 const MAX_QUICK_OPERATIONS: f64 = 1e10;
 
-/// Maximum reserved bytes for a check that does not need more.
+/// Maximum reserved bytes, unless a check needs more.
 const SUFFICIENT_BYTES: u64 = 1 << 26;
 
-/// The minimum bytes of a check, for one product at a time.
+/// A check's minimum bytes, for one product at a time.
 pub fn least(tree: &Tree) -> u64 {
     let one: Vec<usize> = tree.extents.iter().map(|&extent| extent.min(1)).collect();
     let bytes = |evaluation| Cost::of(tree, evaluation, &one).bytes;
     bytes(Evaluation::Directly).min(bytes(Evaluation::AlongTree)).ceil() as u64
 }
 
-/// The plan for the run, by `plan` for a memory limit, and the bytes for its check.
+/// The run's plan, by `plan` for a memory limit, and its check's bytes.
 ///
 /// # Errors
 /// If there is no plan within the limit, or none that leaves enough memory for a check.
@@ -68,11 +67,10 @@ pub fn plan_beside(
             })?,
         };
     }
-    // A slow check is given more memory if the run can be planned with less.
+    // A slow check gets more memory if the run can be planned with less.
     let is_slow = |plan: &Plan| {
         let limits = Limits::new(plan, tree);
-        // The cost is estimated for one thread, because the number of threads may differ between ranks, but all must
-        // make the same plan.
+        // The cost is estimated for one thread, because ranks may differ in threads, but must all make the same plan.
         let strategy = Choice::new(plan, tree, &limits, left(plan).min(MAX_BYTES), 1, 0).strategy();
         strategy.is_none_or(|strategy| strategy.operations > MAX_QUICK_OPERATIONS)
     };
@@ -92,7 +90,7 @@ pub fn plan_beside(
     Ok((chosen, bytes))
 }
 
-/// The bytes for the check in this world: at most `bytes` and half of what the run leaves free, but at least [`least`].
+/// The check's bytes in this world: at most `bytes` and half of what the run leaves free, but at least [`least`].
 /// Collective. Must precede the run's allocations.
 ///
 /// # Errors

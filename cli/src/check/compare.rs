@@ -1,6 +1,6 @@
-//! Compares the elements of blocks, or a sample of them, with reference values.
+//! Compares elements of blocks, or a sample of them, with reference values.
 //!
-//! Only pieces of the reference are stored, as many at a time as the [`Strategy`] allows.
+//! Only pieces of the reference are stored, as many as the [`Strategy`] allows.
 
 use einsum_dist::dims::{Label, distinct};
 use einsum_dist::distribution::{Bounds, Intervals};
@@ -25,7 +25,7 @@ use super::verdict::{Tally, judge};
 
 const MAX_OPERATIONS: f64 = 1e11;
 
-/// A check that takes minutes is refused if more memory makes it faster by more than this.
+/// A check of minutes is refused if more memory makes it faster by more than this.
 const MIN_SPEEDUP: f64 = 10.0;
 
 pub struct Comparison<'a> {
@@ -48,10 +48,10 @@ pub struct Pass<'a> {
 }
 
 struct Job {
-    /// The indices of the piece, and the indices of summed labels that this job covers.
+    /// The piece's indices, and those of summed labels that this job covers.
     selection: Selection,
     summands: usize,
-    /// Whether the sums are complete after this job.
+    /// Whether this job completes the sums.
     last: bool,
 }
 
@@ -119,8 +119,8 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Prepares a second pass along the tree, if underflow or the range of double precision may explain errors of the
-    /// first. Finite operands are scaled to at most about 1. `None` if it would take too much time or memory, or change
+    /// A second pass along the tree, if underflow or the range of double precision may explain errors of the first.
+    /// Finite operands are scaled to at most about 1. `None` if it would take too much time or memory, or change
     /// nothing.
     pub fn second_pass(&self, first: &Pass<'_>, largest: &[f64], operand_limits: &OperandLimits) -> Option<Pass<'a>> {
         if !operand_limits.finite && first.strategy.evaluation == Evaluation::AlongTree {
@@ -134,7 +134,6 @@ impl<'a> Comparison<'a> {
         Some(Pass { limits, evaluator, strategy })
     }
 
-    /// Compares this rank's blocks of the part at `corner` with reference values.
     pub fn part<T: Element>(&self, pass: &Pass<'_>, part: &DistTensor<T>, corner: &[usize]) -> Result<Tally> {
         let mut tally = Tally::default();
         for (region, block) in part.first_replicas().filter(|(region, _)| !region.is_empty()) {
@@ -159,7 +158,6 @@ impl<'a> Comparison<'a> {
         Ok(tally)
     }
 
-    /// The largest absolute value of each operand.
     pub fn largest_operands(&self) -> Result<Vec<f64>> {
         self.sources.iter().map(Source::largest).collect()
     }
@@ -227,7 +225,7 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Compares the elements of a piece with `reference`, which has one value per element.
+    /// Compares a piece with `reference`, which has one value per element.
     fn judged(
         &self,
         pass: &Pass<'_>,
@@ -237,7 +235,7 @@ impl<'a> Comparison<'a> {
         got: &(impl Fn(&[usize]) -> Complex<f64> + Sync),
     ) -> Result<Tally> {
         let prior = self.prior.as_ref().map(|prior| prior.fetch(self.out, piece, self.out)).transpose()?;
-        // For each dimension, the positions of the selected indices in the block.
+        // The positions of the selected indices in the block, per dimension.
         let local = |(label, range): (&Label, &std::ops::Range<usize>)| -> Result<Vec<usize>> {
             let mut all = memory(room_for(piece.len(*label)))?;
             all.extend(piece.of(*label).runs().flat_map(|(_, run)| run).map(|index| index - range.start));
@@ -266,7 +264,7 @@ fn exponents(largest: &[f64]) -> Vec<i32> {
     largest.iter().map(|&largest| if largest > 0.0 { largest.log2().floor() as i32 } else { 0 }).collect()
 }
 
-/// Writes to `at` the index of the element at row-major position `place`; `dims` lists the indices of each dimension.
+/// Writes to `at` the index at row-major position `place`; `dims` lists each dimension's indices.
 fn index(mut place: usize, dims: &[Vec<usize>], at: &mut Vec<usize>) {
     at.clear();
     at.resize(dims.len(), 0);

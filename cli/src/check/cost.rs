@@ -1,7 +1,6 @@
-//! Estimates the operations and memory of a comparison, and finds sizes of pieces (maximum indices of every label) that
-//! fit.
+//! Estimates the operations and memory of a comparison, and finds sizes of pieces (maximum indices per label) that fit.
 //!
-//! Memory is the read buffers and all elements at a time, in double precision with their absolute products and errors.
+//! Memory is the read buffers and all elements at a time, in double precision with absolute products and errors.
 
 use einsum_dist::dims::{Label, distinct};
 use einsum_dist::tree::{NodeId, Step, Tree, inputs};
@@ -9,10 +8,10 @@ use einsum_dist::tree::{NodeId, Step, Tree, inputs};
 use super::fetch::CHUNK_ELEMENTS;
 use super::sum::Tracked;
 
-/// Cost of generating or reading an operand element and storing it, in operations.
+/// Operations to generate or read an operand element and store it.
 const OPERATIONS_PER_FETCH: f64 = 8.0;
 
-/// Fixed operations for starting a step and for opening an operand's file.
+/// Operations to start a step or open an operand's file.
 const OPERATIONS_PER_STEP: f64 = 500.0;
 const OPERATIONS_PER_OPERAND: f64 = 2_000.0;
 
@@ -33,17 +32,17 @@ pub enum Evaluation {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
     pub products: f64,
-    /// Operand elements that are generated or read.
+    /// Operand elements generated or read.
     pub fetched: f64,
     /// Overhead of steps and operands, in multiply-adds.
     overhead: f64,
     pub bytes: f64,
-    /// The step that needs the most memory.
+    /// The step with the most memory.
     widest: NodeId,
 }
 
 impl Cost {
-    /// Estimates the cost of a piece with `sizes[l]` indices of label number `l`.
+    /// The cost of a piece with `sizes[l]` indices of label `l`.
     pub fn of(tree: &Tree, evaluation: Evaluation, sizes: &[usize]) -> Cost {
         let volume = |labels: &[Label]| labels.iter().map(|label| sizes[label.0 as usize] as f64).product::<f64>();
         let element = size_of::<Tracked>() as f64;
@@ -103,8 +102,8 @@ impl Cost {
     }
 }
 
-/// Cuts `whole` into pieces of at most `most` bytes; returns their size and total cost, or `None` if a product needs
-/// more bytes, or all need more than `operations`.
+/// Cuts `whole` into pieces of at most `most` bytes; returns their size and total cost. `None` if a product needs more
+/// bytes, or all need more than `operations`.
 pub fn fit(
     tree: &Tree,
     evaluation: Evaluation,
@@ -120,7 +119,7 @@ pub fn fit(
     let mut cost = total(&sizes);
     // Smaller pieces never need fewer operations.
     while cost.bytes > most && cost.operations() <= operations {
-        // Halve the label of the largest step for which time times memory becomes smallest.
+        // Halve the label of the largest step that minimises time times memory.
         let step = &tree.nodes[cost.widest];
         let mut labels = step.labels.clone();
         match evaluation {
@@ -141,7 +140,7 @@ pub fn fit(
             .min_by(|(_, one), (_, other)| time_and_memory(one).total_cmp(&time_and_memory(other)))
         {
             Some(smaller) => smaller,
-            // Tensors of other steps occupy most of the memory, so halve the largest label of the tree.
+            // Other steps' tensors occupy most memory, so halve the largest label of the tree.
             None => {
                 let largest = (0..sizes.len()).max_by_key(|&label| sizes[label]).filter(|&label| sizes[label] > 1)?;
                 sizes[largest] = sizes[largest].div_ceil(2);

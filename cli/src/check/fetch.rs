@@ -1,4 +1,4 @@
-//! Generates or reads slices of operands on demand, in double precision.
+//! Generates or reads slices of operands, in double precision.
 
 use std::ops::Range;
 use std::path::Path;
@@ -17,7 +17,7 @@ use super::super::failure::memory;
 use super::select::{Indices, Selection};
 use super::sum::{Term, Tracked};
 
-/// Maximum elements that are read at a time.
+/// Maximum elements read at a time.
 pub const CHUNK_ELEMENTS: usize = 1 << 12;
 
 pub enum Source<'a> {
@@ -42,7 +42,7 @@ impl<'a> Source<'a> {
         Ok(Source::File { path, header: read_header(path)? })
     }
 
-    /// The operand elements at the selected indices, with labels in the order of `layout`, the last fastest.
+    /// The elements at the selected indices, with labels in the order of `layout`, the last fastest.
     pub fn fetch(&self, labels: &[Label], selection: &Selection, layout: &[Label]) -> Result<Term> {
         let indices: Vec<&Indices> = labels.iter().map(|&label| selection.of(label)).collect();
         let mut dims: Vec<usize> = (0..labels.len()).collect();
@@ -93,7 +93,7 @@ impl<'a> Source<'a> {
     /// The largest absolute value, or NaN if any element is NaN.
     pub fn largest(&self) -> Result<f64> {
         let Source::File { header, .. } = self else {
-            // The real and imaginary parts of random elements are between -1 and 1.
+            // Parts of random elements are between -1 and 1.
             return Ok(if self.dtype().is_complex() { std::f64::consts::SQRT_2 } else { 1.0 });
         };
         let mut largest = 0.0f64;
@@ -144,7 +144,6 @@ fn grow<V: Clone + Default>(vector: &mut Vec<V>, length: usize) -> std::result::
     Ok(())
 }
 
-/// Writes elements, in row-major order of `bounds`, to their places in `into`.
 fn scatter(dtype: Dtype, bytes: &[u8], bounds: &Bounds, steps: &[usize], into: &mut [Tracked]) {
     let singles = bytes.as_chunks().0.iter().map(|real| f64::from(f32::from_le_bytes(*real)));
     let doubles = bytes.as_chunks().0.iter().map(|real| f64::from_le_bytes(*real));

@@ -1,7 +1,7 @@
-//! Computes how far a correct element may differ from its reference in double precision. `docs/check.md` derives the
+//! Computes how far a correct element may differ from its double-precision reference. `docs/check.md` derives the
 //! limits.
 //!
-//! Invariant: limits depend only on the plan, the operands and the element, and are the same on every rank.
+//! Invariant: limits depend only on the plan, the operands and the element, not on the rank.
 
 use einsum_dist::dims::{Label, distinct};
 use einsum_dist::kernel::error_bound;
@@ -12,23 +12,23 @@ use super::super::norm::scaled;
 use super::cost::Evaluation;
 use super::sum::{Reference, Rounding};
 
-/// The largest allowed error, as a multiple of its estimated random error.
+/// The largest allowed error, relative to the estimated random error.
 const CONFIDENCE_FACTOR: f64 = 4.0;
 
-/// Upper limit for the estimated underflow loss in one step, with a finite square.
+/// Upper limit for a step's estimated underflow loss, with a finite square.
 const MAX_LOSS: f64 = 1e140;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// The allowed error relative to the sum of absolute products.
+    /// Allowed error relative to the sum of absolute products.
     pub relative: f64,
-    /// The allowed error due to underflow in all steps, or only the last before the operands have been examined.
+    /// Allowed error due to underflow in all steps, or only the last before the operands are examined.
     pub absolute: f64,
     pub largest: f64,
-    /// The allowed error due to underflow of a single product.
+    /// Allowed error due to underflow of one product.
     pub smallest: f64,
     pub complex: bool,
-    /// Whether infinite or NaN parts depend on the order of the factors, which may differ between run and reference.
+    /// Whether infinite or NaN parts depend on the order of factors, which may differ between run and reference.
     pub unordered: bool,
 }
 
@@ -39,10 +39,9 @@ impl Limits {
             Dtype::Float64 | Dtype::Complex128 => (f64::MAX, f64::from_bits(1)),
         };
         let smallest = smallest * if plan.dtype.is_complex() { 8.0 } else { 2.0 };
-        // The reference is itself rounded, in its products and a dozen additions per step.
+        // The reference is rounded too, in its products and a dozen additions per step.
         let steps = tree.nodes.len() as u64;
         let own = if largest > 1e100 { 2 * plan.operands as u64 + 14 * steps } else { 0 };
-        // Each part is a sum of two real sums, one more addition per step.
         let (real, parts, more) = match plan.dtype {
             Dtype::Complex64 => (Dtype::Float32, std::f64::consts::SQRT_2, steps),
             Dtype::Complex128 => (Dtype::Float64, std::f64::consts::SQRT_2, steps),
@@ -68,7 +67,7 @@ impl Limits {
         if want.spread.is_finite() { worst_case.min(CONFIDENCE_FACTOR * want.spread) } else { worst_case }
     }
 
-    /// The rounding errors of a run in each step, with operands divided by 2 to these exponents.
+    /// The run's rounding errors in each step, with operands divided by 2 to these exponents.
     pub fn roundings(&self, tree: &Tree, evaluation: Evaluation, exponents: &[i32]) -> Vec<Rounding> {
         let rounding = |id: usize, terms: f64, exponent: i32| {
             let absolute = (terms * scaled(self.smallest, -i64::from(exponent))).min(MAX_LOSS);
@@ -103,7 +102,7 @@ pub fn steps(tree: &Tree) -> usize {
         .count()
 }
 
-/// The number of operand products in an element of the result.
+/// The operand products in a result element.
 pub fn products(tree: &Tree) -> f64 {
     (0..tree.nodes.len()).map(|id| terms(tree, id)).product()
 }
@@ -120,21 +119,21 @@ fn terms(tree: &Tree, node: usize) -> f64 {
     }
 }
 
-/// Limits that depend on the operands, computed only if an element may be wrong.
+/// Limits from the operands, computed only if an element may be wrong.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OperandLimits {
-    /// The largest error of an element due to underflow, summed over all steps.
+    /// An element's largest error due to underflow, summed over all steps.
     pub absolute: f64,
-    /// An upper bound on the sums of absolute products in all steps.
+    /// An upper bound on all steps' sums of absolute products.
     pub largest: f64,
     pub finite: bool,
 }
 
 impl OperandLimits {
-    /// `operands` contains the largest absolute value of each operand.
+    /// `operands`: each operand's largest absolute value.
     pub fn new(tree: &Tree, limits: &Limits, operands: &[f64]) -> OperandLimits {
         let finite = operands.iter().all(|largest| largest.is_finite());
-        // For each node, the logarithms of the terms per element, and of the largest product of its operands.
+        // Each node's logarithms of the terms per element, and of the largest product of its operands.
         let mut below: Vec<(f64, f64)> = Vec::with_capacity(tree.nodes.len());
         for (id, node) in tree.nodes.iter().enumerate() {
             let own = terms(tree, id).ln();
@@ -151,7 +150,7 @@ impl OperandLimits {
         let largest = sums.fold(f64::NEG_INFINITY, f64::max).exp();
         let (all_terms, all) = below[tree.root()];
         let lost = |id: usize| {
-            // `later` is NaN if the step has an operand that contains only zeros. Then nothing is lost to underflow.
+            // `later` is NaN if the step has an operand of zeros only. Then nothing is lost to underflow.
             let later = if id == tree.root() { 0.0 } else { all - below[id].1 };
             if later.is_nan() { 0.0 } else { (all_terms + later + limits.smallest.ln()).exp() }
         };

@@ -1,8 +1,8 @@
-//! `--check`, which recomputes elements of the output from the operands, slowly and in double precision.
+//! `--check`, which recomputes output elements from the operands, slowly and in double precision.
 //!
-//! All elements are checked if that is cheap, otherwise a sample. The reference is one sum over all dimensions, which
-//! uses only the plan's labels and extents, so mistakes in the plan do not affect it. If that costs much more than the
-//! contraction tree, intermediates along the tree are used. Every rank checks its own blocks, part by part.
+//! All elements are checked if that is cheap, otherwise a sample. The reference is one sum over all dimensions, so that
+//! only the plan's labels and extents affect it, or uses intermediates along the tree if that sum costs much more.
+//! Every rank checks its own blocks, part by part.
 
 mod along_tree;
 pub mod budget;
@@ -32,7 +32,7 @@ use verdict::Tally;
 /// The message about an overflow: an element, its size and a remedy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overflow {
-    /// The message with the remedy, without a full stop.
+    /// Without a full stop.
     pub message: String,
     /// Whether the result is infinite exactly where the reference exceeds the type; otherwise it is meaningless.
     pub is_right: bool,
@@ -45,9 +45,9 @@ pub struct Check<'a> {
     limits: Limits,
     is_scaled: bool,
     first: Pass<'a>,
-    /// Limits that depend on the operands, and any second pass; `None` until needed.
+    /// Limits from the operands, and any second pass; `None` until needed.
     operands: Option<(OperandLimits, Option<Pass<'a>>)>,
-    /// The combined findings of all ranks in all parts compared so far.
+    /// All ranks' findings in all parts so far.
     tally: Tally,
 }
 
@@ -64,8 +64,8 @@ impl<'a> Check<'a> {
         Ok(Check { world, config, comparison, limits, is_scaled, first, operands: None, tally })
     }
 
-    /// Compares the part of the result at `corner`, divided by 2^`exponent`. Returns whether all parts so far are
-    /// correct. Collective.
+    /// Compares the part at `corner`, divided by 2^`exponent`. Returns whether all parts so far are correct.
+    /// Collective.
     pub fn part<T: Element>(&mut self, part: &DistTensor<T>, corner: &[usize], exponent: i64) -> Result<bool> {
         self.comparison.exponent = exponent;
         let mut found = self.run_pass(&self.first, part, corner)?;
@@ -89,15 +89,15 @@ impl<'a> Check<'a> {
         Ok(self.tally.is_right())
     }
 
-    /// Compares the part in one pass; returns the combined findings of all ranks. Collective.
+    /// Compares the part in one pass; returns all ranks' findings. Collective.
     fn run_pass<T: Element>(&self, pass: &Pass<'_>, part: &DistTensor<T>, corner: &[usize]) -> Result<Tally> {
         let tally = agree(self.world, self.comparison.part(pass, part, corner))?;
         let all = gather(self.world, &tally.numbers(corner.len()))?;
         Ok(all.iter().map(|numbers| Tally::of_numbers(numbers)).fold(Tally::default(), Tally::merge))
     }
 
-    /// Moves the operand limits, equal on every rank, and the second pass, computed on first use, out of `self`, into
-    /// which the caller must put them back. Collective.
+    /// Moves the operand limits, equal on every rank, and the second pass, computed on first use, out of `self`; the
+    /// caller must put them back. Collective.
     fn operands(&mut self) -> Result<(OperandLimits, Option<Pass<'a>>)> {
         if let Some(known) = self.operands.take() {
             return Ok(known);
@@ -105,7 +105,7 @@ impl<'a> Check<'a> {
         let largest = agree(self.world, self.comparison.largest_operands())?;
         let operand_limits = OperandLimits::new(&self.config.tree, &self.limits, &largest);
         let second = self.comparison.second_pass(&self.first, &largest, &operand_limits);
-        // A second pass that is too slow on some ranks, with other numbers of threads, is made on none.
+        // A second pass that is too slow on some ranks, with fewer threads, is made on none.
         let all = gather(self.world, &[f64::from(u8::from(second.is_some()))])?;
         let second = second.filter(|_| all.iter().all(|has| *has == [1.0]));
         Ok((operand_limits, second))
@@ -145,7 +145,7 @@ impl<'a> Check<'a> {
     }
 }
 
-/// What to do about a result outside the range of its type.
+/// How to avoid a result outside its type's range.
 pub fn remedy(config: &RunConfig) -> String {
     let scaled = if config.args.exponent { "" } else { "use --exponent, which keeps a scale apart" };
     let wider = match config.plan.dtype {

@@ -1,4 +1,4 @@
-//! Computes sums of products in double precision, without code of the kernels whose results it checks.
+//! Computes sums of products in double precision, without code of the checked kernels.
 //!
 //! ```text
 //! for each element of out:  for the outer summed labels:  fixed factors * sum over the inner label of the varying ones
@@ -30,7 +30,7 @@ pub struct Nest<'a> {
     /// Loops over outer summed labels, fastest varying first.
     outer: Vec<Loop>,
     inner: Loop,
-    /// The factors that vary along the inner loop, and others.
+    /// Factors that vary along the inner loop, and others.
     varying: Vec<usize>,
     fixed: Vec<usize>,
     complex: bool,
@@ -38,8 +38,8 @@ pub struct Nest<'a> {
 }
 
 impl<'a> Nest<'a> {
-    /// `len`: selected indices of a label; `complex`: not all imaginary parts are 0; `rounding`: the checked run's
-    /// error in each element.
+    /// `len`: selected indices of a label; `complex`: some imaginary part is not 0; `rounding`: the checked run's error
+    /// in each element.
     pub fn new(
         terms: &'a [Term],
         out: &[Label],
@@ -60,7 +60,7 @@ impl<'a> Nest<'a> {
         let mut outer: Vec<Loop> = Vec::with_capacity(loops.len());
         for summed in loops {
             match outer.last_mut() {
-                // Adjacent loops with a single stride in every factor become one.
+                // Fuse adjacent loops with a single stride in every factor.
                 Some(last) if last.steps.iter().zip(&summed.steps).all(|(a, b)| a * last.extent == *b) => {
                     last.extent *= summed.extent;
                 }
@@ -82,7 +82,7 @@ impl<'a> Nest<'a> {
         }
     }
 
-    /// All elements in row-major order; `single_threaded` if other threads compute others at the same time.
+    /// All elements in row-major order; `single_threaded` if other threads compute others.
     pub fn all(&self, single_threaded: bool) -> Result<Vec<Tracked>, OutOfMemory> {
         if self.complex { self.all_of::<true>(single_threaded) } else { self.all_of::<false>(single_threaded) }
     }
@@ -174,14 +174,14 @@ impl<'a> Nest<'a> {
     }
 }
 
-/// Scratch memory, reused for the next element.
+/// Scratch memory, reused for every element.
 #[derive(Default)]
 struct State {
     starts: Vec<usize>,
     at: Vec<usize>,
 }
 
-/// Sums values in blocks, each with four independent partial sums to hide the latency of additions.
+/// Sums values in blocks, with four independent partial sums to hide the latency of additions.
 #[inline(always)]
 fn blocks(count: usize, value: impl Fn(usize) -> Summand) -> Summand {
     let mut total = Total::default();

@@ -1,13 +1,13 @@
-//! Selects indices of each label for a comparison, and cuts selections into pieces.
+//! Selects each label's indices for a comparison, and cuts selections into pieces.
 //!
-//! Invariant: a selection has indices for every label of the tree. The place of an index is its position in the
-//! selection, from 0.
+//! Invariant: a selection has indices for every label of the tree. An index's place is its position in the selection,
+//! from 0.
 
 use std::ops::Range;
 
 use einsum_dist::dims::Label;
 
-/// Indices of a label, stored as runs of consecutive indices.
+/// A label's indices, as runs of consecutive ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Indices {
     runs: Vec<Range<usize>>,
@@ -35,7 +35,7 @@ impl Indices {
         self.runs.iter().map(ExactSizeIterator::len).sum()
     }
 
-    /// The runs, each with the position of its first index in the set.
+    /// The runs, each with its first index's place.
     pub fn runs(&self) -> impl Iterator<Item = (usize, Range<usize>)> + Clone {
         self.runs.iter().scan(0, |place, run| {
             let first = *place;
@@ -59,7 +59,7 @@ impl Indices {
     }
 }
 
-/// The selected indices of every label, by label number.
+/// Selected indices, by label number.
 #[derive(Debug, Clone)]
 pub struct Selection(pub Vec<Indices>);
 
@@ -72,14 +72,14 @@ impl Selection {
         self.of(label).len()
     }
 
-    /// Cuts the selection along `labels`, so that each part has at most `sizes[l]` indices of label number `l`.
+    /// Cuts along `labels` into parts of at most `sizes[l]` indices of label `l`.
     pub fn cuts(&self, labels: &[Label], sizes: &[usize]) -> Cuts {
         let cut = |&label: &Label| Cut { label, size: sizes[label.0 as usize].clamp(1, self.len(label).max(1)) };
         let cuts = labels.iter().map(cut).filter(|cut| cut.size < self.len(cut.label));
         Cuts(cuts.map(|cut| (cut, self.len(cut.label).div_ceil(cut.size))).collect())
     }
 
-    /// Part `number` of the selection, the last label varying fastest.
+    /// Part `number`, the last label varying fastest.
     pub fn part(&self, cuts: &Cuts, mut number: usize) -> Selection {
         let mut part = self.clone();
         for (Cut { label, size }, count) in cuts.0.iter().rev() {

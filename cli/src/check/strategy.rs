@@ -6,8 +6,8 @@
 //! | [`SAMPLE_ELEMENTS`], computed separately | at most [`MIN_SHARED_PRODUCTS`] operations |
 //! | [`SAMPLE_ELEMENTS`], in batches that share work | otherwise |
 //!
-//! Larger batches share more work, so their size is increased to at most [`MIN_SHARED_PRODUCTS`] operations in total,
-//! or else to the fewest. A batch is a grid of elements, computed in pieces if it does not fit into memory.
+//! Larger batches share more work, so they grow to at most [`MIN_SHARED_PRODUCTS`] operations in total, or else to the
+//! fewest. A batch is a grid of elements, computed in pieces if it does not fit into memory.
 //!
 //! The same plan, seed, memory and number of threads give the same strategy. No element is in two batches.
 
@@ -27,23 +27,22 @@ pub const SAMPLE_ELEMENTS: usize = 1024;
 /// Operations above which samples are computed in batches.
 const MIN_SHARED_PRODUCTS: f64 = 1e9;
 
-/// Maximum operations in a second pass, as a multiple of [`MIN_SHARED_PRODUCTS`].
+/// Maximum operations of a second pass, relative to [`MIN_SHARED_PRODUCTS`].
 const MAX_SECOND_LOOK_FACTOR: f64 = 10.0;
 
 /// Maximum cost of a direct sum relative to that along the tree.
 const INDEPENDENCE_FACTOR: f64 = 2.0;
 
-/// Up to this number of operations, a direct sum is always preferred.
+/// Up to this many operations, a direct sum is always preferred.
 const MAX_DIRECT_OPERATIONS: f64 = 1e6;
 
-/// Maximum bytes of a piece that stays in the caches.
+/// Maximum bytes of a piece that stays in caches.
 const CACHED_PIECE_BYTES: f64 = (1u64 << 24) as f64;
 
-/// Maximum error bound of a direct sum, relative to a typical sum of random signs, which might otherwise not be
-/// distinguished from 0.
+/// Maximum error bound of a direct sum, relative to a typical sum of random signs; beyond it, that may look like 0.
 const MAX_RELATIVE_BOUND: f64 = 0.01;
 
-/// Pieces per thread in a wave (pieces before threads wait for each other), if results are small.
+/// Pieces per thread in a wave (between waits of threads for each other), if results are small.
 const PIECES_PER_THREAD: usize = 16;
 
 /// Maximum result elements in a wave of more than one piece per thread.
@@ -52,7 +51,7 @@ const MAX_WAVE_ELEMENTS: usize = 1 << 10;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ComparedElements {
     All,
-    /// Only the elements of these batches, each with indices of every label of the result.
+    /// Only these batches, each with indices of every label of the result.
     Batches(Vec<Vec<Indices>>),
 }
 
@@ -60,14 +59,14 @@ pub enum ComparedElements {
 pub struct Strategy {
     pub elements: ComparedElements,
     pub evaluation: Evaluation,
-    /// Maximum indices of each label in a piece, by label number.
+    /// A piece's maximum indices of each label.
     pub sizes: Vec<usize>,
     pub concurrent_pieces: usize,
-    /// Pieces whose results are in memory at the same time.
+    /// Pieces with results in memory at the same time.
     pub pieces_per_wave: usize,
-    /// The cost in multiply-adds.
+    /// In multiply-adds.
     pub operations: f64,
-    /// Bytes of a piece while it is computed.
+    /// A piece's bytes while it is computed.
     pub bytes: f64,
 }
 
@@ -80,7 +79,7 @@ pub struct Choice<'a> {
     pub most: f64,
     pub threads: usize,
     pub seed: u64,
-    /// Whether the error bound is tight enough for a direct sum.
+    /// Whether the error bound is tight enough for direct sums.
     pub directly: bool,
 }
 
@@ -90,21 +89,21 @@ struct Candidate {
     concurrent_pieces: usize,
     /// The cost of all batches.
     cost: Cost,
-    /// Indices of each label of the result in a batch.
+    /// A batch's indices of each label of the result.
     grid: Vec<usize>,
     batches: usize,
 }
 
 impl<'a> Choice<'a> {
     pub fn new(plan: &Plan, tree: &'a Tree, limits: &Limits, bytes: u64, threads: usize, seed: u64) -> Choice<'a> {
-        // Sums of random signs are about this fraction of their absolute values.
+        // Sums of random signs are about this fraction of their absolute sums.
         let cancelled = limits::products(tree).sqrt().recip();
         let directly = limits::steps(tree) < 2 || limits.relative <= MAX_RELATIVE_BOUND * cancelled;
         let flops = plan.dtype.flops_per_multiply_add() as f64;
         Choice { tree, flops, most: bytes as f64, threads, seed, directly }
     }
 
-    /// The cheapest strategy; `None` if no product fits into memory.
+    /// `None` if no product fits into memory.
     pub fn strategy(&self) -> Option<Strategy> {
         let out = &self.tree.nodes[self.tree.root()].labels;
         let extents = self.tree.shape(out);
@@ -145,7 +144,7 @@ impl<'a> Choice<'a> {
             if elements >= count && best.is_some() {
                 return best;
             }
-            // Double the label for which that costs the least.
+            // Double the label that costs least.
             let wider = (0..grid.len()).filter(|&dim| grid[dim] < extents[dim]).map(|dim| {
                 let mut grid = grid.clone();
                 grid[dim] = (2 * grid[dim]).min(extents[dim]);
@@ -168,7 +167,6 @@ impl<'a> Choice<'a> {
         let Candidate { evaluation, sizes, concurrent_pieces, cost, .. } = candidate;
         let out = &self.tree.nodes[self.tree.root()].labels;
         let piece: usize = out.iter().map(|label| sizes[label.0 as usize]).product();
-        // With tiny results, threads have several pieces per wave, and wait less often.
         let pieces_per_wave =
             if concurrent_pieces > 1 && piece * PIECES_PER_THREAD * concurrent_pieces <= MAX_WAVE_ELEMENTS {
                 PIECES_PER_THREAD * concurrent_pieces
@@ -205,7 +203,7 @@ impl<'a> Choice<'a> {
         is_quick.then(|| self.chosen(candidate, strategy.elements.clone()))
     }
 
-    /// The candidate with the preferred evaluation for `batches` batches of the size of `grid`.
+    /// The candidate with the preferred evaluation, for `batches` batches of size `grid`.
     fn cheapest(&self, grid: &[usize], batches: usize) -> Option<Candidate> {
         let along_tree = self.evaluated(Evaluation::AlongTree, grid, batches, f64::INFINITY);
         let most = match &along_tree {
@@ -216,7 +214,7 @@ impl<'a> Choice<'a> {
         self.evaluated(Evaluation::Directly, grid, batches, most).or(along_tree)
     }
 
-    /// The candidate for one evaluation; `None` if it does not fit into memory or exceeds `most` operations.
+    /// `None` if it does not fit into memory or exceeds `most` operations.
     fn evaluated(&self, evaluation: Evaluation, grid: &[usize], batches: usize, most: f64) -> Option<Candidate> {
         let whole = self.with(grid);
         let each = most / batches as f64;
@@ -229,7 +227,7 @@ impl<'a> Choice<'a> {
         }
         let mut concurrent_pieces = 1;
         let most_each = (self.most / self.threads as f64).min(CACHED_PIECE_BYTES.max(cost.bytes));
-        // Each thread computes one piece at a time, with an equal share of the memory.
+        // Each thread computes one piece at a time, in an equal share of the memory.
         if self.threads > 1
             && (batches > 1 || sizes != whole)
             && let Some((smaller, cheap)) = fit(self.tree, evaluation, &whole, most_each, each)

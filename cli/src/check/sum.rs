@@ -1,9 +1,9 @@
-//! Numbers with the sum of their absolute products and samples of a run's error, and sums and tensors of them.
+//! Numbers with the sum of their absolute products and samples of a run's error, and their sums and tensors.
 //!
-//! Each number has two error samples, the parts of one complex number. Each step adds an error of random sign (Monte
-//! Carlo arithmetic, to first order; `docs/check.md`), except that the last step's error has no sign.
+//! The two error samples are the parts of one complex number. Each step adds an error of random sign (Monte Carlo
+//! arithmetic, to first order; `docs/check.md`), except that the last step's error has no sign.
 //!
-//! Invariant: whatever the signs, the error of a result element is at least the error of the last step alone.
+//! Invariant: whatever the signs, a result element's error is at least that of the last step alone.
 
 use einsum_dist::dims::Label;
 use num_complex::Complex;
@@ -36,7 +36,7 @@ impl Tracked {
         Tracked { value: both(self.value), magnitude: by(self.magnitude), error: both(self.error) }
     }
 
-    /// Multiplies by 2^`exponent`, for the reference for an element.
+    /// The reference for an element, multiplied by 2^`exponent`.
     pub fn reference(self, exponent: i32) -> Reference {
         let Tracked { value, magnitude, error } = self.scaled(exponent);
         Reference { value, magnitude, spread: error.norm() }
@@ -48,7 +48,7 @@ pub struct Reference {
     pub value: Complex<f64>,
     /// The sum of the value's absolute operand products.
     pub magnitude: f64,
-    /// The approximate error of a typical run.
+    /// A typical run's approximate error.
     pub spread: f64,
 }
 
@@ -76,12 +76,12 @@ pub struct Rounding {
     pub step: u64,
 }
 
-/// A product of numbers in one step, or a sum of products.
+/// A product in one step, or a sum of products.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Summand {
     value: Complex<f64>,
     magnitude: f64,
-    /// The sum of the squared absolute values of the products.
+    /// The products' sum of squared absolute values.
     squares: f64,
     error: Complex<f64>,
 }
@@ -108,7 +108,7 @@ impl Summand {
         }
     }
 
-    /// The product, of the real parts only without `COMPLEX`, because infinity times 0 is NaN.
+    /// The product, only of real parts without `COMPLEX`, because infinity times 0 is NaN.
     #[inline(always)]
     pub fn times<const COMPLEX: bool>(self, other: Summand) -> Summand {
         let (value, error) = if COMPLEX {
@@ -171,7 +171,7 @@ impl From<Tracked> for Total {
     }
 }
 
-/// Two random numbers of random signs and absolute values of about 1, of which few sums are 0.
+/// Two numbers of random signs and absolute values of about 1, of which few sums are 0.
 fn signs(step: u64, place: usize) -> Complex<f64> {
     let bits = xxh3_64_with_seed(&place.to_le_bytes(), step);
     let sample = |bits: u64| {
@@ -181,7 +181,7 @@ fn signs(step: u64, place: usize) -> Complex<f64> {
     Complex::new(sample(bits), sample(bits >> 32))
 }
 
-/// A factor, with its stride along each label: the sum over the dimensions of a repeated label (the diagonal).
+/// A factor, with its stride along each label: the sum over a repeated label's dimensions (the diagonal).
 #[derive(Debug, Clone, Default)]
 pub struct Term {
     pub values: Vec<Tracked>,
@@ -189,7 +189,7 @@ pub struct Term {
 }
 
 impl Term {
-    /// Creates a factor from values in row-major order.
+    /// A factor with values in row-major order.
     pub fn dense(values: Vec<Tracked>, labels: &[Label], shape: &[usize]) -> Term {
         let mut strides: Vec<(Label, usize)> = Vec::new();
         let mut step = 1;

@@ -1,10 +1,9 @@
 //! Judges elements by their references, and combines the findings.
 //!
-//! A finite element is accepted only if its error is within the limits. NaN must match NaN, and infinity the same
-//! infinity or a number beyond the type. Parts of complex numbers are judged separately, but if [`Limits::unordered`]
-//! and the reference has an infinite or NaN part, any such element is accepted, and counted as unclear, to be compared
-//! again along the tree if possible. Possible overflows in earlier steps are counted separately until the operands have
-//! been examined.
+//! `docs/check.md` lists the verdicts. Parts of complex numbers are judged separately, but if [`Limits::unordered`] and
+//! the reference has an infinite or NaN part, any such element is accepted and counted as unclear, to be compared again
+//! along the tree if possible. Possible overflows in earlier steps are counted separately until the operands are
+//! examined.
 
 use num_complex::Complex;
 
@@ -17,13 +16,13 @@ const MIN_MAGNITUDE: f64 = 1e-290;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tally {
     pub checked: u64,
-    /// The largest ratio of `error` to `bound`, both of this element.
+    /// The largest `error` / `bound`, both of this element.
     pub worst: f64,
     pub error: f64,
     pub bound: f64,
-    /// The sum of absolute products to which `error` and `bound` are relative.
+    /// `error` and `bound` are relative to this sum of absolute products.
     pub magnitude: f64,
-    /// The largest amount by which an error exceeds its limit.
+    /// The largest excess of an error over its limit.
     pub excess: f64,
     /// Infinite or NaN elements with a finite reference, whose own products may exceed the type.
     pub overflowed_sums: u64,
@@ -31,10 +30,10 @@ pub struct Tally {
     pub unexplained: u64,
     /// Infinite elements with a finite reference beyond the type.
     pub overflowed: u64,
-    /// Elements that are infinite in both the result and the reference.
+    /// Elements infinite in both the result and the reference.
     pub infinite: u64,
-    /// Elements that need a second pass: the element but not the reference is finite, or its products may be too small
-    /// for double precision, or infinite or NaN parts depend on the order of the factors.
+    /// Elements that need a second pass: they but not their references are finite, or their products may be too small
+    /// for double precision, or infinite or NaN parts depend on the order of factors.
     pub unclear: u64,
     /// The largest value or sum of absolute products in `overflowed`, `overflowed_sums` and `unexplained`, and its
     /// index.
@@ -61,7 +60,7 @@ impl Tally {
         self
     }
 
-    /// The tally as numbers for other processes, the last `rank` (dimensions of the result) being `place`.
+    /// As numbers for other processes, the last `rank` (the result's dimensions) being `place`.
     pub fn numbers(&self, rank: usize) -> Vec<f64> {
         let counts =
             [self.checked, self.overflowed_sums, self.unexplained, self.overflowed, self.infinite, self.unclear];
@@ -90,7 +89,7 @@ impl Tally {
         }
     }
 
-    /// Whether the operands have to be examined before the verdict is final.
+    /// Whether the verdict depends on the operands.
     pub fn is_open(&self) -> bool {
         self.unexplained + self.infinite + self.unclear > 0 || (self.excess > 0.0 && self.excess.is_finite())
     }
@@ -101,7 +100,7 @@ impl Tally {
         self.unexplained + self.overflowed_sums + self.infinite + self.unclear > 0 || explained
     }
 
-    /// Decides, with the operands examined, which non-finite elements are overflows, and whether underflow explains the
+    /// With the operands examined, decides which non-finite elements are overflows, and whether underflow explains the
     /// excess.
     pub fn settle(&mut self, limits: &Limits, operand_limits: &OperandLimits) {
         // Infinities and NaN are overflows only if all operands are finite.
@@ -124,13 +123,12 @@ impl Tally {
         }
     }
 
-    /// Whether every element is correct, or is infinite only because the type cannot represent it.
+    /// Whether every element is correct, or infinite only because the type cannot represent it.
     pub fn is_right(&self) -> bool {
         self.excess <= 0.0 && self.unexplained == 0 && self.overflowed_sums == 0
     }
 }
 
-/// Compares `got`, the element at index `place`, with its reference `want`.
 pub fn judge(limits: &Limits, got: Complex<f64>, want: Reference, place: &[usize]) -> Tally {
     let mut tally = Tally { checked: 1, bound: limits.relative, ..Tally::default() };
     let (magnitude, bounded) = (want.magnitude.min(f64::MAX), want.magnitude.is_finite());

@@ -1,8 +1,8 @@
-//! Keeps workers awake for a moment after their last work, because waking one takes tens of microseconds on a virtual
-//! machine, longer than many runs.
+//! Keeps workers awake for a moment after work, because waking one takes tens of microseconds on a virtual machine,
+//! longer than many runs.
 //!
-//! Invariants: idle workers let all other threads run; no worker stays awake for longer than [`BETWEEN_RUNS`] after a
-//! run, and for [`AT_MOST`] at a time, because other jobs of the pool may have to wait for that.
+//! Invariants: idle workers let all other threads run; none stays awake longer than [`BETWEEN_RUNS`] after a run, and
+//! [`AT_MOST`] at a time, because the pool's other jobs may wait for it.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use rayon::{ThreadPool, Yield};
 
-/// The longest time without work, after and during a run.
+/// The longest without work, after and during a run.
 const BETWEEN_RUNS: Duration = Duration::from_micros(200);
 const IN_A_RUN: Duration = Duration::from_millis(2);
-/// The longest time altogether.
+/// The longest altogether.
 const AT_MOST: Duration = Duration::from_millis(20);
 /// An idle worker that did not run for this long let another thread run.
 const GAP: Duration = Duration::from_micros(5);
@@ -22,7 +22,6 @@ const GAP: Duration = Duration::from_micros(5);
 #[derive(Debug)]
 pub(super) struct Awake {
     runs: AtomicUsize,
-    /// Workers that stay awake now.
     awake: AtomicUsize,
     /// For each worker, the nanoseconds for which it let others run.
     lent: Vec<AtomicU64>,
@@ -42,9 +41,9 @@ impl Awake {
         Arc::new(Awake { runs: AtomicUsize::new(0), awake: AtomicUsize::new(0), lent })
     }
 
-    /// Wakes all workers of a pool, the global one if `None`, for a run that begins.
+    /// Wakes all workers of a pool (`None`: the global one) for a run.
     pub(super) fn run(self: &Arc<Awake>, pool: Option<&ThreadPool>) -> Run<'_> {
-        // During a run, a worker could begin to stay awake inside a job, which would delay its end.
+        // During a run, a worker could begin to stay awake inside a job, and delay it.
         if self.runs.fetch_add(1, Relaxed) == 0 && self.awake.load(Relaxed) < self.lent.len() {
             let own = self.clone();
             match pool {

@@ -50,8 +50,8 @@ fn topology(hwloc: &Hwloc) -> Topology {
     Topology { domains, caches: first.filter_map(cache).collect() }
 }
 
-/// Of domains with a common core, keeps the smallest, or the first of the same size. A processor may have several
-/// memories, of which the first is the main one; a memory without processors is local to several domains.
+/// Of domains with a common core, keeps the smallest, or the first of these: a processor's first memory is the main
+/// one, and a memory without processors is local to several domains.
 fn disjoint(domains: Vec<Domain>) -> Vec<Domain> {
     let mut by_size: Vec<(usize, Domain)> = domains.into_iter().enumerate().collect();
     by_size.sort_by_key(|(_, domain)| domain.cores.len());

@@ -1,4 +1,4 @@
-//! Reads the topology from the files that Linux provides in `/sys`.
+//! Reads the topology from Linux's `/sys`.
 //!
 //! | file below `/` | content |
 //! |---|---|

@@ -1,12 +1,12 @@
-//! Encodes where boxes are in memory, for another rank on the node to read them in place.
+//! Encodes where boxes are, for another rank on the node to read them in place.
 //!
 //! ```text
 //! words    process | per box: segment, file, its identity, bytes, offset, element, dimensions, extents .., strides ..
 //! ```
 //!
 //! Invariant: [`Mapped::read`] returns boxes inside the mapped memory or an error, for words of a rank of this run;
-//! overflow by forged words is not checked. Recently used segments stay mapped, with limits on their number and size
-//! because of page tables. Boxes whose description does not fit into a slot of `channel` are copied through slots.
+//! overflow by forged words is not checked. Recently used segments stay mapped, within limits because of page tables.
+//! Boxes whose description exceeds a slot of `channel` are copied through slots.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind, Result};
@@ -14,11 +14,10 @@ use std::rc::Rc;
 
 use crate::memory::{ExportedView, Mapping, Remote, RemoteReader, SegmentHandle, Strided, machine_bytes};
 
-/// Maximum number of mapped segments; Linux allows about 65,530 mappings.
+/// Linux allows about 65,530 mappings.
 const MAX_MAPPED_SEGMENTS: usize = 1024;
 /// Limit on a node's mapped bytes, as a multiple of its memory; page tables take 1/512 of them.
 const MAX_MAPPED_MULTIPLE: usize = 4;
-/// Words per box, besides extents and strides.
 const FIXED_WORDS: usize = 8;
 
 pub(super) fn write(process: u32, boxes: &[ExportedView]) -> Vec<u8> {
@@ -36,7 +35,7 @@ pub(super) fn write(process: u32, boxes: &[ExportedView]) -> Vec<u8> {
     description
 }
 
-/// The mapped segments of other processes, by process and number, most recently used first.
+/// By process and number, most recently used first.
 #[derive(Debug)]
 pub(super) struct Mapped {
     mappings: VecDeque<((u32, u64), Rc<Mapping>)>,
@@ -45,7 +44,7 @@ pub(super) struct Mapped {
 }
 
 impl Mapped {
-    /// The `ranks` ranks of the node share the limit on mapped bytes equally.
+    /// The node's `ranks` ranks share the limit on mapped bytes equally.
     pub(super) fn new(ranks: usize) -> Mapped {
         let bytes =
             machine_bytes().map_or(usize::MAX, |bytes| bytes.saturating_mul(MAX_MAPPED_MULTIPLE) / ranks.max(1));
@@ -95,7 +94,7 @@ impl Mapped {
         Ok(mapping)
     }
 
-    /// Unmaps unused segments, least recently used first, down to these limits.
+    /// Unmaps unused segments, least recently used first.
     fn shrink(&mut self, segments: usize, bytes: usize) {
         let mut mapped_bytes: usize = self.mappings.iter().map(|(_, mapping)| mapping.bytes()).sum();
         for at in (0..self.mappings.len()).rev() {

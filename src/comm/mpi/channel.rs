@@ -1,4 +1,4 @@
-//! Implements a queue of slots (buffers of equal size) in shared memory, from one rank of a node to another.
+//! A queue of slots (buffers of equal size) in shared memory, from one rank of a node to another.
 //!
 //! ```text
 //! filled 5, emptied 3      slots  [0] [1] [2] [3] [4] ..     the receiver reads 3, the sender fills 5
@@ -9,13 +9,13 @@
 //! segment     counts to rank 0 | to rank 1 | ..     slots to rank 0 | to rank 1 | ..
 //! ```
 //!
-//! A rank's channels to all ranks of its node are in its own segment of the window. Only the counts are initialised,
-//! to 0. Unused slots occupy no physical memory.
+//! A rank's channels to its node are in its own segment. Only counts are initialised, to 0. Unused slots take no
+//! physical memory.
 //!
 //! Invariants: only the sender fills slots and advances `filled`, and only the receiver empties them and advances
 //! `emptied`; filled slots belong to the receiver, others to the sender. Counts are stored with release ordering, and
-//! loaded with acquire ordering before the first access to a slot. A slot has bytes, or a description of boxes, from
-//! which the receiver copies directly, counting in `copied`.
+//! loaded with acquire ordering before the first access to a slot. A slot has bytes, or describes boxes that the
+//! receiver copies directly, counting in `copied`.
 
 use std::ptr::NonNull;
 
@@ -24,16 +24,15 @@ use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes between counts: two cache lines, because processors fetch lines in pairs.
 const COUNT_STRIDE: usize = 128;
-/// Bytes of a channel's counts (`filled`, `emptied` and `copied`).
 const COUNTS: usize = 3 * COUNT_STRIDE;
 const HEADER_BYTES: usize = 64;
 const SLOTS: usize = 8;
-/// Prefetched lines of the next slot: its header, and a description of a box with up to three dimensions.
+/// Of the next slot: its header, and a box of up to three dimensions.
 const PREFETCHED_LINES: usize = 3;
 const LINE: usize = 64;
 const MAX_SLOT_BYTES: usize = 256 << 10;
 const MIN_SLOT_BYTES: usize = 4 << 10;
-/// Number of pieces of a transfer, unless smaller than `MIN_PIECE_BYTES`; both ends copy at the same time.
+/// Unless smaller than `MIN_PIECE_BYTES`, so that both ends copy at the same time.
 const PIECES: usize = 16;
 const MIN_PIECE_BYTES: usize = 32 << 10;
 /// Limit on a node's bytes in channels; slots of minimum size may exceed it.
@@ -112,8 +111,6 @@ impl Channel {
     }
 }
 
-/// Initialises all channels of a segment.
-///
 /// # Safety
 /// `segment` has [`Layout::segment_bytes`] bytes, and its channels are not in use yet.
 pub(super) unsafe fn begin(layout: Layout, segment: NonNull<u8>) {
@@ -176,9 +173,8 @@ impl Producer {
             return None;
         }
         let bytes = header[0].min(self.channel.slot);
-        // SAFETY: the slot is inside the channel, and belongs to the sender until `filled` is advanced. A load with
-        // acquire ordering in `has_room` has shown that the receiver has emptied it, and the receiver reads it again
-        // only after `filled` has been advanced.
+        // SAFETY: the slot is inside the channel. An acquire load in `has_room` has shown that the receiver has emptied
+        // it, and it belongs to the sender until `filled` is advanced.
         unsafe {
             self.channel.header(self.filled).write(header.map(|number| number as u64));
             fill(std::slice::from_raw_parts_mut(self.channel.bytes(self.filled).as_ptr(), bytes));
@@ -201,7 +197,7 @@ pub(super) struct Consumer {
     channel: Channel,
     emptied: u64,
     copied: u64,
-    /// The last value of `filled`: loading it takes the sender's cache line.
+    /// The last `filled`: loading it takes the sender's cache line.
     seen: u64,
 }
 
@@ -230,9 +226,9 @@ impl Consumer {
             let next = self.channel.header(self.emptied + 1).cast::<u8>().as_ptr();
             (0..PREFETCHED_LINES).for_each(|line| prefetch(next.wrapping_add(line * LINE)));
         }
-        // SAFETY: the slot is inside the channel, and a load with acquire ordering has shown that it is filled. The
-        // sender does not access it before `emptied` is advanced below. `put` wrote the header, so the slot contains
-        // as many bytes as the header states.
+        // SAFETY: the slot is inside the channel. An acquire load has shown that it is filled, and the sender does not
+        // access it before `emptied` is advanced below. `put` wrote the header, so the slot has as many bytes as it
+        // states.
         let filled = unsafe {
             let [bytes, total, is_description] = self.channel.header(self.emptied).read();
             let bytes = (bytes as usize).min(self.channel.slot);

@@ -1,4 +1,4 @@
-//! Provides collective operations: agreement on success, reductions, and the exchange of a few bytes.
+//! Collective operations.
 //!
 //! ```text
 //! rank 0: agree(Ok(4))          -> Err([rank 1: no such file])     no rank goes on alone,
@@ -25,7 +25,7 @@ use super::Communicator;
 use super::pause::Pause;
 use crate::comm::CommError;
 
-/// Maximum bytes in one call, because MPI counts are `int`.
+/// MPI counts are `int`.
 const MAX_CALL_BYTES: usize = 1 << 30;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,14 +52,14 @@ mod sealed {
 }
 
 impl Communicator {
-    /// Waits until every rank has called this function.
+    /// Waits for all ranks.
     pub fn barrier(&self) -> Result<(), CommError> {
         // SAFETY: the communicator is live, and `complete` waits for the request.
         self.complete("MPI_Ibarrier", |request| unsafe { ffi::MPI_Ibarrier(self.raw(), request) })
     }
 
-    /// Waits until every rank has called this function and is awake, for measurements. A rank may leave a barrier
-    /// hundreds of microseconds late, because it sleeps between polls (`pause`), but not a third barrier.
+    /// Waits until every rank has called this function and is awake, for measurements. Because ranks sleep between
+    /// polls (`pause`), they may leave a barrier hundreds of microseconds late, but not a third.
     pub fn line_up(&self) -> Result<(), CommError> {
         (0..3).try_for_each(|_| self.barrier())
     }
@@ -83,7 +83,7 @@ impl Communicator {
         Ok(all)
     }
 
-    /// Returns the root's bytes on every rank; those of others are ignored.
+    /// The root's bytes on every rank; others' are ignored.
     pub fn broadcast_bytes(&self, root: usize, bytes: Option<&[u8]>) -> Result<Vec<u8>, CommError> {
         let mine = bytes.filter(|_| self.rank() == root).unwrap_or_default();
         let mut length = (mine.len() as u64).to_ne_bytes();
@@ -102,7 +102,7 @@ impl Communicator {
         })
     }
 
-    /// Returns all ranks' bytes, of any number each, in rank order.
+    /// All ranks' bytes, of any number each, in rank order.
     pub fn all_gather_bytes(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, CommError> {
         let mut lengths = vec![0u64; self.size()];
         lengths[self.rank()] = mine.len() as u64;
@@ -135,7 +135,7 @@ impl Communicator {
         Ok(pieces.map(|(&start, &count)| all[start as usize..(start + count) as usize].to_vec()).collect())
     }
 
-    /// Returns each rank's own value if all ranks succeeded, otherwise all failures, in rank order.
+    /// Each rank's own value if all succeeded, otherwise all failures, in rank order.
     pub fn agree<T, E: Display>(&self, mine: Result<T, E>) -> Result<Result<T, Vec<Failure>>, CommError> {
         let failed = self.all_reduce(Reduce::Max, &[u64::from(mine.is_err())])?;
         match mine {
@@ -151,7 +151,7 @@ impl Communicator {
         }
     }
 
-    /// Like [`Communicator::agree`], but reports failures as [`CommError::NoSharedMemory`].
+    /// Like [`Communicator::agree`], with failures as [`CommError::NoSharedMemory`].
     ///
     /// # Errors
     /// If any rank passes an error ([`CommError::NoSharedMemory`], the same on all ranks), or if MPI fails.
@@ -162,8 +162,8 @@ impl Communicator {
         })
     }
 
-    /// Starts a collective call and waits for it. Its memory must live until this returns, even after a failure,
-    /// because MPI treats a failed request as complete.
+    /// Starts a collective call and waits for it. Its memory must live until this returns, also after a failure: to
+    /// MPI, a failed request is complete.
     fn complete(
         &self,
         name: &'static str,
@@ -183,7 +183,7 @@ impl Communicator {
                 return Ok(());
             }
             if let Some(timeout) = self.timeout().filter(|timeout| started.elapsed() > *timeout) {
-                // Only this informs the other ranks of the timeout.
+                // Only this informs the others.
                 self.abort(1, &format!("no answer from other ranks for {} s, in {name}", timeout.as_secs_f64()));
             }
             pause.pause(false, |time| {

@@ -1,8 +1,8 @@
 //! Owns the library's communicators: duplicates or parts of a user's, so that no messages of the user match ours.
 //!
-//! Invariants: MPI errors on a duplicate are returned, and the user's communicator keeps its error handler. A
-//! duplicate is freed when its last owner drops it, unless requests are in flight or the thread is panicking, because
-//! freeing is collective. Each duplicate is bound to the thread that initialised MPI (`session`).
+//! Invariants: MPI errors on a duplicate are returned, and the user's communicator keeps its error handler. The last
+//! owner's drop frees a duplicate, unless requests are in flight or the thread is panicking, because freeing is
+//! collective. Duplicates are bound to the thread that initialised MPI (`session`).
 //!
 //! A world has at most five, because MPI implementations support few (MPICH about 2,048).
 
@@ -21,7 +21,7 @@ use crate::comm::CommError;
 /// Time for a launcher to forward a rank's last output.
 const FORWARDING: Duration = Duration::from_millis(100);
 
-/// The ranks of a run. Clones are the same communicator.
+/// Clones are the same communicator.
 #[derive(Debug, Clone)]
 pub struct Communicator(Rc<Duplicate>);
 
@@ -36,12 +36,9 @@ struct Duplicate {
     end: Rc<End>,
 }
 
-/// When and how a rank stops the run.
 #[derive(Debug, Default)]
 struct End {
-    /// The rank printed in the error message.
     rank: Cell<usize>,
-    /// Maximum wait for other ranks in a collective call; `None` without a limit.
     timeout: Cell<Option<Duration>>,
     before_abort: OnceCell<BeforeAbort>,
 }
@@ -55,13 +52,13 @@ impl std::fmt::Debug for BeforeAbort {
 }
 
 impl Communicator {
-    /// Returns the communicator of all ranks. Collective.
+    /// All ranks. Collective.
     pub fn world(mpi: &Mpi) -> Result<Communicator, CommError> {
         // SAFETY: the world is an intracommunicator for as long as MPI is initialised, which `mpi` proves.
         unsafe { Self::from_raw(mpi, ffi::RSMPI_COMM_WORLD) }
     }
 
-    /// Returns a duplicate of a communicator of the `mpi` crate. Collective over it.
+    /// A duplicate of a communicator of the `mpi` crate. Collective over it.
     ///
     /// # Errors
     /// If `user` is an intercommunicator, or MPI fails.
@@ -71,7 +68,7 @@ impl Communicator {
         unsafe { Self::from_raw(mpi, user.as_raw()) }
     }
 
-    /// Returns a duplicate of the communicator with this handle. Collective over it.
+    /// A duplicate of the communicator with this handle. Collective over it.
     ///
     /// # Errors
     /// If `user` is an intercommunicator, or MPI fails.
@@ -92,13 +89,13 @@ impl Communicator {
         Ok(ours)
     }
 
-    /// Returns a communicator with the same ranks, whose messages cannot match. Collective.
+    /// The same ranks; messages cannot match. Collective.
     pub(super) fn another(&self) -> Result<Communicator, CommError> {
         // SAFETY: our own duplicate is live until dropped.
         unsafe { duplicate(self.0.session.clone(), self.0.raw, self.0.end.clone()) }
     }
 
-    /// Returns the communicator of this node's ranks. Collective.
+    /// Collective.
     pub(super) fn split_by_node(&self) -> Result<Communicator, CommError> {
         self.derive("MPI_Comm_split_type", |key, raw| {
             // SAFETY: our own duplicate is live until dropped; `raw` outlives the call; all other handles are
@@ -107,7 +104,7 @@ impl Communicator {
         })
     }
 
-    /// Returns the communicator of the ranks with the same color. Collective.
+    /// Collective.
     pub(super) fn split(&self, color: usize) -> Result<Communicator, CommError> {
         self.derive("MPI_Comm_split", |key, raw| {
             // SAFETY: our own duplicate is live until dropped; `raw` outlives the call.
@@ -142,17 +139,17 @@ impl Communicator {
         &self.0.session
     }
 
-    /// Returns the name of the MPI library, or the first line of its version text.
+    /// The MPI library's name, or the first line of its version text.
     pub fn library(&self) -> String {
         self.session().library()
     }
 
-    /// Prevents freeing, because requests in flight will not be completed.
+    /// Prevents freeing: requests in flight will not complete.
     pub(super) fn keep(&self) {
         self.0.kept.set(true);
     }
 
-    /// Sets how long a collective call of related communicators waits before it stops the run; `None` is forever.
+    /// Sets after what time a collective call of related communicators stops the run; `None` is forever.
     pub fn give_up_after(&self, timeout: Option<Duration>) {
         self.0.end.timeout.set(timeout);
     }
@@ -161,13 +158,13 @@ impl Communicator {
         self.0.end.timeout.get()
     }
 
-    /// Sets the action that [`Communicator::abort`] runs first; only the first call has an effect.
+    /// Sets what [`Communicator::abort`] runs first; later calls have no effect.
     pub fn before_abort(&self, act: impl Fn() + 'static) {
         let _ = self.0.end.before_abort.set(BeforeAbort(Box::new(act)));
     }
 
-    /// Prints the reason on standard error, and terminates every rank with exit code `code`; only for the thread that
-    /// owns MPI.
+    /// Prints the reason on standard error, and ends every rank with exit code `code`; only for the thread that owns
+    /// MPI.
     ///
     /// It aborts the world communicator, because on others, MPICH's `MPI_Abort` would wait until all ranks call MPI.
     pub fn abort(&self, code: i32, message: &str) -> ! {

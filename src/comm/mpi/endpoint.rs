@@ -1,12 +1,12 @@
-//! One rank's endpoint in an MPI program, which selects the route to each peer.
+//! A rank's endpoint, which selects the route to each peer.
 //!
 //! ```text
 //! nodes 0 1 | 2 3      routes near shared, far message:   rank 0 -> 1 shared memory,   rank 0 -> 2 and 3 messages
 //! ```
 //!
-//! Invariants: two ranks use one route for all their transfers, which keeps their order. Without MPI requests in
-//! flight, the communication thread sleeps until a peer on its node or a worker wakes it; otherwise it polls, with
-//! short pauses (`pause`).
+//! Invariants: two ranks use one route, which keeps their transfers' order. Without MPI requests in flight, the
+//! communication thread sleeps until a peer on its node or a worker wakes it; otherwise it polls, with short pauses
+//! (`pause`).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,21 +22,16 @@ use super::window::check_space;
 use crate::comm::{CommError, Completion, Waker};
 use crate::memory::{Footprint, ReadLease, WriteLease};
 
-/// A transport between two processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Route {
-    /// Memory that two processes on the same node can load and store.
     Shared,
-    /// MPI messages.
     Message,
-    /// One-sided calls.
     Rma,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Routes {
-    /// The route between ranks of one node.
     pub near: Route,
     /// The route between nodes; never [`Route::Shared`].
     pub far: Route,
@@ -72,7 +67,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Creates an endpoint whose transfers cannot match those of other endpoints. Collective over `communicator`.
+    /// Its transfers cannot match those of other endpoints. Collective over `communicator`.
     ///
     /// Packing buffers count towards `footprint`, but windows, of fixed size, do not.
     ///
@@ -82,7 +77,7 @@ impl Endpoint {
         Self::with(communicator, routes, footprint, &EndpointOptions::default())
     }
 
-    /// Like [`Endpoint::new`], with options, which are equal on all ranks except for the color.
+    /// Like [`Endpoint::new`], with options, equal on all ranks except for the color.
     pub fn with(
         communicator: &Communicator,
         routes: Routes,
@@ -105,7 +100,7 @@ impl Endpoint {
             other => Err(other.to_string()),
         });
         if let Err(error) = communicator.agree_on_memory(outcome) {
-            // All ranks or none have created this memory, so the collective close cannot hang.
+            // All ranks or none have this memory, so the collective close cannot hang.
             if let (CommError::NoSharedMemory(_), Ok(Some(shared))) = (&error, shared) {
                 shared.close()?;
             }
@@ -133,7 +128,7 @@ impl Endpoint {
         self.rma.take().map_or(Ok(()), Rma::close)
     }
 
-    /// Returns the name for reports, with both routes if both occur.
+    /// For reports: both routes, if both occur.
     pub fn name(&self) -> String {
         let Routes { near, far } = self.routes;
         match (self.node.any_shared(), self.node.is_whole()) {
@@ -143,7 +138,6 @@ impl Endpoint {
         }
     }
 
-    /// Whether any two ranks share a node.
     pub fn any_shared(&self) -> bool {
         self.node.any_shared()
     }
@@ -152,7 +146,6 @@ impl Endpoint {
         self.node.neighbours()
     }
 
-    /// Sets whether the thread has a core of its own, and should not sleep during transfers.
     pub fn spin(&mut self, spin: bool) {
         self.pause = Pause::new(spin);
     }
@@ -237,7 +230,7 @@ impl Drop for Endpoint {
 pub struct EndpointOptions {
     /// Maximum number of bytes in one message; at most 1 GiB.
     pub chunk: usize,
-    /// Whether the thread has a core of its own, and does not sleep during transfers.
+    /// See [`comm::Endpoint`](crate::comm::Endpoint::spin).
     pub spin: bool,
     /// This rank's color; different colors on one node count as different nodes.
     pub color: Option<usize>,

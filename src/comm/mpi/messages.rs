@@ -1,7 +1,7 @@
 //! Moves bytes between two ranks as MPI messages.
 //!
-//! A transfer is the row-major bytes of its boxes, in sequence, in pieces of at most `MAX_MESSAGE_BYTES` bytes. A
-//! single dense box is used in place, others through a buffer.
+//! A transfer is its boxes' row-major bytes, in sequence, in pieces of at most `MAX_MESSAGE_BYTES`. A single dense box
+//! is used in place, others through a buffer.
 //!
 //! ```text
 //! chunk 32     rank 0: one dense box, 80 bytes          rank 1: two strided boxes of 40 bytes
@@ -9,12 +9,12 @@
 //!   tag         2s       2s       2s + 1      transfer s of this pair; the odd tag is its last piece
 //! ```
 //!
-//! MPI delivers the pieces between two ranks in order, and the receiver accepts any tag. A wrong size or tag is an
-//! error at the receiver. Transfers of equal size in different orders are not detected.
+//! MPI delivers pieces between two ranks in order. The receiver accepts any tag, but reports a wrong size or tag.
+//! Different orders of equal sizes are not detected.
 //!
 //! Invariants: a lease lasts until its transfer is complete, or its box is packed. An endpoint dropped with transfers
-//! in flight leaks their leases and buffers and its communicator, because MPI may still use them. A transfer is packed
-//! completely before its first piece is sent.
+//! in flight leaks their leases and buffers and its communicator, which MPI may still use. A transfer is packed before
+//! its first piece is sent.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -27,7 +27,7 @@ use super::requests::{Finished, Outcome, Piece, Requests};
 use crate::comm::{CommError, Completion};
 use crate::memory::{Aligned, Footprint, ReadLease, WriteLease};
 
-/// Maximum bytes in one message, because MPI counts are `int`.
+/// MPI counts are `int`.
 pub(super) const MAX_MESSAGE_BYTES: usize = 1 << 30;
 
 /// Transfers between two ranks before tags repeat; MPI guarantees tags up to 32767.
@@ -40,7 +40,7 @@ pub(super) struct Messages {
     requests: Requests,
     transfers: HashMap<u64, Transfer>,
     posted: u64,
-    /// Numbers of sends posted to each rank; `received` counts receives.
+    /// Sends posted to each rank; `received`: receives.
     sent: Vec<u64>,
     received: Vec<u64>,
     pool: Pool,
@@ -50,7 +50,7 @@ pub(super) struct Messages {
 struct Transfer {
     ticket: usize,
     peer: usize,
-    /// Number of pieces that have not completed successfully.
+    /// Pieces that have not completed successfully.
     open: usize,
     bytes: usize,
     memory: Memory,
@@ -58,13 +58,9 @@ struct Transfer {
 
 #[derive(Debug)]
 enum Memory {
-    /// Boxes from which MPI sends directly.
     Read { _from: Vec<ReadLease> },
-    /// Boxes into which MPI receives directly.
     Written { _into: Vec<WriteLease> },
-    /// A copy of the boxes, which is being sent.
     Packed(Aligned),
-    /// A buffer that is being received, and the boxes into which it will be unpacked.
     Unpacked { buffer: Aligned, into: Vec<WriteLease> },
 }
 
@@ -116,9 +112,8 @@ impl Messages {
         let transfer = self.enter(Transfer { ticket, peer, open: pieces(bytes, self.chunk).count(), bytes, memory });
         for (offset, bytes, last) in pieces(bytes, self.chunk) {
             let piece = Piece { transfer, offset, bytes, tag: tag(sequence, last) };
-            // SAFETY: the piece is inside the transfer's bytes, which are leased for reading or are in a buffer. The
-            // lease or the buffer stays in `transfers` until the last piece is finished, and is leaked if that never
-            // happens.
+            // SAFETY: the piece is inside the transfer's bytes, which are leased for reading or in a buffer. This stays
+            // in `transfers` until the last piece is finished, and is otherwise leaked.
             unsafe { self.requests.send(&self.communicator, peer, piece, start.add(offset))? };
         }
         Ok(())
@@ -147,10 +142,9 @@ impl Messages {
         Ok(())
     }
 
-    /// Lets MPI make progress; returns whether any message has completed.
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let finished = self.requests.take_finished(&self.communicator)?;
-        // Processes all, even if a transfer has failed.
+        // All, even if one has failed.
         finished.iter().map(|end| self.finish(end, done)).fold(Ok(()), Result::and)?;
         Ok(!finished.is_empty())
     }
@@ -196,7 +190,7 @@ impl Drop for Messages {
     }
 }
 
-/// Yields the offset and size of each piece, and whether it is the last; an empty transfer has one empty piece.
+/// Each piece's offset and size, and whether it is the last; an empty transfer has one empty piece.
 fn pieces(bytes: usize, chunk: usize) -> impl Iterator<Item = (usize, usize, bool)> {
     let count = bytes.div_ceil(chunk).max(1);
     (0..count).map(move |at| (at * chunk, chunk.min(bytes - at * chunk), at + 1 == count))

@@ -1,4 +1,4 @@
-//! Connects ranks that are processes of an MPI program.
+//! Connects the processes of an MPI program.
 //!
 //! ```text
 //! Mpi::init ---> Communicator::world ---> Endpoint::new        moves blocks, polled by the communication thread

@@ -1,4 +1,4 @@
-//! Determines which ranks share a node and so memory.
+//! Determines which ranks share a node.
 //!
 //! ```text
 //! ranks 0 1 | 2 3 4      rank 3 is the second of its node's ranks 2 3 4; rank 1 is on another node
@@ -13,9 +13,9 @@ use crate::comm::CommError;
 #[derive(Debug)]
 pub(super) struct Node {
     pub communicator: Communicator,
-    /// The number of ranks that share this node's memory, regardless of color.
+    /// Ranks that share this node's memory, of any color.
     pub here: usize,
-    /// For each world rank, its number on this node; `None` for ranks on other nodes.
+    /// Each world rank's number on this node, if any.
     pub members: Vec<Option<usize>>,
     /// For each world rank, its node, in the order of first ranks.
     nodes: Vec<usize>,
@@ -23,7 +23,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Determines the nodes of all ranks. Collective. If `color` is set, different colors count as different nodes.
+    /// Collective. Different colors count as different nodes.
     pub(super) fn of(world: &Communicator, color: Option<usize>) -> Result<Node, CommError> {
         let node = world.split_by_node()?;
         let here = node.size();

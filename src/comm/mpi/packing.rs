@@ -1,4 +1,4 @@
-//! Keeps buffers for packing boxes that are not dense, for later transfers.
+//! Keeps buffers for packing boxes that are not dense.
 //!
 //! Invariant: there are never more buffers than transfers at the same time, so repeated runs allocate none.
 
@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use crate::memory::{Aligned, Footprint, OutOfMemory};
 
-/// The idle buffers, and the total number of bytes in all buffers.
 #[derive(Debug)]
 pub(super) struct Pool {
     idle: Vec<Aligned>,
@@ -24,13 +23,13 @@ impl Pool {
         self.peak
     }
 
-    /// Returns the smallest sufficient idle buffer, with any content, or a new one.
+    /// The smallest sufficient idle buffer, with any content, or a new one.
     pub(super) fn take(&mut self, bytes: usize) -> Result<Aligned, OutOfMemory> {
         let by_size = |&at: &usize| self.idle[at].len();
         if let Some(at) = (0..self.idle.len()).filter(|&at| self.idle[at].len() >= bytes).min_by_key(by_size) {
             return Ok(self.idle.swap_remove(at));
         }
-        // All are too small; the largest is replaced, so that their number does not grow.
+        // Replaces the largest, so that their number does not grow.
         if let Some(at) = (0..self.idle.len()).max_by_key(by_size) {
             self.live -= self.idle.swap_remove(at).len();
         }

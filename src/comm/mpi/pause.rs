@@ -1,8 +1,8 @@
 //! Decides how long to pause between two polls while messages are in flight.
 //!
 //! Open MPI and MPICH move large messages only during calls. A waiting thread polls again immediately while bytes move,
-//! then yields its core between polls, or sleeps if workers compute, and after many polls sleeps in any case. A thread
-//! with a core of its own never sleeps.
+//! then yields its core between polls, or sleeps if workers compute or after many polls. With its own core, it never
+//! sleeps.
 //!
 //! ```text
 //! polls   |||||||||| . . . . . . |   |     |       |  ...     no worker computes: 256 yields, then 20 to 200 us asleep
@@ -12,12 +12,12 @@
 //! ```
 //!
 //! Sleeps get longer if the next poll, which moves the bytes delivered meanwhile, is much shorter than the sleep, and
-//! shorter if it takes at least as long. `docs/decisions.md` explains the choice between yielding and sleeping.
+//! shorter if it is at least as long. `docs/decisions.md` explains the choice between yielding and sleeping.
 
 use std::time::Duration;
 
-/// Number of pauses that only yield: about 100 microseconds, longer than the shortest sleep, so that two ranks that
-/// reply to each other do not sleep alternately.
+/// Pauses that only yield: about 100 microseconds, longer than the shortest sleep, so that two ranks that reply to each
+/// other do not sleep alternately.
 const YIELDS: u32 = 256;
 const MIN_SLEEP: Duration = Duration::from_micros(20);
 const MAX_SLEEP: Duration = Duration::from_micros(200);
@@ -33,11 +33,10 @@ const MIN_BUSY_POLL: Duration = Duration::from_micros(10);
 #[derive(Debug)]
 pub(super) struct Pause {
     spin: bool,
-    /// Whether the last poll moved bytes.
     busy: bool,
     yielded: u32,
     next: Duration,
-    /// Duration of the last sleep beside workers, cleared by the poll that uses it.
+    /// The last sleep beside workers, until the next poll.
     slept: Option<Duration>,
 }
 
@@ -71,7 +70,7 @@ impl Pause {
         }
     }
 
-    /// Pauses once. `sleep` sleeps for at most the given time and returns the time slept.
+    /// `sleep` sleeps for at most the given time and returns the time slept.
     pub(super) fn pause(&mut self, computing: bool, sleep: impl FnOnce(Duration) -> Duration) {
         if std::mem::take(&mut self.busy) {
             return;

@@ -1,11 +1,11 @@
-//! Measures which transport is fastest here, by exchanging a few blocks over each.
+//! Measures which transport is fastest by exchanging a few blocks.
 //!
 //! Invariants: all ranks select the same routes, by the slowest rank; a route that fails on any rank is not tried
 //! again.
 //!
-//! Cost: about 25 milliseconds for two ranks with cores of their own, or half a second with more ranks than cores, plus
-//! the time to transfer [`BLOCKS`] between nodes. It doubles unless the first measurement selects `shared` within nodes
-//! and messages between them.
+//! Cost: about 25 milliseconds for two ranks with own cores, or half a second with more ranks than cores, plus the time
+//! to transfer [`BLOCKS`] between nodes; doubled unless the first measurement selects `shared` within nodes and
+//! messages between them.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,12 +16,12 @@ use crate::comm::{CommError, Endpoint as AnyEndpoint};
 use crate::dtype::Dtype;
 use crate::memory::{Aligned, Slot, Store};
 
-/// Block sizes in bytes, and exchanges for each.
+/// Bytes of blocks, and exchanges for each.
 const BLOCKS: [(usize, usize); 3] = [(4 << 10, 8), (256 << 10, 6), (2 << 20, 4)];
-/// Routes in order of preference; a later one must be clearly faster in two measurements.
+/// In order of preference; a later one must be clearly faster in two measurements.
 const CANDIDATES: [Route; 3] = [Route::Shared, Route::Message, Route::Rma];
 const BLOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// A candidate replaces the best before it only below this fraction of its time.
+/// A candidate replaces the best before it below this fraction of its time.
 const MAX_TIME_RATIO: f64 = 0.8;
 
 impl Routes {
@@ -31,7 +31,7 @@ impl Routes {
         if first == Routes::of(CANDIDATES[0]) {
             return Ok(first);
         }
-        // Of two selected routes, the earlier in `CANDIDATES` is used: other load may have disturbed a measurement.
+        // The earlier in `CANDIDATES` is used: other load may have disturbed a measurement.
         let second = Self::measured(communicator, &mut usable)?;
         Ok(Routes { near: either(&usable, first.near, second.near), far: either(&usable, first.far, second.far) })
     }
@@ -66,13 +66,13 @@ impl Routes {
     }
 }
 
-/// Returns the route that is first in `usable`, or `second` if neither is in it.
+/// The one that is first in `usable`; `second` if neither is in it.
 fn either(usable: &[Route], first: Route, second: Route) -> Route {
     usable.iter().copied().find(|route| [first, second].contains(route)).unwrap_or(second)
 }
 
-/// Returns the seconds to exchange one block of each size with `peer`, which calls this too; 0 without a peer, and
-/// infinity after a failure.
+/// The seconds to exchange one block of each size with `peer`, which calls this too; 0 without a peer, infinity after a
+/// failure.
 ///
 /// # Errors
 /// If a barrier across all ranks fails.
@@ -86,7 +86,7 @@ fn exchange(communicator: &Communicator, endpoint: &mut AnyEndpoint, peer: Optio
         for _ in 0..times {
             communicator.line_up()?;
             let started = Instant::now();
-            // After a failure, this rank only takes part in the barriers.
+            // After a failure, only the barriers.
             if let Some(peer) = peer.filter(|_| f64::is_finite(all))
                 && swap(endpoint, peer, &store, bytes / 4).is_none()
             {
@@ -99,7 +99,7 @@ fn exchange(communicator: &Communicator, endpoint: &mut AnyEndpoint, peer: Optio
     Ok(if peer.is_some() { all } else { 0.0 })
 }
 
-/// Sends buffer 0 of the store, and receives into buffer 1; `None` on failure.
+/// Sends buffer 0, and receives into 1; `None` on failure.
 fn swap(endpoint: &mut AnyEndpoint, peer: usize, store: &Arc<Store>, elements: usize) -> Option<()> {
     let (started, mut done) = (Instant::now(), Vec::new());
     let whole = [0..1, 0..elements];

@@ -1,7 +1,7 @@
-//! Stores the MPI requests in flight, each for a piece of a transfer, tested by a single MPI call.
+//! The MPI requests in flight, each for a piece of a transfer, tested by a single call.
 //!
-//! Invariants: `handles` and `pieces` have the same order, and all handles are active. The caller must keep the memory
-//! in place until the piece is finished, possibly forever.
+//! Invariants: `handles` and `pieces` have the same order, and all handles are active. The caller keeps the memory in
+//! place until the piece is finished, possibly forever.
 
 use std::ffi::c_int;
 
@@ -44,14 +44,14 @@ pub(super) enum Outcome {
 pub(super) struct Requests {
     handles: Vec<ffi::MPI_Request>,
     pieces: Vec<(Piece, Direction)>,
-    /// Outputs of `MPI_Testsome`, kept to avoid allocations.
+    /// Kept to avoid allocations.
     indices: Vec<c_int>,
     statuses: Vec<ffi::MPI_Status>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
-    /// A send or a get, without information in its status.
+    /// A send or a get, whose status is empty.
     Out,
     /// A receive, whose status has the message's tag and length.
     In,
@@ -62,8 +62,6 @@ impl Requests {
         self.handles.is_empty()
     }
 
-    /// Starts sending a piece from `from`.
-    ///
     /// # Safety
     /// The bytes stay in place and unchanged until the piece is finished.
     pub(super) unsafe fn send(
@@ -81,7 +79,7 @@ impl Requests {
         })
     }
 
-    /// Starts receiving the next message from `peer`, with any tag, into `into`.
+    /// Receives the next message from `peer`, with any tag.
     ///
     /// # Safety
     /// The bytes stay in place, and nothing else accesses them, until the piece is finished.
@@ -137,7 +135,6 @@ impl Requests {
         Ok(())
     }
 
-    /// Lets MPI make progress, and returns the completed requests.
     pub(super) fn take_finished(&mut self, communicator: &Communicator) -> Result<Vec<Finished>, CommError> {
         if self.is_empty() {
             return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Moves bytes by one-sided calls: the receiver reads memory that the sender exposes.
+//! Moves bytes by one-sided gets of exposed memory.
 //!
 //! ```text
 //! rank 0   box of 2.5 MiB --copy--> slots 3 7 8 of its window    "slot 3, 1 MiB of 2.5" ..         "slot 3 is free" ..
@@ -6,11 +6,11 @@
 //! ```
 //!
 //! An endpoint has one window, in one epoch, with a fixed number of slots (buffers of equal size) per rank. Notes
-//! (messages of [`NOTE_LEN`] numbers) announce filled and free slots.
+//! (messages) announce filled and free slots.
 //!
-//! Invariants: transfers between two ranks are announced in posting order. The oldest receives free slots first,
-//! because others may wait for it. A slot is written again only after its receiver has reported it free. A dropped
-//! endpoint leaks the memory that MPI may still use.
+//! Invariants: transfers between two ranks are announced in posting order. The oldest gets free slots first, because
+//! others may wait for it. A slot is reused only once its receiver has reported it free. A dropped endpoint leaks the
+//! memory that MPI may still use.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ const MIN_SLOT_BYTES: usize = 64 << 10;
 /// Limit on a node's bytes in slots; slots of minimum size may exceed it.
 const MAX_NODE_BYTES: usize = 128 << 20;
 
-/// Length of a note: its kind, the slot, and the bytes in the slot and in the whole transfer.
+/// A note's kind, slot, and bytes in the slot and in the whole transfer.
 const NOTE_LEN: usize = 4;
 type Note = [u64; NOTE_LEN];
 const FILLED: u64 = 1;
@@ -40,7 +40,6 @@ const FREE: u64 = 2;
 #[derive(Debug)]
 pub(super) struct Rma {
     communicator: Communicator,
-    /// The window; `None` once the endpoint has been closed.
     window: Option<Window>,
     slot: usize,
     requests: Requests,
@@ -48,7 +47,6 @@ pub(super) struct Rma {
     started: u64,
     free: Vec<usize>,
     pool: Pool,
-    /// Sends to all peers, in posting order.
     sends: VecDeque<Send>,
     peers: Vec<Peer>,
 }
@@ -66,7 +64,6 @@ struct Send {
     peer: usize,
     total: usize,
     from: Outgoing,
-    /// Number of pieces that have not been announced.
     unannounced: usize,
     slots: Vec<usize>,
 }
@@ -74,11 +71,11 @@ struct Send {
 #[derive(Debug, Default)]
 struct Peer {
     recvs: VecDeque<Recv>,
-    /// Announced pieces, in order, without a get yet.
+    /// In order, without a get yet.
     announcements: VecDeque<Note>,
-    /// Pieces of posted transfers that the peer has not announced; negative for pieces announced before posting.
+    /// Posted pieces that the peer has not announced; negative if announced before posting.
     awaited: isize,
-    /// Slots of this rank that the peer has not freed yet.
+    /// Not freed by the peer yet.
     unread_slots: usize,
     awaits_note: bool,
     gets: VecDeque<Get>,
@@ -97,7 +94,6 @@ struct Get {
 struct Recv {
     ticket: usize,
     total: usize,
-    /// Bytes requested so far, arrived or not.
     requested: usize,
     into: Incoming,
 }
@@ -133,7 +129,7 @@ impl Rma {
         })
     }
 
-    /// Frees the window. Collective. No rank may have transfers in flight.
+    /// Collective. No rank may have transfers in flight.
     pub(super) fn close(mut self) -> Result<(), CommError> {
         self.drain();
         self.window.take().map_or(Ok(()), Window::close)
@@ -175,7 +171,7 @@ impl Rma {
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut any = self.progress(done)?;
         if any && self.is_idle() {
-            // After the last transfer, polling stops; the last note can usually be sent immediately.
+            // Polling stops after the last transfer; the last note can usually be sent immediately.
             any |= self.progress(done)?;
         }
         self.fill_slots()?;

@@ -1,9 +1,9 @@
 //! Owns MPI: started once, used from one thread, finalised only after success.
 //!
 //! Invariants: every MPI call goes through [`Session::call`], which checks the return code and, in debug builds, the
-//! thread (`MPI_THREAD_FUNNELED`), except queries of MPI's state, a host name or an error's text. If the user's
-//! program initialised MPI, it is never finalised here, and the world communicator keeps its error handler. Otherwise
-//! the world communicator returns its errors, because MPICH reports failed requests there.
+//! thread (`MPI_THREAD_FUNNELED`), except queries of MPI's state, a host name or an error's text. MPI that the user
+//! initialised is never finalised here, and its world communicator keeps its error handler. Otherwise the world returns
+//! errors, because MPICH reports failed requests there.
 //!
 //! MPI is not finalised on drop: a rank that fails alone would wait in `MPI_Finalize` for ranks that wait for it.
 
@@ -125,7 +125,7 @@ impl Session {
         })
     }
 
-    /// Refuses the mpirun of another MPI library, which makes every process its own run.
+    /// Refuses another MPI library's mpirun, which makes every process its own run.
     fn require_world(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let mut world = 0;
         // SAFETY: MPI is initialised, the world is a valid communicator, and `world` outlives the call.
@@ -166,15 +166,15 @@ pub fn family() -> &'static str {
     if size_of::<ffi::MPI_Comm>() == size_of::<usize>() { "Open MPI" } else { "MPICH" }
 }
 
-/// The MPI library's description of itself. May be called before MPI is initialised.
+/// The MPI library's description of itself, even before initialisation.
 pub fn library_version() -> String {
-    // The longest text of any MPI library, because another than the build's may answer.
+    // The longest of any MPI library, because another than the build's may answer.
     const MAX_BYTES: usize = 8192;
     const { assert!(MAX_BYTES >= ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize) };
     let mut text = [0u8; MAX_BYTES];
     let mut length = 0;
-    // SAFETY: `text` is as long as MPI requires, and both outputs outlive the call, which is allowed before MPI is
-    // initialised and from any thread.
+    // SAFETY: `text` is as long as MPI requires, and both outputs outlive the call, which may be made at any time, from
+    // any thread.
     let code = unsafe { ffi::MPI_Get_library_version(text.as_mut_ptr().cast(), &raw mut length) };
     let version = text.get(..length as usize).filter(|_| code == 0).unwrap_or_default();
     String::from_utf8_lossy(version).trim_end_matches('\0').to_owned()

@@ -1,20 +1,19 @@
-//! Moves bytes between ranks of one node through memory that both can load and store.
+//! Moves bytes between ranks of one node through shared memory.
 //!
 //! ```text
 //! rank 0   box of 100 KiB --copy--> slots [32][32][32][4] of the channel 0 -> 1     complete when all is in slots
 //! rank 1                                  \----copy----> boxes of any shape         while rank 0 fills the next slot
 //! ```
 //!
-//! The first slot of a transfer has its size, which the receiver checks. Each end copies between its own boxes, of any
-//! shape, and the slots. Both cores copy at the same time, with streaming stores, because they may share no cache
-//! (`StoreKind`).
+//! The first slot of a transfer has its size, which the receiver checks. Both cores copy at the same time, with
+//! streaming stores, because they may share no cache (`StoreKind`).
 //!
-//! If all boxes of a transfer are in readable segments, a single slot describes where they are, and the receiver copies
-//! directly. It reports progress in `copied`, and empties the slot afterwards.
+//! If all boxes of a transfer are in readable segments, a single slot describes where they are, which the receiver
+//! empties after copying directly, with progress in `copied`.
 //!
-//! Invariants: transfers between two ranks use their channel one after the other. The lease of a box ends when its
-//! bytes, or all boxes of its description, have been copied. Dropped with transfers in flight, an end leaks the leases
-//! of boxes that it has described. A slot is not read while it is being filled.
+//! Invariants: transfers between two ranks use their channel one after the other. A lease ends when its box, or all
+//! boxes of its description, have been copied. Dropped with transfers in flight, an end leaks the leases of described
+//! boxes.
 
 use std::collections::VecDeque;
 use std::io::{Error, ErrorKind};
@@ -32,12 +31,11 @@ use crate::memory::{
     Aligned, ExportedView, Incoming, Outgoing, ReadLease, RemoteReader, StoreKind, WantedSegments, WriteLease,
 };
 
-/// Slots copied per peer and direction before the next peer is served.
+/// Slots per peer and direction before the next peer's turn.
 const SLOTS_PER_TURN: usize = 2;
 const COPY_BYTES: usize = 512 << 10;
 /// Smaller transfers are copied through slots, which costs no more.
 const MIN_LENT_BYTES: usize = 16 << 10;
-/// Bytes of the sample that ranks try to read from each other.
 const SAMPLE_BYTES: usize = 64 << 10;
 /// The first bytes of larger transfers have left the cache before the last arrives.
 const MAX_CACHED_BYTES: usize = 8 << 20;
@@ -46,11 +44,11 @@ const TURNS_PER_POLL: usize = 4;
 #[derive(Debug)]
 pub(super) struct Shared {
     rank: usize,
-    /// The id of this process, stored because the system call is slow.
+    /// This process's id, stored because the system call is slow.
     process: u32,
     peers: Vec<Peer>,
     active: Vec<usize>,
-    /// Set if all ranks of the node can read each other's segments.
+    /// Set if the node's ranks can read each other's segments.
     readable_segments: Option<WantedSegments>,
     mapped: Mapped,
     bell: Bell,
@@ -66,7 +64,7 @@ struct Peer {
     consumer: Consumer,
     bell: Bell,
     sends: VecDeque<Send>,
-    /// Sends that the peer reads in place, with the numbers of their slots.
+    /// Sends that the peer reads in place, by slot.
     lent_sends: VecDeque<(u64, Send)>,
     copied: u64,
     recvs: VecDeque<Recv>,
@@ -79,7 +77,6 @@ struct Send {
     ticket: usize,
     total: usize,
     from: Outgoing,
-    /// Where the boxes are, if the peer reads them in place.
     description: Option<Vec<u8>>,
 }
 
@@ -131,7 +128,7 @@ impl Shared {
         }
     }
 
-    /// Frees the shared memory. Collective over the node. No rank may have transfers in flight.
+    /// Collective over the node. No rank may have transfers in flight.
     pub(super) fn close(self) -> Result<(), CommError> {
         let Shared { peers, window, .. } = self;
         drop(peers);
@@ -169,8 +166,7 @@ impl Shared {
         }
     }
 
-    /// Copies as much as possible without waiting, up to `TURNS_PER_POLL` turns per peer; returns whether it made
-    /// progress.
+    /// Copies without waiting, up to `TURNS_PER_POLL` turns per peer.
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut any = false;
         for _ in 0..TURNS_PER_POLL {
@@ -193,7 +189,6 @@ impl Shared {
         Ok(any)
     }
 
-    /// Sleeps until a peer has moved bytes, this rank's waker is raised, or `longest` has passed.
     pub(super) fn sleep(&self, longest: Duration, waker: &Waker) {
         waker.sleep_on(self.bell, longest, || self.active.iter().any(|&peer| self.peers[peer].can_move()));
     }
@@ -228,7 +223,7 @@ impl Peer {
         Ok(moved | self.peer_advances())
     }
 
-    /// Whether the peer has copied more of the lent boxes since the last call.
+    /// Whether it has copied more of the lent boxes since the last call.
     fn peer_advances(&mut self) -> bool {
         let copied = self.producer.copied();
         std::mem::replace(&mut self.copied, copied) != copied
@@ -332,7 +327,7 @@ fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
     here.map(peer).collect()
 }
 
-/// Checks whether all ranks of a node can read each other's segments; then large buffers become segments. Collective.
+/// If a node's ranks can read each other's segments, makes large buffers segments. Collective.
 fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     if node.size() < 2 {
         return Ok(None);

@@ -1,8 +1,7 @@
-//! Allocates MPI windows, which other ranks access by loads and stores or by one-sided calls.
+//! MPI windows for loads and stores, or for one-sided calls.
 //!
-//! Invariants: A window exists on all ranks or on none. From allocation until `close`, every rank has one access epoch
-//! open to all ranks. The initial content of a window is arbitrary. A dropped window stays allocated forever, because
-//! freeing it would wait for all ranks.
+//! Invariants: A window exists on all ranks or on none. Until `close`, every rank has one access epoch open to all. The
+//! initial content is arbitrary. A dropped window stays allocated, because freeing it would wait for all ranks.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
@@ -27,8 +26,8 @@ const SHM_DIRECTORY: &str = "/dev/shm";
 #[cfg(target_os = "linux")]
 const SPARE_BYTES: u64 = 1 << 20;
 
-/// Checks that this node has room for windows of `bytes` bytes per rank; passes if the free space is unknown. Memory
-/// is free until touched, so two runs that start together can still be killed by SIGBUS.
+/// Checks that this node has room for `bytes` bytes per rank, if its free space is known. Memory is free until touched,
+/// so two runs that start together can still be killed by SIGBUS.
 #[cfg(target_os = "linux")]
 pub(super) fn check_space(ranks: usize, bytes: usize) -> Result<(), String> {
     let Some(place) = rustix::fs::statvfs(SHM_DIRECTORY).ok().filter(|place| place.f_blocks > 0) else { return Ok(()) };
@@ -46,7 +45,7 @@ pub(super) fn check_space(_: usize, _: usize) -> Result<(), String> {
 }
 
 impl Window {
-    /// Allocates segments that all ranks of a node can load and store. Collective.
+    /// For loads and stores on a node. Collective.
     ///
     /// # Errors
     /// If MPI fails on any rank, mostly for lack of shared memory.
@@ -60,7 +59,7 @@ impl Window {
         })
     }
 
-    /// Allocates segments that all ranks can read by one-sided calls. Collective.
+    /// For one-sided calls. Collective.
     pub(super) fn remote(communicator: &Communicator, bytes: usize) -> Result<Window, CommError> {
         Self::allocate(communicator, bytes, "MPI_Win_allocate", |start, raw| {
             // SAFETY: the communicator is live; `start` and `raw` outlive the call.
@@ -101,7 +100,6 @@ impl Window {
         self.own
     }
 
-    /// The address of a rank's segment in a shared window.
     pub(super) fn segment(&self, rank: usize) -> Result<NonNull<u8>, CommError> {
         let (mut bytes, mut unit, mut start): (ffi::MPI_Aint, c_int, *mut c_void) = (0, 0, std::ptr::null_mut());
         self.communicator.session().call("MPI_Win_shared_query", || {
@@ -118,7 +116,7 @@ impl Window {
         })
     }
 
-    /// Makes stores visible between this rank's segment and one-sided calls, in both directions.
+    /// Makes stores visible between this rank's segment and one-sided calls, both ways.
     pub(super) fn sync(&self) -> Result<(), CommError> {
         // SAFETY: the window is live.
         self.communicator.session().call("MPI_Win_sync", || unsafe { ffi::MPI_Win_sync(self.raw) })
@@ -128,7 +126,7 @@ impl Window {
         self.raw
     }
 
-    /// Frees the window, which no rank may use any more. Collective.
+    /// No rank may use the window any more. Collective.
     pub(super) fn close(mut self) -> Result<(), CommError> {
         let session = self.communicator.session();
         // SAFETY: the epoch that `allocate` opened is still open.

@@ -1,10 +1,9 @@
 //! Moves blocks between an `.npy` file and dense C-order memory.
 //!
-//! Only the block's bytes are accessed, in contiguous runs, except that short gaps (at most a page, which the system
-//! reads anyway) are read to save system calls. A process that is the only writer writes such gaps back; otherwise
-//! nothing outside the block is written. Besides the caller's block, at most [`BUFFER`] bytes of memory are used. A
-//! walk repeats a run, contiguous in both file and memory, along axes; the positions along an axis are its places.
-//! Invariants: axes go from the fastest to the slowest in the file, have at least two places, and cannot be merged.
+//! Only the block's contiguous runs are accessed, and short gaps (at most a page, which the system reads anyway), to
+//! save system calls. Only a sole writer writes such gaps back. At most [`BUFFER`] bytes are allocated. A walk repeats
+//! a run, contiguous in both file and memory, along axes; the positions along an axis are its places. Invariants: axes
+//! go from the fastest to the slowest in the file, have at least two places, and cannot be merged.
 
 use super::{NpyError, NpyHeader};
 use std::convert::Infallible;
@@ -14,13 +13,12 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Maximum bytes of the buffer in which Fortran order is rearranged, within a core's private cache.
+/// For rearranging Fortran order within a core's private cache.
 const BUFFER: u64 = 256 << 10;
 
-/// Maximum bytes of a gap that is accessed with the runs around it.
 const MAX_READ_GAP: u64 = 4096;
 
-/// Minimum bytes of a run that is accessed without the buffer.
+/// Such runs bypass the buffer.
 const MIN_LONG_RUN: usize = 32 << 10;
 
 /// Reads a block into dense C-order memory of exactly the block's size.
@@ -52,7 +50,6 @@ pub fn write_block(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], fro
     write_to(path, &file, header, ranges, from, Writers::Several)
 }
 
-/// Whether other processes may write to the gaps between runs meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Writers {
     Several,
@@ -106,8 +103,8 @@ fn plan(path: &Path, header: &NpyHeader, ranges: &[Range<usize>], bytes: usize) 
     Ok((!empty).then(|| Walk::new(header, ranges)))
 }
 
-/// Cuts the walk into slabs (runs accessed together: all places of the `inner` fastest axes, and at most `places` of
-/// the next), and calls `each(file offset, memory offset, axes)`.
+/// Calls `each(file offset, memory offset, axes)` for slabs: runs at all places of the `inner` fastest axes, and at
+/// most `places` of the next.
 fn slabs(
     walk: &Walk,
     inner: usize,
@@ -125,8 +122,8 @@ fn slabs(
     })
 }
 
-/// Calls `each(offset in the buffer, offset in memory, number of bytes)` for every run, in memory order, because only
-/// the buffer is surely in cache.
+/// Calls `each(buffer offset, memory offset, bytes)` for every run, in memory order, because only the buffer is surely
+/// in cache.
 fn copy(run: usize, axes: &[Axis], mut each: impl FnMut(usize, usize, usize)) {
     let mut axes = axes.to_vec();
     axes.sort_by_key(|axis| axis.memory);
@@ -171,13 +168,13 @@ struct Axis {
 struct Walk {
     /// Bytes before the first one in the file.
     start: u64,
-    /// Bytes that are contiguous in both the file and memory.
+    /// Bytes, contiguous in both file and memory.
     run: usize,
     axes: Vec<Axis>,
 }
 
 impl Walk {
-    /// Requires nonempty ranges inside the header's shape, and a file whose length fits into 64 bits.
+    /// Requires nonempty ranges inside the shape, and a file length of 64 bits.
     fn new(header: &NpyHeader, ranges: &[Range<usize>]) -> Walk {
         let size = header.dtype.size();
         let rank = ranges.len();
@@ -217,8 +214,8 @@ impl Walk {
         axes.iter().fold(self.run as u64, |span, axis| span + axis.file * (axis.places as u64 - 1))
     }
 
-    /// The largest part without gaps above `gap` bytes that fits into `most` bytes: the number of complete inner axes,
-    /// and of places of the next; `(0, 1)` is a single run.
+    /// The largest part of at most `most` bytes without gaps above `gap`: complete inner axes, and places of the next;
+    /// `(0, 1)` is a single run.
     fn slab(&self, gap: u64, most: u64) -> (usize, usize) {
         for (inner, axis) in self.axes.iter().enumerate() {
             let span = self.span(&self.axes[..inner]);
@@ -234,7 +231,7 @@ impl Walk {
     }
 }
 
-/// Calls `each(file offset, memory offset)` for all combinations of places, the slowest axis outermost.
+/// Calls `each(file offset, memory offset)` for all places, the slowest axis outermost.
 fn visit<E>(
     axes: &[Axis],
     file: u64,

@@ -1,8 +1,7 @@
 //! Parses element types as NumPy spells them, such as `<f8`, `=f8`, `f8`, `d` and `float64`.
 //!
-//! Guarantee: For every accepted spelling, NumPy 2's `dtype()` returns the same type: a supported type, a numeric type
-//! that converts to one, or a non-numeric type. Fields, subarrays, and unusual spellings such as `1f8`, `(1,)f8` and
-//! `f+8` give `None`, like spellings that NumPy rejects.
+//! Guarantee: NumPy 2's `dtype()` returns the same for every accepted spelling. Fields, subarrays, and unusual
+//! spellings such as `1f8`, `(1,)f8` and `f+8` give `None`, like those that NumPy rejects.
 
 use crate::dtype::Dtype;
 
@@ -21,7 +20,6 @@ pub(super) enum Elements {
     NotNumbers(&'static str),
 }
 
-/// What the conversion to double precision may lose.
 const LARGE_INTEGERS_ROUNDED: &str = "whole numbers beyond 2^53 are rounded";
 const EXTENDED_DIGITS_LOST: &str = "digits beyond double precision are lost";
 

@@ -1,4 +1,4 @@
-//! Reads the header of an `.npy` file as NumPy does, checks it against the file's length, and writes headers.
+//! Reads `.npy` headers as NumPy does, checks them against the file's length, and writes them.
 //!
 //! Guarantees: sizes are checked before memory is allocated, and no message suggests overwriting an existing file.
 
@@ -11,10 +11,10 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes before a header's text in version 1 of the format.
+/// Before the text in version 1.
 const PREFIX: usize = 10;
 
-/// Maximum bytes of a header's text, against damaged length fields; NumPy reads at most 10,000 characters by default.
+/// Against damaged length fields; NumPy reads at most 10,000 characters by default.
 const MAX_TEXT: usize = 1 << 16;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub fn read_header_from(path: &Path, file: impl Read, length: u64) -> Result<Npy
     Ok(header)
 }
 
-/// Creates or truncates the file, with a C-order header and zeros up to its final length.
+/// Creates or truncates the file, with a C-order header and zeros.
 pub fn create(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<NpyHeader, NpyError> {
     let (text, header) = compose(path, dtype, shape)?;
     let file = File::create(path).map_err(NpyError::io(path, "create"))?;

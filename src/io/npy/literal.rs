@@ -1,14 +1,14 @@
-//! Parses the kinds of Python literals that occur in headers of `.npy` files.
+//! Parses Python literals in `.npy` headers.
 //!
-//! NumPy uses `ast.literal_eval` without the suffix `L` of Python 2, so this module parses strings, integers, `True`,
-//! `False`, `None`, tuples, lists and dictionaries. Strings may have the prefix `u` and are joined if adjacent; white
-//! space, line ends and comments separate tokens. Cost: O(length of the text), with an error for nesting deeper than
-//! [`MAX_DEPTH`], so no text overflows the stack.
+//! Like NumPy's `ast.literal_eval` without Python 2's suffix `L`: strings, integers, `True`, `False`, `None`, tuples,
+//! lists and dictionaries. Strings may have the prefix `u` and are joined if adjacent; white space, line ends and
+//! comments separate tokens. Cost: O(length of the text). Deeper nesting than [`MAX_DEPTH`] is an error, because it
+//! could overflow the stack.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Maximum nesting depth, beyond any valid header.
+/// Beyond any valid header.
 const MAX_DEPTH: usize = 32;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,8 +24,6 @@ pub(super) enum Literal {
 }
 
 impl Literal {
-    /// Parses the whole text as one value.
-    ///
     /// # Errors
     /// If the text is no supported literal.
     pub fn parse(text: &str) -> Result<Literal, String> {

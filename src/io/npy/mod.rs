@@ -1,8 +1,7 @@
 //! Reads and writes NumPy's `.npy` files block by block.
 //!
-//! A file is written as a [`PendingFile`], which is renamed when complete. A file with an accepted header is long
-//! enough for its shape. Element types are not converted. Files are not memory-mapped, because SIGBUS would kill the
-//! process if another one truncated a file.
+//! A file with an accepted header is long enough for its shape. Element types are not converted. Files are not
+//! memory-mapped: if another process truncated one, SIGBUS would kill this one.
 
 mod block;
 mod descr;
@@ -21,8 +20,7 @@ use block::Writers;
 
 const MAX_LISTED_FIELDS: usize = 8;
 
-/// Why a file cannot be read or written. Messages are single lines that begin with the path, with any NumPy command
-/// that helps.
+/// Why a file cannot be read or written. Messages are one line, from the path to any NumPy command that helps.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
@@ -142,10 +140,10 @@ fn intervals(ranges: &[Range<usize>]) -> String {
     ranges.iter().map(|r| format!("{}..{}", r.start, r.end)).collect::<Vec<_>>().join(", ")
 }
 
-/// An `.npy` file without its final name, a [`Temporary`]: it appears either complete or not at all.
+/// An `.npy` file that appears either complete or not at all, a [`Temporary`].
 ///
-/// One process creates it, others open it, each writes its blocks and flushes, and when callers know that all have
-/// succeeded, the creator commits. If the creator fails or unwinds, the file is removed.
+/// One process creates it, others open it, each writes its blocks and flushes, and once all have succeeded, the creator
+/// commits. If it fails or unwinds, the file is removed.
 #[derive(Debug)]
 pub struct PendingFile {
     temporary: Temporary,
@@ -180,7 +178,7 @@ impl PendingFile {
         self.write(ranges, from, Writers::Several)
     }
 
-    /// Like [`PendingFile::write_block`], but faster for many short runs, if no other process writes at the same time.
+    /// Like [`PendingFile::write_block`], faster for many short runs, if no other process writes.
     pub fn write_block_alone(&self, ranges: &[Range<usize>], from: &[u8]) -> Result<(), NpyError> {
         self.write(ranges, from, if self.temporary.is_creator() { Writers::One } else { Writers::Several })
     }

@@ -1,8 +1,8 @@
-//! Copies the access rights of a file to the new file that replaces it.
+//! Copies a file's access rights to its replacement.
 //!
-//! Guarantee: the new file, with the old mode, access control list and, if allowed, owner, never allows an access that
-//! the old file did not. With a list, the group bits of the mode are its mask, not the rights of the group. Other
-//! extended attributes and non-POSIX lists are not copied.
+//! Guarantee: the new file gets the old mode, access control list and, if allowed, owner, and never allows what the old
+//! did not. With a list, the mode's group bits are its mask. Other extended attributes and non-POSIX lists are not
+//! copied.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::Result;
@@ -17,16 +17,13 @@ pub(super) struct Access {
     list: Option<List>,
 }
 
-/// An access control list, in the system's format.
 #[derive(Debug)]
 enum List {
     Known(Vec<u8>),
-    /// A list that cannot be read.
     Unknown,
 }
 
 impl Access {
-    /// The rights of the file at a path, if it exists.
     pub fn of(path: &Path) -> Option<Access> {
         Some(Access { found: fs::metadata(path).ok()?, list: list(path) })
     }

@@ -1,4 +1,4 @@
-//! Defines the errors for output files, and their messages for the user.
+//! Errors for output files.
 //!
 //! Invariant: Every message is a single line that begins with the path.
 
@@ -18,7 +18,7 @@ pub enum FileError {
     #[error("{}: is a directory", display_path(path))]
     IsDirectory { path: PathBuf },
 
-    /// The path ends in `/`, `/.` or `..`, so it can only name a directory, which does not exist.
+    /// The path ends in `/`, `/.` or `..`, so it names a directory, which does not exist.
     #[error("{}: is the name of a directory, not of a file", display_path(path))]
     NamesDirectory { path: PathBuf },
 
@@ -45,7 +45,7 @@ impl FileError {
     }
 }
 
-/// Formats a path on one line, with escaped control characters.
+/// On one line, with escaped control characters.
 pub fn display_path(path: &Path) -> impl Display {
     let name = path.display().to_string();
     if !name.contains(char::is_control) {
@@ -54,7 +54,7 @@ pub fn display_path(path: &Path) -> impl Display {
     name.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
 }
 
-/// The operating system's error text without the error number.
+/// The system's error text without its number.
 pub fn without_code(cause: &std::io::Error) -> String {
     let text = cause.to_string();
     match text.find(" (os error") {

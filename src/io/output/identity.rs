@@ -1,4 +1,4 @@
-//! Identifies the file that a path refers to, regardless of how the path is spelled.
+//! Identifies the file that a path refers to, however spelled.
 //!
 //! Invariant: paths to the same file, even a missing one, have equal identities, except paths to a missing file that
 //! differ only in case, on a file system that ignores it.
@@ -11,7 +11,6 @@ use std::path::Path;
 
 use super::names::{directory, followed};
 
-/// A file, or the location of a missing one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Identity {
     /// Device and inode of a file.

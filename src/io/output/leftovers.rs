@@ -1,4 +1,4 @@
-//! Removes temporary files of killed runs, found by name, unless a running process has locked them.
+//! Removes killed runs' temporary files, found by name.
 //!
 //! Guarantee: a file is removed only under its lock; on file systems without locks, it is reported to the user.
 
@@ -17,7 +17,7 @@ use super::names::{directory, followed, is_temporary, stems};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
     pub path: PathBuf,
-    /// Whether another process is writing the file; otherwise it could not be opened, locked or removed.
+    /// Another process is writing the file; else it could not be opened, locked or removed.
     pub alive: bool,
 }
 

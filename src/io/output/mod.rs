@@ -1,8 +1,8 @@
 //! Writes output files that appear either complete or not at all, even if the process is killed.
 //!
-//! Invariant: At any time, the target is either the old file or the complete new file, with the old file's access
-//! rights (`access`). This needs write permission only for the target and its directory. A program that must not leave
-//! temporary files after a signal installs a handler that calls [`remove_temporaries`].
+//! Invariant: The target is always either the old file or the complete new file, with the old access rights (`access`).
+//! This needs write permission only for the target and its directory. A program that must not leave temporary files
+//! after a signal installs a handler that calls [`remove_temporaries`].
 
 mod access;
 mod error;

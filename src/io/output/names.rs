@@ -1,5 +1,5 @@
-//! Follows the symbolic links of an output path to its target, and creates and recognises the names of temporary files,
-//! made of the target's name and a tag.
+//! Follows an output path's links to its target, and creates and recognises temporary names, made of the target's and a
+//! tag.
 //!
 //! Guarantees: these names are hidden, in the target's directory, short enough for the file system, and equal on all
 //! processes with the same tag. No file is opened, created or changed.
@@ -21,7 +21,7 @@ const MAX_PATH_BYTES: usize = 4095;
 
 static OUTPUTS: AtomicU64 = AtomicU64::new(0);
 
-/// A tag that differs from those of all processes' outputs at the same time.
+/// Differs from the tags of all processes' other outputs.
 pub fn new_tag() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
     let output = OUTPUTS.fetch_add(1, Ordering::Relaxed);
@@ -42,7 +42,7 @@ pub(super) fn fits(path: &Path) -> bool {
     name as u64 <= longest && path.as_os_str().len() <= MAX_PATH_BYTES
 }
 
-/// The two possible stems of a temporary name: the target's name or, if too long, a hash.
+/// The target's name or, if too long, a hash.
 pub(super) fn stems(name: &OsStr) -> [OsString; 2] {
     [name.to_owned(), format!("{:016x}", xxh3_64(name.as_bytes())).into()]
 }
@@ -54,8 +54,8 @@ fn temporary_name(stem: &OsStr, tag: &str) -> OsString {
     name
 }
 
-/// Whether a name is temporary, with this stem and a tag of [`new_tag`] (two hexadecimal numbers without a dot, so
-/// other targets with the same beginning do not match).
+/// Whether a name is this stem and a tag of [`new_tag`] (two hexadecimal numbers without a dot, so other targets with
+/// the same beginning do not match).
 pub(super) fn is_temporary(name: &OsStr, stem: &OsStr) -> bool {
     let rest = name.as_bytes().strip_prefix(b".").and_then(|rest| rest.strip_prefix(stem.as_bytes()));
     let tag = rest.and_then(|rest| rest.strip_prefix(b".")).and_then(|rest| rest.strip_suffix(b".partial"));
@@ -68,7 +68,7 @@ pub(super) fn is_temporary(name: &OsStr, stem: &OsStr) -> bool {
 /// As in Linux.
 const MAX_LINKS: usize = 40;
 
-/// Follows symbolic links, so that a rename replaces the file, which need not exist yet, and not the link.
+/// Follows links, so that a rename replaces the file, which need not exist yet, not the link.
 pub(super) fn followed(path: &Path) -> Result<PathBuf, FileError> {
     let mut target = path.to_path_buf();
     for _ in 0..=MAX_LINKS {

@@ -1,7 +1,7 @@
-//! Lists this process's temporary files, which an early end removes.
+//! This process's temporary files, which an early end removes.
 //!
-//! Invariants: a temporary file is in the list until it is renamed or removed, which, like creation, happens only under
-//! its lock. A thread that ends the process keeps the lock, so no other thread creates or renames a file afterwards.
+//! Invariants: temporary files are created, renamed and removed only under the list's lock, and listed meanwhile. A
+//! thread that ends the process keeps the lock, so no other creates or renames a file afterwards.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,10 @@ use std::time::Duration;
 
 static FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Maximum attempts to take the lock, which another thread may hold during a system call.
+/// Another thread may hold the lock during a system call.
 const MAX_ATTEMPTS: usize = 100;
 const RETRY_INTERVAL: Duration = Duration::from_millis(1);
 
-/// The lock must be held to create, rename or remove temporary files.
 pub(super) fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
     // The list is consistent after every change, even if a thread panics.
     FILES.lock().unwrap_or_else(PoisonError::into_inner)
@@ -27,8 +26,8 @@ pub(super) fn forget(files: &mut Vec<PathBuf>, path: &Path) {
     }
 }
 
-/// A temporary file of another process, which [`remove_temporaries`] also removes while this exists: launchers kill all
-/// ranks when one ends, so the first rank with a signal removes the files of all.
+/// Another process's temporary file, which [`remove_temporaries`] also removes while this exists: launchers kill all
+/// ranks when one ends, so the first rank with a signal removes all files.
 #[derive(Debug)]
 pub struct Announced(PathBuf);
 
@@ -45,7 +44,7 @@ impl Drop for Announced {
     }
 }
 
-/// Proof that this process's temporary files are removed; threads that create or rename one meanwhile block.
+/// Proof that this process has no temporary files; threads that create or rename one meanwhile block.
 #[must_use = "other threads may create temporary files again once this is dropped"]
 pub struct Removed(MutexGuard<'static, Vec<PathBuf>>);
 

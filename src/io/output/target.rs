@@ -1,4 +1,4 @@
-//! Finds the file that an output path refers to, and checks whether it can be written.
+//! Checks whether an output path can be written.
 //!
 //! Guarantee: this leaves no file behind, except for an empty one after a `SIGKILL` on a file system without unnamed
 //! files (`O_TMPFILE`).
@@ -15,7 +15,7 @@ use super::{FileError, registry};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputCheck {
-    /// User and group of the replaced file, if the new one's differ because only the administrator may give files away.
+    /// The replaced file's user and group, if they change because only the administrator may give files away.
     pub loses_owner: Option<(u32, u32)>,
 }
 
@@ -32,7 +32,6 @@ pub fn examine(path: &Path) -> Result<OutputCheck, FileError> {
     Ok(OutputCheck { loses_owner: old.filter(|old| !keeps(old)).map(|old| (old.uid(), old.gid())) })
 }
 
-/// Creates an unnamed file in the target's directory, or a named one whose name it removes immediately.
 fn probe(path: &Path, target: &Path) -> Result<File, FileError> {
     let refused = |cause| FileError::io(path, "create a file in its directory")(cause);
     let process = std::process::id();
@@ -74,7 +73,7 @@ pub(super) fn replaceable(path: &Path) -> Result<PathBuf, FileError> {
     if names_directory(path) {
         return Err(no_file(path));
     }
-    // Comes first, because only the kernel may be able to follow links such as /dev/stdout.
+    // First, because only the kernel may be able to follow links such as /dev/stdout.
     special(path, fs::metadata(path).ok().as_ref())?;
     let target = followed(path)?;
     let old = match fs::metadata(&target) {

@@ -1,7 +1,7 @@
-//! Creates a temporary file in the target's directory, and renames it to the target when it is complete.
+//! Temporary files in the target's directory, renamed when complete.
 //!
-//! One process creates the hidden file, and others may open it with the same tag; a rename cannot cross file systems.
-//! The creator's lock distinguishes the file from a leftover.
+//! A rename cannot cross file systems. The creator's lock distinguishes the file from a leftover; other processes may
+//! open it with the same tag.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind, Write};
@@ -15,7 +15,7 @@ use super::names::{beside, followed};
 use super::target::replaceable;
 use super::{Announced, FileError, leftovers, registry};
 
-/// Maximum attempts to create a file that others lock briefly, to remove it as a leftover.
+/// Others lock the file briefly, to remove it as a leftover.
 const MAX_ATTEMPTS: usize = 50;
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -59,7 +59,7 @@ impl Temporary {
         Ok(Temporary { target, path, file, creator: false, old: None })
     }
 
-    /// Announces the file that another process is about to create, which this process removes if it ends early.
+    /// Announces another process's file, which this one removes if it ends early.
     ///
     /// # Errors
     /// If the target's links cannot be followed, or if the target is a directory.
@@ -129,7 +129,7 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
             }
             file => file.map_err(FileError::io(path, "create"))?,
         };
-        // Only `WouldBlock` means that another process holds the lock; others mean that there are no locks.
+        // Errors except `WouldBlock` mean that there are no locks.
         let locked = !matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
         let mine = file.metadata().map(|found| Identity::of_file(&found)).ok();
         if locked && mine.is_some() && fs::symlink_metadata(path).map(|found| Identity::of_file(&found)).ok() == mine {

@@ -1,16 +1,10 @@
-//! Divides an axis of a matrix product (rows, columns or depth: all dimensions of one kind as one long index) into
-//! boxes.
+//! Divides an axis of a matrix product (rows, columns or depth: one kind's dimensions as one long index) into boxes.
 //!
 //! Tables of row and column offsets make a tensor a matrix (Matthews, High-Performance Tensor Contraction without
-//! Transposition, 2018, section 4). A box is a range of each dimension, so it can have contiguous runs of both tensors,
-//! unlike a range of the combined index.
+//! Transposition, 2018, section 4). `docs/kernels.md` describes boxes, panels and runs (evenly spaced indices).
 //!
-//! A panel is consecutive indices of a box that a micro-kernel computes together. It does not cross the ends of runs
-//! (evenly spaced indices), so the last of a run may be shorter.
-//!
-//! Invariants: boxes are disjoint and cover every index once. Boxes of equal shape have the same table: the last piece
-//! of a dimension may be shorter, so there is one table per subset of such dimensions. Lists of tables never change, so
-//! equal ones are shared.
+//! Invariants: boxes are disjoint and cover every index. There is one table per subset of the dimensions with a shorter
+//! last piece. Lists of tables never change, so equal ones are shared.
 
 use std::sync::Arc;
 
@@ -25,22 +19,22 @@ pub struct AxisDim {
 
 pub(super) type AxisDims = SmallVec<[AxisDim; 6]>;
 
-/// The offsets of a box's indices, in order.
+/// Offsets of a box's indices, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// The offset of each index from the box's first, in both tensors.
+    /// Each index's offset from the box's first, in both tensors.
     pub offsets: [Arc<[isize]>; 2],
-    /// For each tensor and index, the length of the longest evenly spaced sequence that starts there.
+    /// Per tensor and index, the length of the longest evenly spaced sequence from there.
     pub even: [Arc<[u32]>; 2],
-    /// For each tensor, the dimension with stride 1, if any: the distance in the box's index between neighbours along
-    /// it, and the box's extent in it.
+    /// Per tensor, any dimension with stride 1: the distance in the box's index between neighbours along it, and the
+    /// box's extent in it.
     pub unit: [Option<(usize, usize)>; 2],
-    /// For each tensor, offsets that together are on every cache line along this dimension, if `Axis::find_lines` was
+    /// Per tensor, offsets that together are on every cache line along this dimension, if `Axis::find_lines` was
     /// called.
     pub lines: [Arc<[isize]>; 2],
     pub lens: Vec<usize>,
-    /// The length of all runs: consecutive indices with evenly spaced offsets in the tensors of `runs` of `Axis::new`,
-    /// or the whole box without any. Panels must not cross the end of a run.
+    /// The length of all runs: consecutive indices that are evenly spaced in the tensors of `runs` of `Axis::new`, or
+    /// the whole box without any. Panels must not cross their ends.
     pub run: usize,
 }
 
@@ -51,13 +45,13 @@ pub struct Panel {
     pub len: usize,
 }
 
-/// The dimensions of an axis, fastest first, with the tables of its boxes.
+/// An axis's dimensions, fastest first, and its boxes' tables.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
     dims: Vec<AxisDim>,
-    /// The dimensions with a shorter last piece.
+    /// Dimensions with a shorter last piece.
     edges: Vec<usize>,
-    /// The tables, indexed by the set of dimensions with the shorter last piece: bit i is dimension `edges[i]`.
+    /// Indexed by the set of dimensions with the shorter last piece: bit i is dimension `edges[i]`.
     tables: Vec<Table>,
     boxes: usize,
 }
@@ -66,12 +60,12 @@ pub struct Axis {
 pub struct BoxAt<'a> {
     pub table: &'a Table,
     pub shape: usize,
-    /// The offset of the first index in both tensors.
+    /// The first index's offset in both tensors.
     pub start: [isize; 2],
 }
 
 impl Axis {
-    /// Divides dimensions into boxes; `runs` states in which of the two tensors panels must be evenly spaced.
+    /// Divides dimensions into boxes; `runs` states in which tensors panels must be evenly spaced.
     ///
     /// # Panics
     /// If a tile is 0 or larger than its extent.
@@ -104,7 +98,7 @@ impl Axis {
         for Table { offsets, unit, lines, .. } in &mut self.tables {
             let Some((distance, neighbours)) = unit[t] else { continue };
             let along = |at: usize| at / distance % neighbours;
-            // The last element may be on an additional line.
+            // The last element may be on another line.
             let starts = |&at: &usize| along(at).is_multiple_of(line) || along(at) == neighbours - 1;
             lines[t] = (0..offsets[t].len()).filter(starts).map(|at| offsets[t][at]).collect();
         }
@@ -126,12 +120,12 @@ impl Axis {
         self.tables[0].len()
     }
 
-    /// Returns the maximum number of panels of at most `size` indices in a box.
+    /// Maximum panels of at most `size` indices in a box.
     pub fn most_panels(&self, size: usize) -> usize {
         self.tables.iter().map(|table| table.len() / table.run * table.run.div_ceil(size)).max().unwrap_or(0)
     }
 
-    /// Returns the box with this number, below [`Axis::boxes`].
+    /// The box with this number, below [`Axis::boxes`].
     pub fn at(&self, number: usize) -> BoxAt<'_> {
         let (mut rest, mut shape, mut start) = (number, 0, [0; 2]);
         for (i, dim) in self.dims.iter().enumerate() {
@@ -172,7 +166,7 @@ impl Table {
             }
             even.into()
         });
-        // In plain matrices, both lists are equal and stored once.
+        // Plain matrices have equal lists, stored once.
         let [first, second] = &mut even;
         share(std::slice::from_mut(second), std::slice::from_ref(first));
         let unit = [0, 1].map(|t| {
@@ -191,7 +185,7 @@ impl Table {
         panels
     }
 
-    /// Returns the panel of an index, and its position there.
+    /// An index's panel and position there.
     #[inline]
     pub fn panel_of(&self, index: usize, size: usize) -> (Panel, usize) {
         let (run, inside) = (index / self.run, index % self.run);
@@ -209,7 +203,7 @@ impl Table {
         self.len() == 0
     }
 
-    /// Returns how many indices from `at` on, up to `most`, are evenly spaced in a tensor, and their stride.
+    /// How many indices from `at` on, up to `most`, are evenly spaced in a tensor, and their stride.
     #[inline]
     pub fn run(&self, tensor: usize, at: usize, most: usize) -> (usize, isize) {
         let len = (self.even[tensor][at] as usize).min(most);
@@ -217,21 +211,19 @@ impl Table {
         (len, if len > 1 { offsets[at + 1] - offsets[at] } else { 1 })
     }
 
-    /// Whether `count` indices from `at` on are contiguous in a tensor.
     #[inline]
     pub fn is_dense(&self, tensor: usize, at: usize, count: usize) -> bool {
         self.run(tensor, at, count) == (count, 1)
     }
 }
 
-/// Returns the length of a run in a box: all indices if no tensor is chosen. It starts along the first dimension, even
-/// with a single index, because evenly spaced indices of later dimensions form no vector. `len` returns the box's
-/// extents.
+/// A box's run length: all indices if no tensor is chosen. Runs start along the first dimension, even with a single
+/// index, because evenly spaced indices of later ones form no vector. `len` returns the box's extents.
 pub(super) fn run_of_box(dims: &[AxisDim], len: impl Fn(usize) -> usize, tensors: [bool; 2]) -> usize {
     (0..run_dims(dims, &len, tensors)).map(len).product()
 }
 
-/// Returns the number of leading dimensions with evenly spaced indices in the chosen tensors.
+/// How many leading dimensions are evenly spaced in the chosen tensors.
 pub(super) fn run_dims(dims: &[AxisDim], len: impl Fn(usize) -> usize, tensors: [bool; 2]) -> usize {
     let goes_on = |&i: &usize| {
         let even = |t: usize| dims[i].strides[t] == dims[i - 1].strides[t] * len(i - 1) as isize;

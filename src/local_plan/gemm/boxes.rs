@@ -1,11 +1,10 @@
-//! Divides rows, columns and depth into boxes that fit into the caches, for one way to read the operands and write
-//! `out`.
+//! Divides rows, columns and depth into boxes that fit into the caches, for one way to read operands and write `out`.
 //!
 //! A panel of columns stays in the first-level cache, a box's packed rows in the second, and its packed columns in the
-//! last (K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008, section 4). The cache
+//! last (K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008, section 4). The
 //! fractions below leave space for streamed data; they were measured with AVX2 and AVX-512 (`make bench`).
 //!
-//! Invariant: a box has at least one register tile of rows and one of columns.
+//! Invariant: a box has at least one register tile of rows and columns.
 
 use smallvec::SmallVec;
 
@@ -14,26 +13,25 @@ use super::candidate::{Candidate, View};
 use super::{Access, AxisDim, OutAccess, PackBy, Slab};
 use crate::local_plan::CACHE_LINE;
 
-/// Fraction of the first-level cache for a panel of columns (numerator, denominator).
+/// The first-level cache's fraction for a panel of columns (numerator, denominator).
 const L1_COLUMNS: (usize, usize) = (3, 5);
 /// The same for a box's rows, if sums are short.
 const L1_ROWS: (usize, usize) = (1, 3);
 /// The same for a panel of rows, if the inner loop is over panels of columns.
 const L1_ROW_PANEL: (usize, usize) = (1, 2);
-/// Fraction of the second-level cache for a box's rows, and for its dense copy of `out`, if any.
+/// The second-level cache's fraction for a box's rows, and any dense copy of `out`.
 const L2_ROWS: (usize, usize) = (2, 5);
 
-/// Maximum depth of a box.
 const MAX_DEPTH: usize = 512;
-/// The same if the operands have stride 1 along different dimensions, for complete cache lines of both.
+/// The same if the operands have stride 1 along different dimensions.
 const MAX_CROSSED_DEPTH: usize = 896;
 /// Minimum depth of a box, because writing `out` more often would cost more than cache misses; `MIN_SLAB_DEPTH` if
-/// several indices of a [`Slab`] are packed together.
+/// several [`Slab`] indices are packed together.
 const MIN_DEPTH: usize = 64;
 const MIN_SLAB_DEPTH: usize = 32;
-/// The depth of a box is divided by the slab indices packed together, up to this number.
+/// A box's depth is divided by the slab indices packed together, up to this.
 const MAX_SLAB_SHARE: usize = 4;
-/// Larger column counts are treated as this when the rows of a box with a dense copy of `out` are chosen.
+/// More columns count as this many when the rows of a box with a dense copy of `out` are chosen.
 const MAX_BUFFERED_COLUMNS: usize = 256;
 /// Maximum bytes of packed columns; more would exceed a core's share of the last-level cache.
 pub(super) const COLUMN_BYTES: usize = 4 << 20;
@@ -51,18 +49,18 @@ pub(super) struct Blocking<'a> {
     depth: &'a [AxisDim],
     in_place: [bool; 2],
     out: OutAccess,
-    /// For panels of rows and of columns, the tensors in which they must be evenly spaced.
+    /// Tensors in which panels of rows and of columns must be evenly spaced.
     runs: [[bool; 2]; 2],
-    /// The number of rows evenly spaced in these tensors.
+    /// The rows evenly spaced in these tensors.
     row_run: usize,
-    /// The size of the register tile, in vectors by columns.
+    /// The register tile, vectors by columns.
     vectors: usize,
     columns: usize,
     slab: Slab,
 }
 
 impl<'a> Blocking<'a> {
-    /// `even` states whether panels of rows end where runs (evenly spaced rows) of `out` do.
+    /// If `even`, panels of rows end where runs (evenly spaced rows) of `out` do.
     pub fn new(
         view: &'a View,
         [rows, cols, depth]: [&'a [AxisDim]; 3],
@@ -140,12 +138,12 @@ impl<'a> Blocking<'a> {
         let all_cols = self.cols.iter().map(|d| d.extent).product::<usize>();
         let of_rows = if buffered { kc + self.columns.max(all_cols.min(MAX_BUFFERED_COLUMNS)) } else { kc };
         let most = (self.row_budget() / (of_rows * self.view.element)).max(mr) / mr * mr;
-        // In short sums, loads are the bottleneck: rows stay in the first-level cache, and columns are streamed.
+        // Loads limit short sums: rows stay in the first-level cache, and columns are streamed.
         let near = part(self.view.l1, L1_ROWS) / (kc * self.view.element) / mr * mr;
         let most = if near >= 2 * mr && !buffered { most.min(near) } else { most };
         let mut rows = AxisDims::from_slice(self.rows);
         let need = self.needs(&rows, [true, buffered], most);
-        // If panels may cross runs, only a box's last panel can be shorter.
+        // If panels may cross runs, only a box's last can be shorter.
         let in_run = if self.runs[0] == [false; 2] { 1 } else { run_dims(&rows, |i| rows[i].extent, self.runs[0]) };
         grow(&mut rows, &need, most, (mr, in_run));
         rows
@@ -165,13 +163,13 @@ impl<'a> Blocking<'a> {
         cols
     }
 
-    /// Maximum bytes in the rows of a box per slab index.
+    /// Maximum bytes of a box's rows per slab index.
     fn row_budget(&self) -> usize {
         part(self.view.l2, L2_ROWS) / self.slab.size
     }
 
-    /// Returns the minimum tile of each dimension, except those that `fix_after_first` marks, with which boxes do not
-    /// split cache lines of a packed or buffered tensor.
+    /// Each dimension's minimum tile, except those that `fix_after_first` marks, with which boxes do not split cache
+    /// lines of a packed or buffered tensor.
     fn needs(&self, dims: &[AxisDim], tensors: [bool; 2], most: usize) -> Sizes {
         let line = CACHE_LINE / self.view.element;
         let contiguous = |d: &AxisDim| (0..2).any(|t| tensors[t] && d.strides[t] == 1);
@@ -179,7 +177,7 @@ impl<'a> Blocking<'a> {
             let lines = |d: &AxisDim| if d.extent < whole { d.extent } else { line.min(d.extent) };
             dims.iter().map(|d| if contiguous(d) { lines(d) } else { 1 }).collect()
         };
-        // Dimensions shorter than two cache lines are not cut, if all minimum tiles then fit into one box.
+        // Dimensions below two cache lines are not cut, if all minimum tiles then fit into a box.
         let need_whole = need(2 * line);
         if need_whole.iter().product::<usize>() <= most { need_whole } else { need(0) }
     }
@@ -211,10 +209,9 @@ fn fix_after_first(dims: &mut [AxisDim], t: usize) {
     dims.iter_mut().skip(1 + run).for_each(|dim| dim.tile = 0);
 }
 
-/// Enlarges the tiles, fastest dimension first, while a box has at most `most` indices; a tile of 0 becomes 1.
+/// Enlarges tiles, fastest dimension first, while a box has at most `most` indices; a tile of 0 becomes 1.
 ///
-/// `need` has the minimum tiles. If possible, a box's indices over the first `in_run` dimensions are a multiple of
-/// `unit`.
+/// `need` has minimum tiles. If possible, a box's indices over the first `in_run` dimensions are a multiple of `unit`.
 pub(super) fn grow(dims: &mut [AxisDim], need: &[usize], most: usize, (unit, in_run): (usize, usize)) {
     let fixed: SmallVec<[bool; 6]> = dims.iter().map(|d| d.tile == 0).collect();
     for (dim, &need) in dims.iter_mut().zip(need) {

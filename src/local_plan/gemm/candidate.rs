@@ -1,4 +1,4 @@
-//! Defines a candidate for a plan, and the view of a contraction that it comes from.
+//! A candidate for a plan, and the view of a contraction from which it comes.
 //!
 //! Invariant: a [`View`] has each dimension once: as a batch loop (kind c), the slab (a batch dimension packed
 //! together), or in rows, columns or depth.
@@ -20,7 +20,7 @@ pub(super) struct Candidate {
     pub rows: AxisDims,
     pub cols: AxisDims,
     pub depth: AxisDims,
-    /// For panels of rows and of columns, the tensors in which they must be evenly spaced.
+    /// Tensors in which panels of rows and of columns must be evenly spaced.
     pub runs: [[bool; 2]; 2],
     pub vectors: usize,
     pub columns: usize,
@@ -29,7 +29,7 @@ pub(super) struct Candidate {
     pub columns_inside: bool,
 }
 
-/// The dimensions of a contraction, after choosing which operand contains the rows.
+/// A contraction's dimensions, after choosing the operand with the rows.
 pub(super) struct View {
     pub swapped: bool,
     pub batch: Vec<Dim<3>>,
@@ -58,7 +58,7 @@ impl View {
         };
         let mut batch: Vec<Dim<3>> =
             c.iter().map(|d| Dim { extent: d.extent, strides: [d.strides[a], d.strides[b], d.strides[OUT]] }).collect();
-        // A batch dimension with stride 1 in some tensor becomes the slab.
+        // A batch dimension with stride 1 in some tensor is the slab.
         let adjacent = |d: &Dim<3>| d.strides.iter().filter(|&&s| s == 1).count();
         let slab = (0..batch.len()).filter(|&i| adjacent(&batch[i]) > 0).max_by_key(|&i| adjacent(&batch[i]));
         let slab = slab.map_or(Slab { dim: Dim { extent: 1, strides: [0; 3] }, size: 1 }, |at| {
@@ -81,7 +81,7 @@ impl View {
         }
     }
 
-    /// Returns the register tile with the fewest cycles for these rows and columns, each a length and number of runs.
+    /// The register tile with the fewest cycles for these rows and columns, each a length and number of runs.
     pub fn tile(&self, [rows, row_runs]: [usize; 2], [cols, col_runs]: [usize; 2]) -> (usize, usize) {
         let waste = |&(vectors, columns): &(usize, usize)| {
             let columns = balanced(cols, columns);
@@ -98,7 +98,7 @@ impl View {
     }
 }
 
-/// Returns the columns in a panel, at most `most`, about equal for up to four panels.
+/// A panel's columns, at most `most`, about equal for up to four panels.
 fn balanced(cols: usize, most: usize) -> usize {
     let panels = cols.div_ceil(most);
     if panels <= 4 { cols.div_ceil(panels) } else { most }

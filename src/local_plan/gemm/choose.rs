@@ -1,4 +1,4 @@
-//! Chooses rows, columns, boxes and packing by the prices of a few candidates ([`super::cost`]).
+//! Chooses rows, columns, boxes and packing by a few candidates' prices ([`super::cost`]).
 
 use super::axis::AxisDims;
 use super::boxes::Blocking;
@@ -10,22 +10,22 @@ use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, cost};
 use crate::dtype::Dtype;
 use crate::local_plan::{CACHE_LINE, Dim, Effort, Isa, KernelFamily, Target};
 
-/// Longer stretches, in bytes, are not prefetched, because that gained nothing (measured with AVX-512).
+/// Prefetching longer stretches, in bytes, gained nothing (measured with AVX-512).
 const MAX_PREFETCHED_STRETCH: usize = 1024;
 /// With fewer rows or columns, micro-kernels would end before they prefetched everything.
 const MIN_PREFETCHED_SIDE: usize = 64;
 
-/// The estimated cost of a contraction, which ranks contractions of equal size.
+/// The estimated cost, for ranking contractions of equal size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
     pub nanoseconds: f64,
     /// Whether packed operands are contiguous runs and `out` is written in place; elsewhere, times differed by 50 %.
     pub reliable: bool,
-    /// From which run times are predicted.
+    /// For predicting run times.
     pub effort: Effort,
 }
 
-/// Returns the price of the cheapest plan without building it; dimensions are fused with `fold`, and no extent is 0.
+/// The cheapest plan's price, without building it; dimensions are fused with `fold`, and no extent is 0.
 pub(in crate::local_plan) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Price {
     let (nanoseconds, candidate, grid) = cheapest(dims, dtype, target);
     let in_runs = |access: &Access| matches!(access, Access::InPlace | Access::Packed(PackBy::Runs | PackBy::Depth));
@@ -33,7 +33,7 @@ pub(in crate::local_plan) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, t
     Price { nanoseconds, reliable, effort: cost::effort(&candidate, dtype, target, grid.shares()) }
 }
 
-/// Returns the cheapest candidate, with enough boxes for all threads, its price on them, and its grid.
+/// The cheapest candidate, with enough boxes for all threads, its price on them, and its grid.
 fn cheapest(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, Candidate, Grid) {
     let mut best: Option<(f64, Candidate)> = None;
     for swapped in [false, true] {
@@ -52,7 +52,7 @@ fn cheapest(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, Can
     (price * cost::PARALLEL_LOSS.powi(i32::from(grid.shares() > 1)) / grid.shares() as f64, candidate, grid)
 }
 
-/// Returns the cheapest plan and its nanoseconds; dimensions are fused with `fold`, and no extent is 0.
+/// The cheapest plan and its nanoseconds; dimensions are fused with `fold`, and no extent is 0.
 pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, GemmPlan) {
     let (price, candidate, grid) = cheapest(dims, dtype, target);
     let view = View::new(dims, candidate.swapped, dtype, target);
@@ -98,8 +98,8 @@ pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, ta
 }
 
 /// Whether micro-kernels prefetch what is packed next of an operand: large operands, in boxes of short stretches, which
-/// the processor would not prefetch by itself. Only assembly does so, between rows that are packed. With AVX2,
-/// prefetching columns, in narrow panels, took longer (measured on an AMD processor of family 25).
+/// the processor would not prefetch. Only assembly does so, between packed rows. With AVX2, prefetching columns took
+/// longer (`docs/kernels.md`).
 fn is_prefetched(candidate: &Candidate, operand: usize, element: usize, target: &Target) -> bool {
     let Candidate { rows, cols, depth, access, .. } = candidate;
     let axis = [rows, cols][operand];
@@ -137,9 +137,9 @@ impl View {
         }
     }
 
-    /// Returns orders of the row dimensions: the first, with the vectors, has the smallest stride in the operand or in
-    /// `out`; the others are sorted by their strides in either. Orders of both tensors come first, because boxes with
-    /// contiguous elements of both are fastest, and the first of equal prices is chosen.
+    /// Orders of the row dimensions: the first, with the vectors, has the smallest stride in the operand or in `out`;
+    /// the others are sorted by their strides in either. Orders of both tensors come first, because boxes with
+    /// contiguous elements of both are fastest, and of equal prices, the first is chosen.
     fn row_orders(&self) -> Vec<Vec<usize>> {
         let plain = orders(&self.rows, [1, 0]);
         if self.rows.len() < 3 || plain.len() < 2 {
@@ -160,7 +160,7 @@ impl View {
         lists
     }
 
-    /// Passes to `take` all candidates for one order of the dimensions.
+    /// Passes all candidates for one order to `take`.
     fn candidate(&self, rows: &[usize], depth: &[usize], cols: &[usize], take: &mut dyn FnMut(Candidate)) {
         let rows: AxisDims = rows.iter().map(|&i| self.rows[i]).collect();
         let cols: AxisDims = cols.iter().map(|&i| self.cols[i]).collect();
@@ -194,7 +194,7 @@ impl View {
     }
 }
 
-/// Returns the distinct orders of the dimensions by ascending stride in each tensor.
+/// The distinct orders by ascending stride in each tensor.
 fn orders(dims: &[AxisDim], tensors: [usize; 2]) -> Vec<Vec<usize>> {
     let mut lists: Vec<Vec<usize>> = Vec::with_capacity(2);
     for t in tensors {

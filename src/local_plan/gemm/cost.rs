@@ -1,4 +1,4 @@
-//! Estimates a candidate's nanoseconds on one thread of a current core, to rank candidates and to decide about plain
+//! Estimates a candidate's nanoseconds on one thread of a current core, to rank candidates and decide about plain
 //! loops, and its effort, to predict run times.
 
 use super::axis::run_of_box;
@@ -8,54 +8,54 @@ use super::{Access, AxisDim, OutAccess, PackBy, cycles_of_step};
 use crate::dtype::Dtype;
 use crate::local_plan::{CACHE_LINE, Effort, Target};
 
-/// The factor by which threads slow each other down.
+/// How much threads slow each other down.
 pub(super) const PARALLEL_LOSS: f64 = 1.05;
 const CYCLE: f64 = 0.36;
-/// Nanoseconds to move a byte from memory and from the second-level cache.
+/// Nanoseconds per byte from memory and from the second-level cache.
 const MEMORY: f64 = 0.08;
 const CACHE: f64 = 0.02;
 /// Cycles to start a box, and to call a micro-kernel.
 const BOX: f64 = 60.0;
 const CALL: f64 = 14.0;
-/// Nanoseconds to pack an element that is copied in vectors, transposed in registers, or copied individually.
+/// Nanoseconds to pack an element copied in vectors, transposed in registers, or copied alone.
 const COPIED: f64 = 0.04;
 const TRANSPOSED: f64 = 0.14;
 const GATHERED: f64 = 0.9;
 /// Nanoseconds to transpose an uncached element if each row is on a different page.
 const UNCACHED_TRANSPOSED: f64 = 0.5;
-/// Maximum lines of columns in a cache set, half of the minimum associativity of first-level caches.
+/// Maximum lines of columns in a cache set, half of the least associativity of first-level caches.
 const MAX_LINES_PER_SET: usize = 4;
-/// Nanoseconds to copy an element of a register tile from a buffer to `out`.
+/// Nanoseconds to copy a register tile's element from a buffer to `out`.
 const SCATTERED: f64 = 0.15;
-/// Nanoseconds to write to another page than before.
+/// Nanoseconds to write to another page.
 const NEW_PAGE: f64 = 3.0;
-/// Nanoseconds to read uncached data, not prefetched, from another page than before.
+/// Nanoseconds to read uncached data, not prefetched, from another page.
 const UNCACHED_PAGE: f64 = 30.0;
 /// Fraction of `UNCACHED_PAGE` for a packed operand, because some of it is prefetched.
 const PACKED_AHEAD: f64 = 0.6;
 /// Nanoseconds to start writing from a dense copy to the next uncached stretch of `out`.
 const UNCACHED_WRITE: f64 = 10.0;
-/// Nanoseconds of overhead per copied contiguous run.
+/// Nanoseconds per copied contiguous run.
 const RUN: f64 = 1.2;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Cost {
     /// Multiply-adds in registers, calls to micro-kernels, and starts of boxes.
     pub computing: f64,
-    /// Reading each operand from pages that have not been prefetched.
+    /// Reading each operand from pages that are not prefetched.
     pub pages: [f64; 2],
     /// Packing each operand, or reading it in place with strides.
     pub packing: [f64; 2],
-    /// Writing elements from register tiles to `out`.
+    /// Writing register tiles to `out`.
     pub storing: f64,
-    /// Starting the next contiguous piece of `out`.
+    /// Starting contiguous pieces of `out`.
     pub pieces: f64,
     /// Moving bytes between the core and the tensors' cache or memory.
     pub traffic: f64,
 }
 
 impl Cost {
-    /// Always added in the same order, because rounding may decide between equal prices.
+    /// Always in the same order, because rounding may decide between equal prices.
     pub fn total(&self) -> f64 {
         let operands = self.pages.iter().zip(&self.packing);
         let read = operands.fold(self.computing, |sum, (pages, packing)| sum + pages + packing);
@@ -63,7 +63,7 @@ impl Cost {
     }
 }
 
-/// Returns the cost, or activities that already add up to `least`.
+/// The cost, or activities that already add up to `least`.
 pub(super) fn cost(candidate: &Candidate, dtype: Dtype, target: &Target, least: f64) -> Cost {
     let estimate = Estimate::new(candidate, dtype, target);
     let mut cost = Cost { computing: estimate.computing(), ..Cost::default() };
@@ -82,8 +82,7 @@ pub(super) fn cost(candidate: &Candidate, dtype: Dtype, target: &Target, least: 
     Cost { storing, pieces, traffic: (moved + written) * byte, ..cost }
 }
 
-/// The effort of a candidate. Its factors were fitted together; storing overlaps with computing, so its traffic does not
-/// count.
+/// The factors were fitted together; storing overlaps with computing, so its traffic does not count.
 pub(super) fn effort(candidate: &Candidate, dtype: Dtype, target: &Target, threads: usize) -> Effort {
     let Cost { computing, pages, packing, storing, pieces, .. } = cost(candidate, dtype, target, f64::INFINITY);
     let Estimate { extents: [rows, cols, depth], lanes, element, .. } = Estimate::new(candidate, dtype, target);
@@ -105,7 +104,7 @@ struct Estimate<'a> {
     candidate: &'a Candidate,
     dtype: Dtype,
     lanes: usize,
-    /// Bytes of an element, and its words of 4 bytes (at least 1).
+    /// An element's bytes, and words of 4 bytes (at least 1).
     element: f64,
     word: f64,
     mr: usize,
@@ -116,7 +115,7 @@ struct Estimate<'a> {
     cached: bool,
 }
 
-/// The nanoseconds of reading an operand, and the bytes of traffic.
+/// Nanoseconds of reading an operand, and bytes of traffic.
 struct OperandCost {
     pages: f64,
     packing: f64,
@@ -161,7 +160,7 @@ impl<'a> Estimate<'a> {
         let (whole, rest) = ((col_run / columns) as f64, col_run % columns);
         let wide = whole * tall(columns) + if rest > 0 { tall(rest) } else { 0.0 };
         let product = (nc / col_run) as f64 * wide;
-        // The number of boxes, including fractions.
+        // Numbers of boxes, with fractions.
         let [rows, cols, depth] = self.extents;
         let fractions = rows / mc as f64 * (cols / nc as f64) * (depth / kc as f64);
         let [row_boxes, col_boxes, depth_boxes] = self.boxes;
@@ -175,7 +174,7 @@ impl<'a> Estimate<'a> {
         let [rows, cols, terms] = self.extents;
         let [row_boxes, col_boxes, depth_boxes] = self.boxes;
         let reads = [rows * terms, cols * terms][operand] * batches;
-        // How often the entire operand is read.
+        // How often the whole operand is read.
         let passes = if operand == 0 && row_boxes * depth_boxes != 1.0 { col_boxes } else { 1.0 };
         let footprint = Footprint::new([axis, depth], [0, operand]).and(slab, operand);
         let waste = footprint.moved(CACHE_LINE / self.dtype.size());
@@ -222,7 +221,7 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// Returns the times to store the elements of `out` and to start its contiguous pieces, and the bytes of traffic.
+    /// The times to store the elements of `out` and to start its contiguous pieces, and the bytes of traffic.
     fn out(&self) -> (f64, f64, f64) {
         let Candidate { rows, cols, runs, out: access, slab, .. } = self.candidate;
         let depth_boxes = self.boxes[2];
@@ -256,7 +255,7 @@ impl<'a> Estimate<'a> {
     }
 }
 
-/// Returns the extra nanoseconds, per panel of the other operand, for reading an element in place.
+/// Extra nanoseconds, per panel of the other operand, to read an element in place.
 fn strided(candidate: &Candidate, operand: usize, element: usize) -> f64 {
     let step = candidate.depth.first().map_or(0, |d| d.strides[operand].unsigned_abs());
     let across = candidate.cols.first().map_or(0, |d| d.strides[0].unsigned_abs());
@@ -266,14 +265,14 @@ fn strided(candidate: &Candidate, operand: usize, element: usize) -> f64 {
     match if operand == 0 { step } else { step.min(across * 64) } {
         0..=256 => 0.002,
         257..1024 => 0.006,
-        // Each page has only a few contiguous elements, not prefetched.
+        // Pages have few contiguous elements, not prefetched.
         _ if operand == 1 => 0.06,
         _ => 0.02,
     }
 }
 
-/// Whether cache lines `stride` bytes apart map to so few sets of the first-level cache that they evict each other.
-/// With pages of 4 KB and a typical cache, a line's offset in its page determines its set.
+/// Whether cache lines `stride` bytes apart evict each other from the first-level cache. With pages of 4 KB and a
+/// typical cache, a line's offset in its page determines its set.
 fn crowded(stride: usize, lines: usize) -> bool {
     let sets = (0..lines).fold(0u64, |sets, i| sets | 1 << (i * stride % PAGE / CACHE_LINE));
     stride > 0 && lines.div_ceil(sets.count_ones().max(1) as usize) > MAX_LINES_PER_SET

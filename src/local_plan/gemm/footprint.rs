@@ -1,4 +1,4 @@
-//! Computes the footprint of a box in one tensor: the cache lines and pages with elements of the box, among others.
+//! A box's footprint in one tensor: cache lines and pages with elements of the box, among others.
 //!
 //! Invariant: dimensions of extent 1 are left out; the order of visits and later cache hits are not modelled.
 
@@ -6,7 +6,7 @@ use super::{AxisDim, Slab};
 
 pub(super) const PAGE: usize = 4096;
 
-/// One dimension of a tensor, and the number of its indices in a box.
+/// A dimension of a tensor, and its indices in a box.
 #[derive(Debug, Clone, Copy)]
 struct Side {
     tile: usize,
@@ -17,7 +17,7 @@ struct Side {
 /// The footprint of a box, with absolute strides in elements.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Footprint<'a> {
-    /// Each with the index of the tensor.
+    /// Each with the tensor's index.
     axes: [(&'a [AxisDim], usize); 2],
     slab: Option<Side>,
 }
@@ -38,14 +38,14 @@ impl<'a> Footprint<'a> {
         sides.filter(|side| side.extent > 1).chain(self.slab)
     }
 
-    /// Adds the slab. `tensor` is 0 or 1 for an operand, and 2 for `out`.
+    /// Adds the slab of operand 0 or 1, or of `out` (2).
     pub fn and(self, slab: &Slab, tensor: usize) -> Footprint<'a> {
         let stride = slab.dim.strides[tensor].unsigned_abs();
         let slab = (slab.size > 1).then_some(Side { tile: slab.size, extent: slab.dim.extent, stride });
         Footprint { slab, ..self }
     }
 
-    /// Returns the elements in a contiguous stretch of the box.
+    /// Elements in a contiguous stretch.
     pub fn contiguous(&self) -> usize {
         let (mut contiguous, mut whole) = (1, true);
         while whole && let Some(side) = self.sides().find(|side| side.stride == contiguous) {
@@ -55,9 +55,8 @@ impl<'a> Footprint<'a> {
         contiguous
     }
 
-    /// Returns the bytes transferred for all boxes, relative to those in their elements. Stretches share their first
-    /// and last cache lines (of `line` elements) with other boxes, unless all boxes are complete lines, and gaps are
-    /// transferred too.
+    /// The bytes moved for all boxes, relative to those of their elements. Stretches share their first and last cache
+    /// lines (of `line` elements) with other boxes, unless all boxes are complete lines, and gaps are moved too.
     pub fn moved(&self, line: usize) -> f64 {
         let contiguous = self.contiguous();
         let mut outer_strides = self.sides().map(|side| side.stride).filter(|&stride| stride >= contiguous);

@@ -1,9 +1,8 @@
-//! Divides the boxes (cache blocks) among threads, into one share each, with a grid over batches, row boxes, column
-//! boxes and depth boxes.
+//! Divides boxes (cache blocks) among threads, one share each, with a grid over batches, row boxes, column boxes and
+//! depth boxes.
 //!
-//! A share packs its own parts of the operands, and never waits for another. Invariants: shares are disjoint and cover
-//! all boxes; those with the same part of the depth write disjoint elements of `out` (first part) or of its partial
-//! sum.
+//! Invariants: shares are disjoint and cover all boxes; those with the same part of the depth write disjoint elements
+//! of `out` (first part) or of its partial sum.
 
 use std::ops::Range;
 
@@ -61,7 +60,7 @@ pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_
             * idle(rows, mr as f64, by_rows)
             * idle(cols, candidate.columns as f64, by_cols)
             * idle(depth_boxes as f64, 1.0, by_depth);
-        // Each of `by_rows` shares packs a column for its own rows.
+        // Each of `by_rows` shares packs a column for itself.
         let packed = PACK_STEPS * (by_rows as f64 / rows + by_cols as f64 / cols);
         let merged = MERGE_STEPS * (by_depth - 1) as f64 / depth;
         let price = waste * (1.0 + packed + merged);
@@ -86,7 +85,7 @@ pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_
     (Grid { parts }, candidate)
 }
 
-/// The costs of packing an element, and of writing, reading and adding one of a partial sum, in multiply-adds.
+/// Multiply-adds in the time to pack an element, and to write, read and add one of a partial sum.
 const PACK_STEPS: f64 = 24.0;
 const MERGE_STEPS: f64 = 128.0;
 

@@ -1,11 +1,9 @@
-//! Plans a contraction as matrix products. Chooses rows, columns, depth (the sum), boxes, packing, and the threads'
-//! shares.
+//! Plans a contraction as matrix products: rows, columns, depth (the sum), boxes, packing, and threads' shares.
 //!
 //! The loops are those of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), with boxes
-//! over several dimensions. The operand that is read as vectors has the rows, the other the columns.
+//! over several dimensions.
 //!
-//! Invariants: shares write disjoint boxes of `out`, or separate partial sums per part of the depth, added in a fixed
-//! order, so results are bitwise identical whichever thread runs which share.
+//! Invariant: shares write disjoint boxes of `out`, or a partial sum per part of the depth, added in a fixed order.
 
 mod axis;
 mod boxes;
@@ -31,31 +29,31 @@ use super::{CACHE_LINE, Dim, MIN_STREAMED_OUT_BYTES, Permute};
 use crate::dtype::Dtype;
 use tile::cycles_of_step;
 
-/// The index with stride 1 in an operand, along which packing reads complete cache lines.
+/// The index with stride 1 in an operand, along which packing reads whole cache lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PackBy {
-    /// The rows (columns of the second operand), whose contiguous runs are copied.
+    /// Rows (columns of the second operand), whose contiguous runs are copied.
     Runs,
-    /// The depth; rows are transposed into panels.
+    /// Depth; rows are transposed into panels.
     Depth,
-    /// The rows (columns), but not along the fastest dimension; elements are transposed.
+    /// Rows (columns), not along the fastest dimension; elements are transposed.
     Across,
     /// The slab; elements are transposed into panels for each of its indices.
     Slab,
-    /// None; elements are copied one by one.
+    /// None; elements are copied singly.
     Elements,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     InPlace,
-    /// From packed panels, with as many rows (columns) as a micro-kernel computes.
+    /// In packed panels of as many rows (columns) as a micro-kernel computes.
     Packed(PackBy),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutAccess {
-    /// In place from registers, or from a register tile in memory if rows form no vectors in `out`.
+    /// In place from registers, or from a tile in memory if rows form no vectors in `out`.
     Direct,
     /// Through a dense copy of the box.
     Buffered,
@@ -69,18 +67,18 @@ pub struct Slab {
     pub size: usize,
 }
 
-/// The loops around packing and micro-kernels. Strides are in the order rows' operand, columns' operand, `out`.
+/// Loops around packing and micro-kernels, with strides in the order rows' operand, columns' operand, `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GemmPlan {
     pub swapped: bool,
-    /// Batch loops (kind c), outermost first, without the slab.
+    /// Batch loops (kind c) without the slab, outermost first.
     pub batch: Vec<Dim<3>>,
     pub slab: Slab,
-    /// Offsets in the rows' operand and in `out`.
+    /// For the rows' operand and `out`.
     pub rows: Axis,
-    /// Offsets in the columns' operand and in `out`.
+    /// For the columns' operand and `out`.
     pub cols: Axis,
-    /// Offsets in both operands.
+    /// For both operands.
     pub depth: Axis,
     pub lanes: usize,
     pub vectors: usize,
@@ -90,25 +88,25 @@ pub struct GemmPlan {
     /// Whether the inner loop is over panels of columns.
     pub columns_inside: bool,
     pub grid: Grid,
-    /// The memory of a partial sum, with the layout of `out`.
+    /// A partial sum's memory, with the layout of `out`.
     pub partial: Partial,
-    /// Maximum number of depth boxes added to `out` one after another; longer lists are halved `levels` times, with a
-    /// partial sum for the second half of each level.
+    /// Maximum depth boxes added to `out` one after another; longer lists are halved `levels` times, with a partial sum
+    /// for the second half of each level.
     pub leaf_boxes: usize,
     pub levels: usize,
     pub merge: Option<Permute>,
-    /// Write the dense copy of a box to `out`, indexed by the shapes of columns (fastest) and rows, and whether the box
-    /// has fewer than `slab.size` slab indices, which exists only if that does not divide the slab.
+    /// Write the dense copy of a box to `out`, by the shapes of columns (fastest) and rows, and whether the box has
+    /// fewer than `slab.size` slab indices, which exists only if that does not divide the slab.
     unpack: Vec<Permute>,
     row_tiles: Vec<RowTiles>,
     col_panels: Vec<Vec<Panel>>,
-    /// Whether stores to `out` bypass the caches, if `out` starts at a cache line and `beta` is 0.
+    /// Whether stores to `out` bypass the caches, if it starts at a cache line and `beta` is 0.
     pub streams: bool,
     /// Whether micro-kernels prefetch the cache lines of each operand that are packed next.
     pub prefetches: [bool; 2],
 }
 
-/// Packed buffers are multiples of this many elements, so that each starts on a cache line for every element type.
+/// Packed buffers are multiples of so many elements, to start on cache lines for every element type.
 const ALIGN: usize = 16;
 
 impl GemmPlan {
@@ -116,7 +114,7 @@ impl GemmPlan {
         self.lanes * self.vectors
     }
 
-    /// Whether each panel of columns is packed just before it is used.
+    /// Whether each panel of columns is packed just before use.
     pub fn packs_by_panel(&self) -> bool {
         self.access[1] == Access::Packed(PackBy::Depth) && self.slab.size == 1 && !self.columns_inside
     }
@@ -126,8 +124,7 @@ impl GemmPlan {
         self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent.div_ceil(self.slab.size)
     }
 
-    /// Returns the elements in a box's packed panels per slab index, in the rows' operand (0) or the columns' operand
-    /// (1).
+    /// Elements of a box's packed panels per slab index, of the rows' operand (0) or the columns' operand (1).
     pub fn panels_elements(&self, operand: usize) -> usize {
         let (axis, panel) = if operand == 0 { (&self.rows, self.panel_rows()) } else { (&self.cols, self.columns) };
         (axis.most_panels(panel) * panel * self.depth.longest()).next_multiple_of(ALIGN)
@@ -171,13 +168,13 @@ impl GemmPlan {
             && elements.saturating_mul(element_bytes) >= MIN_STREAMED_OUT_BYTES
     }
 
-    /// Whether every tile is complete cache lines of `line` elements if `out` starts at one.
+    /// Whether every tile is whole cache lines of `line` elements if `out` starts at one.
     fn whole_lines(&self, line: usize) -> bool {
         let aligned = |offset: isize| offset.unsigned_abs().is_multiple_of(line);
         let strides = self.rows.dims().iter().chain(self.cols.dims()).map(|d| (d.extent, d.strides[1]));
         let loops = self.batch.iter().chain([&self.slab.dim]).map(|d| (d.extent, d.strides[2]));
         let groups = self.row_tiles.iter().flat_map(|tiles| &tiles.groups);
-        // Neighbouring vectors of one tile fill each cache line.
+        // A tile's neighbouring vectors fill each line.
         strides.chain(loops).all(|(extent, stride)| extent == 1 || stride == 1 || aligned(stride))
             && self
                 .rows
@@ -191,7 +188,7 @@ impl GemmPlan {
             })
     }
 
-    /// Returns the operation that writes the dense copy of a box to `out`, for its tables and slab indices.
+    /// The operation that writes a box's dense copy to `out`, for its tables and slab indices.
     pub fn unpack(&self, [rows, cols]: [usize; 2], slabs: usize) -> &Permute {
         let shapes = [self.rows.tables().len(), self.cols.tables().len()];
         let part = usize::from(slabs < self.slab.size);

@@ -1,26 +1,26 @@
-//! Determines the memory for partial sums, with the layout of `out`: for threads that share the depth (summed
-//! dimensions), or halves of a deep sum, before they are added to `out` or each other.
+//! The memory for partial sums, with the layout of `out`: of threads that share the depth (summed dimensions), or of
+//! halves of a deep sum, before they are added to `out` or each other.
 //!
 //! Invariants: a partial sum spans all offsets of `out`. Those of threads have at most [`COLUMN_BYTES`] each, and those
-//! of halves this or a sixteenth of the operands' memory, unless chains of additions would be longer than
-//! [`crate::local_plan::longest_chain`] allows. Other layouts would need their own tables.
+//! of halves this or a sixteenth of the operands' memory, unless chains of additions would exceed
+//! [`crate::local_plan::longest_chain`]. Other layouts would need their own tables.
 
 use super::boxes::COLUMN_BYTES;
 use crate::dtype::Dtype;
 use crate::local_plan::{Dim, Target};
 
-/// Maximum number of depth boxes added one after another; `MAX_BOXES` if memory for more partial sums is missing.
+/// Maximum depth boxes added one after another; `MAX_BOXES` if memory for more partial sums is missing.
 const BOXES: usize = 32;
 const MAX_BOXES: usize = 128;
 /// Partial sums of halves may use the operands' memory divided by this.
 const OPERANDS_PER_PARTIAL: usize = 16;
 
-/// The memory range that `out` spans, in elements.
+/// The memory that `out` spans, in elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Partial {
-    /// From the lowest address of `out` to its first element.
+    /// From its lowest address to its first element.
     pub first: usize,
-    /// From the lowest address of `out` to the highest, inclusive.
+    /// From its lowest address to its highest, inclusive.
     pub len: usize,
 }
 
@@ -35,8 +35,8 @@ impl Partial {
         partial
     }
 
-    /// Decides how often `boxes` depth boxes in `parts` parts are halved, for operands of `operands` elements; returns
-    /// the maximum boxes added one after another, and the number of halvings.
+    /// For `boxes` depth boxes in `parts` parts, and operands of `operands` elements: the maximum boxes added one after
+    /// another, and how often they are halved.
     pub(super) fn halves(
         &self,
         boxes: usize,
@@ -58,7 +58,7 @@ impl Partial {
         (boxes.div_ceil(1 << levels), levels)
     }
 
-    /// Returns the maximum number of parts of the depth, of which the first needs no partial sum.
+    /// Maximum parts of the depth, the first without a partial sum.
     pub(super) fn most_parts(&self, element_bytes: usize, threads: usize) -> usize {
         1 + threads.saturating_mul(COLUMN_BYTES) / self.len.saturating_mul(element_bytes)
     }

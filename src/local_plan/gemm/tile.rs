@@ -1,11 +1,10 @@
-//! Lists the sizes of register tiles, the tiles of `out` that a micro-kernel computes.
+//! Sizes of register tiles, the tiles of `out` that a micro-kernel computes.
 
 use crate::local_plan::{Isa, KernelFamily};
 
 pub const MAX_COLUMNS: usize = 48;
 
-/// Returns the tiles that fit into the registers, as vectors (along rows) by columns. Each also has kernels with fewer
-/// columns.
+/// Tiles that fit into registers, as vectors (along rows) by columns. Each also has kernels with fewer columns.
 ///
 /// LIBXSMM divides products itself, fastest up to extents of about 64.
 pub const fn register_tiles(isa: Isa, family: KernelFamily, complex: bool) -> &'static [(usize, usize)] {
@@ -24,8 +23,8 @@ pub const fn register_tiles(isa: Isa, family: KernelFamily, complex: bool) -> &'
     }
 }
 
-/// Returns the cycles of one step of the sum in a tile of `vectors` vectors by `columns` real columns. A core executes
-/// two multiply-adds and two loads per cycle, and a step takes at least a multiply-add's latency. Loads always cost a
+/// Cycles of a step of the sum in a tile of `vectors` vectors by `columns` real columns. A core executes two
+/// multiply-adds and two loads per cycle, and a step takes at least a multiply-add's latency. Loads always cost a
 /// little.
 pub(super) fn cycles_of_step(vectors: usize, columns: usize) -> f64 {
     let (multiply_adds, loads) = ((vectors * columns) as f64, (vectors + columns) as f64);

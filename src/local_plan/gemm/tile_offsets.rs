@@ -1,23 +1,23 @@
-//! Computes the offsets of a box's register tiles, one per panel of rows, in a list because one call computes many.
+//! Offsets of a box's register tiles, one per panel of rows, in a list because one call computes many.
 //!
-//! Invariant: the tiles of a group differ only in their offsets.
+//! Invariant: a group's tiles differ only in their offsets.
 
 use super::{Panel, Table};
 
-/// The offsets of one tile in real numbers, two per complex element.
+/// A tile's offsets in real numbers, two per complex element.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TileOffsets {
-    /// In the rows' operand if read in place; otherwise 0.
+    /// In the rows' operand if read in place, or 0.
     pub left: isize,
     pub right: isize,
-    /// In `out`, or in the dense copy of a box of `out`.
+    /// In `out` or its box's dense copy.
     pub out: isize,
-    /// In `out` from the tile's first row to each vector's contiguous rows.
+    /// In `out`, from the tile's first row to each vector's rows.
     pub vectors: [isize; 3],
 }
 
 impl TileOffsets {
-    /// Returns the offsets of a tile at 0 with contiguous vectors of `lanes` real numbers.
+    /// For a tile at 0 with contiguous vectors of `lanes` real numbers.
     pub fn dense(lanes: usize) -> TileOffsets {
         TileOffsets { vectors: [0, 1, 2].map(|vector| vector * lanes as isize), ..TileOffsets::default() }
     }
@@ -26,15 +26,14 @@ impl TileOffsets {
 /// The layout of a tile's rows in `out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowLayout {
-    /// All rows are contiguous.
     Dense,
-    /// The rows of each vector are contiguous.
+    /// Each vector's rows are contiguous.
     Vectors,
-    /// Any other layout, through memory.
+    /// Any other, through memory.
     Scattered,
 }
 
-/// Consecutive panels with the same number of rows and the same layout.
+/// Consecutive panels with equal numbers of rows and layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
     pub first: usize,
@@ -43,7 +42,6 @@ pub struct Group {
     pub layout: RowLayout,
 }
 
-/// The panels into which the rows of a box are divided.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowTiles {
     pub panels: Vec<Panel>,
@@ -88,7 +86,7 @@ fn dense(lanes: usize) -> [isize; 3] {
     TileOffsets::dense(lanes).vectors
 }
 
-/// Returns the layout of a panel's rows in `out`, and the offsets of its vectors in elements.
+/// The layout of a panel's rows in `out`, and its vectors' offsets in elements.
 fn layout(rows: &Table, panel: Panel, lanes: usize) -> (RowLayout, [isize; 3]) {
     if rows.is_dense(1, panel.first, panel.len) {
         return (RowLayout::Dense, dense(lanes));

@@ -1,9 +1,8 @@
-//! Divides long sums into blocks, each summed by the loop nest of a share (one thread's work) in a dense buffer, and
-//! added pairwise in a binary tree, for small rounding errors (N. J. Higham, Accuracy and Stability of Numerical
-//! Algorithms, 2nd edition, section 4.2).
+//! Divides long sums into blocks, each summed by the nest of a share (one thread's work) in a dense buffer, and added
+//! pairwise in a binary tree, for small rounding errors.
 //!
-//! Invariants: blocks visit each index of the sum once. All have the same nest, except the last ones along the cut
-//! loop. Blocks have the lengths that [`crate::local_plan::longest_chain`] assumes.
+//! Invariants: blocks visit each index of the sum once. All have the same nest, except the last along the cut loop.
+//! Their lengths are those that [`crate::local_plan::longest_chain`] assumes.
 
 use super::choice::{Choice, Loop};
 use super::{ALIGN, Nest, OUT, Partials, dense};
@@ -17,15 +16,15 @@ const MAX_LINE_TERMS: usize = 512;
 /// after another.
 const DOTS_VECTORS: usize = 64 * 128;
 const MIN_VECTOR_BYTES: usize = 16;
-/// Maximum number of terms in a block of a strided nest.
+/// Maximum terms in a block of a strided nest.
 const MAX_STRIDED_TERMS: usize = 256;
 
-/// Longer blocks begin at multiples of this number.
+/// Longer blocks begin at multiples of this.
 const GRAIN: usize = 64;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SumBlocks {
-    /// The loops of the sum around the blocks, outermost first, with one index per block.
+    /// The sum's loops around the blocks, outermost first, with one index per block.
     pub outer: Vec<Dim<3>>,
     pub cut: Dim<3>,
     pub tile: usize,
@@ -38,11 +37,11 @@ pub struct SumBlocks {
 }
 
 impl SumBlocks {
-    /// Divides a sum that is too long for one block, and reduces `loops` to one block with dense strides in `out`;
-    /// `None` if one block suffices.
+    /// Divides a sum too long for one block, and reduces `loops` to one block with dense strides in `out`; `None` if
+    /// one suffices.
     pub(super) fn new(loops: &mut [Loop], choice: &Choice, dtype: Dtype, at: usize) -> Option<SumBlocks> {
         let most = terms_of_block(loops, choice, dtype);
-        // The loops of the sum, from the inside out.
+        // The sum's loops, from the inside out.
         let inner = match *choice {
             Choice::Line { terms, .. } => terms,
             Choice::Dots { lanes, .. } => Some(lanes),
@@ -83,8 +82,8 @@ impl SumBlocks {
         self.cut.extent.div_ceil(self.tile)
     }
 
-    /// Returns the offsets of a block in both operands, and whether it ends the cut loop. Blocks with the same range of
-    /// it are consecutive, to reuse cache lines.
+    /// A block's offsets in both operands, and whether it ends the cut loop. Blocks with the same range of it are
+    /// consecutive, to reuse cache lines.
     pub fn start(&self, block: usize) -> ([isize; 2], bool) {
         let (piece, rest) = (block / (self.count() / self.pieces()), block % (self.count() / self.pieces()));
         let outer = offset(&self.outer, rest);
@@ -101,17 +100,17 @@ fn terms_of_block(loops: &[Loop], choice: &Choice, dtype: Dtype) -> usize {
     match choice {
         Choice::Line { .. } => MAX_LINE_TERMS,
         Choice::Dots { lanes, .. } => {
-            // An incomplete vector at the end of a line also needs an addition.
+            // An incomplete last vector of a line also needs an addition.
             let line = loops[*lanes].dim.extent;
             DOTS_VECTORS.saturating_mul(line) / line.div_ceil(MIN_VECTOR_BYTES / dtype.size()).max(1)
         }
         Choice::Strided if loops.iter().any(|l| !l.sum && l.dim.extent > 1) => MAX_STRIDED_TERMS,
-        // If the result is one number, the nest divides the sum itself.
+        // For one number, the nest divides the sum.
         Choice::Strided => usize::MAX,
     }
 }
 
-/// Returns the elements in a buffer, rounded up to cache lines.
+/// A buffer's elements, in whole cache lines.
 pub(super) fn step(elements: usize) -> usize {
     elements.next_multiple_of(ALIGN)
 }

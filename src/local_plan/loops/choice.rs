@@ -1,19 +1,19 @@
-//! Represents a choice of the innermost and unrolled loops, and builds its [`Nest`].
+//! A choice of the innermost and unrolled loops, which builds its [`Nest`].
 //!
 //! Invariant: the nest depends only on the loops and the element size.
 
 use super::{Dots, Line, NO_LOOP, Nest, OUT, StridedNest};
 use crate::local_plan::{Dim, MIN_STREAMED_OUT_BYTES};
 
-/// Maximum terms that a `Line` nest adds to `out` at a time.
+/// Maximum terms that a `Line` nest adds to `out` at once.
 pub(super) const TERMS: usize = 8;
-/// Maximum terms at a time if several rows are computed together, and the number of rows.
+/// The same if several rows are computed together, and the number of rows.
 pub(super) const TILE: usize = 4;
-/// Bytes of a block that leaves space for others in a first-level cache.
+/// Leaves space for other blocks in a first-level cache.
 const L1_BLOCK_BYTES: usize = 16 << 10;
-/// Minimum bytes in a line for stores that bypass the caches; shorter lines have too many incomplete cache lines.
+/// Minimum bytes in a line for stores that bypass the caches; shorter ones have too many incomplete cache lines.
 const MIN_STREAMED_LINE_BYTES: usize = 1 << 10;
-/// Extents of a block in a strided nest. Strides that are powers of two would evict larger blocks early.
+/// A strided nest's block. Strides of powers of two would evict larger ones early.
 const BLOCK: [usize; 3] = [16; 3];
 /// Maximum block length if one loop has the smallest stride in every tensor.
 const MAX_ONLY_LOOP_BLOCK: usize = 256;
@@ -24,7 +24,7 @@ pub(super) struct Loop {
     pub sum: bool,
 }
 
-/// The innermost loops, as indices into the list of loops.
+/// Innermost loops, as indices into the list of loops.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Choice {
     Line { swapped: bool, lanes: usize, rows: Option<usize>, terms: Option<usize> },
@@ -37,7 +37,7 @@ impl Choice {
         matches!(self, Choice::Line { swapped: true, .. } | Choice::Dots { swapped: true, .. })
     }
 
-    /// Builds the nest for `loops`. For a swapped choice, the operands of `loops` are exchanged already.
+    /// Builds the nest. For a swapped choice, the operands of `loops` are exchanged already.
     pub fn nest(&self, loops: &[Loop], element_bytes: usize) -> Nest {
         let dim = |at: Option<usize>| at.map_or(NO_LOOP, |i| loops[i].dim);
         let rest = |sum: bool, used: [Option<usize>; 3]| -> Vec<Dim<3>> {
@@ -82,8 +82,7 @@ impl Line {
         let most = if shares_first { TILE } else { TERMS };
         let once = self.sum.is_empty() && terms.is_power_of_two() && terms <= most;
         if !once {
-            // Elements of `out` are accessed several times, so a block must stay cached with the terms that all rows
-            // share.
+            // `out` is accessed several times, so a block must stay cached with the terms that all rows share.
             let bytes = if rows > 1 { L1_BLOCK_BYTES / 4 } else { L1_BLOCK_BYTES };
             self.chunk = lanes.min(bytes / element_bytes);
             self.row_block = rows.min((2 * L1_BLOCK_BYTES / (self.chunk * element_bytes)).max(TILE));
@@ -109,8 +108,8 @@ fn strided(loops: &[Loop]) -> StridedNest {
             picked.push(at);
         }
     }
-    // The innermost loop has a stride of at most 1 in the most tensors and, among those, stride 1 in `out`, because
-    // stores cost the most.
+    // The innermost loop has a stride of at most 1 in the most tensors and, of such loops, stride 1 in `out`, because
+    // stores cost most.
     picked.sort_by_key(|&i| {
         let strides = loops[i].dim.strides;
         (strides.iter().filter(|s| s.abs() <= 1).count(), strides[OUT].abs() == 1)

@@ -1,11 +1,11 @@
-//! Chooses the innermost and the unrolled loops with the lowest price ([`super::price`]).
+//! Chooses innermost and unrolled loops of the lowest price ([`super::price`]).
 
 use super::choice::{Choice, Loop, TERMS};
 use super::{OUT, price};
 use crate::dtype::Dtype;
 use crate::local_plan::Dim;
 
-/// Returns the start offsets and all loops, each in the direction of most positive strides.
+/// Start offsets and all loops, each in the direction of most positive strides.
 pub(super) fn oriented(dims: &[Vec<Dim<3>>; 4]) -> ([isize; 3], Vec<Loop>) {
     let mut start = [0; 3];
     let mut loops = Vec::with_capacity(dims.iter().map(Vec::len).sum());
@@ -20,7 +20,7 @@ pub(super) fn oriented(dims: &[Vec<Dim<3>>; 4]) -> ([isize; 3], Vec<Loop>) {
             loops.push(Loop { dim, sum: kind == 3 });
         }
     }
-    // Loops of `out` come first, by descending stride there, then those of the sum, by descending operand strides.
+    // Loops of `out` by descending stride there, then those of the sum by descending operand strides.
     loops.sort_by_key(|l| std::cmp::Reverse((!l.sum, l.dim.strides[OUT].unsigned_abs(), operand_strides(l))));
     (start, loops)
 }
@@ -29,7 +29,7 @@ fn operand_strides(l: &Loop) -> usize {
     l.dim.strides[0].unsigned_abs().saturating_add(l.dim.strides[1].unsigned_abs())
 }
 
-/// Returns the cheapest choice, and its nanoseconds on one thread: of the work, and of the traffic.
+/// The cheapest choice, and its nanoseconds of work and of traffic on one thread.
 pub(super) fn best(loops: &[Loop], dtype: Dtype) -> (Choice, [f64; 2]) {
     let mut best = (Choice::Strided, price::nest(loops, &Choice::Strided, dtype));
     for (at, l) in loops.iter().enumerate() {
@@ -50,7 +50,7 @@ pub(super) fn best(loops: &[Loop], dtype: Dtype) -> (Choice, [f64; 2]) {
 fn line(loops: &[Loop], lanes: usize, swapped: bool) -> Choice {
     let first = usize::from(swapped);
     let others = |sum: bool| (0..loops.len()).filter(move |&i| i != lanes && loops[i].sum == sum);
-    // The last loop has the smallest stride in `out`.
+    // The last has the smallest stride in `out`.
     let shares_first = |&i: &usize| loops[i].dim.strides[first] == 0;
     let rows = others(false).rfind(shares_first).or_else(|| others(false).next_back());
     let terms = others(true).max_by_key(|&i| {
@@ -71,8 +71,7 @@ fn dots(loops: &[Loop], lanes: usize) -> Choice {
     let extent = |at: Option<usize>| at.map_or(1, |i| loops[i].dim.extent);
     let (m, n) = (moving(true, false), moving(false, true));
     let (swapped, rows, cols) = if extent(n) > extent(m) { (true, n, m) } else { (false, m, n) };
-    // Without loops of only one operand, rows share no elements, but several together still hide the latency of
-    // additions.
+    // Without loops of only one operand, rows share no elements, but several still hide the latency of additions.
     let rows = rows.or_else(|| moving(true, true));
     Choice::Dots { swapped, lanes, rows, cols }
 }

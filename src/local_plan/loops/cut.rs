@@ -2,12 +2,11 @@
 
 use super::choice::{Choice, Loop, TILE};
 
-/// The lanes (innermost loop) are cut at multiples of this, so that each share begins at a cache line for every element
-/// type.
+/// The lanes (innermost loop) are cut at multiples of this, so that shares begin at cache lines for every element type.
 const LANE_GRAIN: usize = 64;
-/// Minimum busy fraction of the time for cutting a loop of `out`; otherwise a loop of the sum may be cut.
+/// With a lower busy fraction of the time, a loop of the sum may be cut, instead of one of `out`.
 const MIN_BUSY_FRACTION: f64 = 0.8;
-/// Minimum multiply-adds per element of a partial result, which make its cost negligible.
+/// Minimum multiply-adds per element of a partial result, for a negligible cost.
 const MIN_MULTIPLY_ADDS_PER_PARTIAL: usize = 64;
 
 /// A loop cut at multiples of `grain` into nearly equal parts.
@@ -19,14 +18,14 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// Returns the index at which a part begins and the previous part ends.
+    /// Where a part begins and the previous one ends.
     pub fn bound(&self, part: usize, extent: usize) -> usize {
         let grains = extent.div_ceil(self.grain);
         (grains * part / self.parts * self.grain).min(extent)
     }
 }
 
-/// Chooses the loop to cut; `None` if one thread should run all.
+/// The loop to cut; `None` to run all on one thread.
 pub(super) fn cut(loops: &[Loop], choice: &Choice, threads: usize) -> Option<Cut> {
     if threads < 2 {
         return None;
@@ -42,14 +41,14 @@ pub(super) fn cut(loops: &[Loop], choice: &Choice, threads: usize) -> Option<Cut
             at if at == rows => TILE,
             _ => 1,
         };
-        // A loop too short for one grain per thread, except the lanes, may be cut at any index.
+        // Except the lanes, a loop too short for one grain per thread may be cut anywhere.
         let grain = if extent < wanted * threads && Some(axis) != lanes { 1 } else { wanted };
         let grains = extent.div_ceil(grain);
         let parts = threads.min(grains);
         let even = grains as f64 / (grains.div_ceil(threads) * threads) as f64;
         (even, Cut { axis, parts, grain })
     };
-    // Among equally balanced cuts, the outermost gives each thread one contiguous stretch of `out`.
+    // Of equally balanced cuts, the outermost gives each thread one contiguous stretch of `out`.
     let pick = |sum: bool| {
         let all = (0..loops.len()).rev().filter(|&i| loops[i].sum == sum).map(candidate);
         all.max_by_key(|(even, _)| (even * 10.0) as usize)

@@ -4,8 +4,8 @@
 //! describes the forms of a [`Nest`].
 //!
 //! Invariants: shares visit each index once; partial results of a split sum are added in a fixed order, and blocks of a
-//! long sum ([`SumBlocks`]) pairwise, so results of the same plan are bitwise identical. Strides inside a nest are in
-//! the operand order of [`LoopPlan::swapped`]. No loop of a nest is empty. Nothing depends on the instruction set.
+//! long sum ([`SumBlocks`]) pairwise. Strides in a nest are in the operand order of [`LoopPlan::swapped`]. No loop of a
+//! nest is empty. Nothing depends on the instruction set.
 
 mod blocks;
 mod choice;
@@ -22,12 +22,12 @@ pub(super) use price::{shared, useful_threads};
 /// The index of `out` in every array of strides, after the two operands.
 const OUT: usize = 2;
 const NO_LOOP: Dim<3> = Dim { extent: 1, strides: [0; 3] };
-/// Partial results are multiples of this many elements, so that those of different threads share no cache line.
+/// Partial results are multiples of so many elements, so that threads share no cache line of them.
 const ALIGN: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopPlan {
-    /// Whether the nests' first operand is the right operand of the contraction.
+    /// Whether the nests' first operand is the contraction's right one.
     pub swapped: bool,
     pub shares: Vec<ThreadShare>,
     /// The partial results, if the shares split the sum.
@@ -40,7 +40,7 @@ pub struct LoopPlan {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadShare {
-    /// The start offsets of the share's loops in both operands, and in `out` or its partial result.
+    /// Where the share's loops start in both operands, and in `out` or its partial result.
     pub start: [isize; 3],
     /// The loops of the share, or of one of its `blocks`.
     pub nest: Nest,
@@ -54,7 +54,7 @@ pub struct Partials {
     pub out_loops: Vec<Dim<2>>,
     /// The start offset in `out`.
     pub start: isize,
-    /// The elements between shares' partial results.
+    /// Elements between shares' partial results.
     pub step: usize,
 }
 
@@ -65,17 +65,16 @@ pub enum Nest {
     Strided(StridedNest),
 }
 
-/// A nest whose innermost loop is a loop of `out`, with stride 1 in the first operand, 0 or 1 in the second, and 1 in
+/// A nest whose innermost loop is one of `out`, with stride 1 in the first operand, 0 or 1 in the second, and 1 in
 /// `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// Loops of `out` around blocks of `row_block` rows and `chunk` lanes.
     pub outer: Vec<Dim<3>>,
-    /// Loops of the sum around `terms`, its innermost loop, all inside a block.
+    /// Loops of the sum around `terms`, its innermost, all inside a block.
     pub sum: Vec<Dim<3>>,
     pub terms: Dim<3>,
-    /// A loop of `out`; with stride 0 in the first operand, several rows share that operand's elements and are computed
-    /// together.
+    /// A loop of `out`; with stride 0 in the first operand, several rows share its elements and are computed together.
     pub rows: Dim<3>,
     pub lanes: Dim<3>,
     pub row_block: usize,
@@ -86,9 +85,9 @@ pub struct Line {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dots {
-    /// Loops of `out` around chunks (ranges) of the loop `lanes`, each around tiles of rows and columns.
+    /// Loops of `out` around chunks (ranges) of `lanes`, each around tiles of rows and columns.
     pub outer: Vec<Dim<3>>,
-    /// Loops of the sum inside a tile, around the lanes.
+    /// Loops of the sum in a tile, around the lanes.
     pub sum: Vec<Dim<3>>,
     pub rows: Dim<3>,
     /// A loop of `out` with a nonzero stride in the second operand only, of extent 1 if `rows` has one there too.
@@ -97,20 +96,20 @@ pub struct Dots {
     pub chunk: usize,
 }
 
-/// A nest of loops with any strides. The fourth stride is 1 for loops of the sum and 0 for others, so a fourth offset
-/// of 0 marks the first visit to an element of `out`.
+/// Loops with any strides. The fourth stride is 1 for loops of the sum and 0 for others, so a fourth offset of 0 marks
+/// the first visit to an element of `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StridedNest {
-    /// Loops of `out`, around the loops `sum`, around the blocks.
+    /// Loops of `out`, around `sum`, around blocks.
     pub outer: Vec<Dim<4>>,
     pub sum: Vec<Dim<4>>,
-    /// For each tensor, the loop with the smallest stride, in blocks of `sizes`; the last is innermost.
+    /// Each tensor's loop with the smallest stride, in blocks of `sizes`; the last is innermost.
     pub blocked: [Dim<4>; 3],
     pub sizes: [usize; 3],
 }
 
-/// Plans loops over the dimensions of kinds c (batch), m (rows), n (columns) and k (sum). Dimensions are fused with
-/// `fold`, and no extent is 0.
+/// Plans loops over dimensions of kinds c (batch), m (rows), n (columns) and k (sum), fused with `fold`, with no extent
+/// of 0.
 pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> LoopPlan {
     let (mut start, mut loops) = choose::oriented(dims);
     let (choice, [work, traffic]) = choose::best(&loops, dtype);
@@ -169,12 +168,12 @@ impl LoopPlan {
         partials + blocks.map(SumBlocks::workspace_elements).sum::<usize>()
     }
 
-    /// Returns the estimated nanoseconds with each share on its own core.
+    /// Estimated nanoseconds with each share on its own core.
     pub fn cost(&self) -> f64 {
         self.price as f64 / 1000.0
     }
 
-    /// The effort, for tensors of `bytes` bytes.
+    /// For tensors of `bytes` bytes.
     pub(super) fn effort(&self, bytes: f64) -> Effort {
         Effort::of_loops(self.work as f64 / 1000.0, bytes, self.shares.len())
     }

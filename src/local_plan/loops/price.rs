@@ -10,7 +10,7 @@ use crate::local_plan::CACHE_LINE;
 /// Time to multiply and add one vector, and to load or store one in the first-level cache.
 const VECTOR_STEP: f64 = 0.2;
 const VECTOR_TOUCH: f64 = 0.15;
-/// Time to multiply and add a complex vector, relative to a real one.
+/// A complex vector's multiply-add, relative to a real one.
 const COMPLEX: f64 = 2.5;
 const VECTOR_BYTES: usize = 32;
 /// Time to start a line or a tile, and to add up a vector's lanes.
@@ -30,23 +30,23 @@ const L1_BYTES: f64 = 32.0 * 1024.0;
 const L2_BYTES: f64 = 1024.0 * 1024.0;
 /// Time to wake another thread and wait for it.
 const THREAD: f64 = 4_000.0;
-/// Minimum nanoseconds per thread for another thread to save time.
+/// With fewer per thread, another saves no time.
 const MIN_NANOSECONDS_PER_THREAD: f64 = 12_000.0;
 /// Time to add a partial result's element to `out`.
 const ADDING: f64 = 1.0;
 
-/// Returns how many of `threads` threads are useful at this price.
+/// How many of `threads` threads are useful.
 pub(in super::super) fn useful_threads(price: f64, threads: usize) -> usize {
     threads.min((price / MIN_NANOSECONDS_PER_THREAD) as usize).max(1)
 }
 
-/// Returns the price on `threads` threads, given that on one and the elements in all partial results (`added`).
+/// The price on `threads` threads, from that on one and the elements in all partial results (`added`).
 pub(in super::super) fn shared(price: f64, threads: usize, added: usize) -> f64 {
     let threads_start = if threads > 1 { THREAD } else { 0.0 };
     price / threads as f64 + threads_start + added as f64 * ADDING
 }
 
-/// Returns the price of a choice on one thread, before operands are exchanged: of the work, and of the traffic.
+/// A choice's price on one thread, before operands are exchanged: of the work, and of the traffic.
 pub(super) fn nest(loops: &[Loop], choice: &Choice, dtype: Dtype) -> [f64; 2] {
     let element_bytes = dtype.size();
     let step = VECTOR_STEP * if dtype.is_complex() { COMPLEX } else { 1.0 };

@@ -1,47 +1,47 @@
-//! Plans blocks without columns: vectors run along the elements of `out`, and their factors are picked from windows of
-//! the operands in place.
+//! Plans blocks without columns: vectors run along elements of `out`, with factors picked from windows of the operands
+//! in place.
 //!
-//! A window is as many adjacent elements as a vector has. The vectors of `rows` lanes are a pattern that repeats; each
-//! has one or two windows of an operand for each term of the sum, or for each vector of products in segments.
+//! The vectors of `rows` lanes are a pattern that repeats; each has one or two windows (`docs/kernels.md`) of an
+//! operand per term of the sum, or per vector of products in segments.
 //!
-//! Invariants: the tensors that change along the long loop have no gaps, so windows contain elements of the operand
-//! only. The windows of a pattern reach at most `edge` lanes beyond it. The plan holds for vectors of one length.
+//! Invariants: tensors that change along the long loop have no gaps, so windows contain only the operand's elements. A
+//! pattern's windows reach at most `edge` lanes beyond it. The plan holds for vectors of one length.
 
 use super::{OUT, Short, offsets};
 use crate::dtype::Dtype;
 use crate::local_plan::{Isa, MIN_STREAMED_OUT_BYTES, Target};
 
-/// Patterns that are computed together, to hide the latency of additions.
+/// Patterns computed together, to hide the latency of additions.
 pub const PATTERNS: usize = 8;
 /// Maximum vectors in a pattern, times terms of their sums.
 const MAX_PICKS: usize = 192;
 /// Maximum products in a segment, and maximum odd factor of their number.
 pub const MAX_SEGMENT: usize = 32;
 pub const MAX_ODD_SEGMENT: usize = 5;
-/// The elements of all tensors in a block.
+/// All tensors' elements in a block.
 const BLOCK: usize = 1 << 15;
-/// Nanoseconds to multiply and add a vector, or to store one, and to load a window and pick elements from it.
+/// Nanoseconds to multiply and add a vector, or to store one, and to load a window and pick from it.
 const STEP: f64 = 0.12;
 const PICK: f64 = 0.2;
-/// Nanoseconds to start the segments of a vector.
+/// Nanoseconds to start a vector's segments.
 const SEGMENTS: f64 = 0.6;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Windows {
-    /// The elements of a vector.
+    /// A vector's elements.
     pub length: usize,
-    /// The lanes and the vectors of `out` in a pattern.
+    /// A pattern's lanes and vectors of `out`.
     pub rows: usize,
     pub vectors: usize,
     /// Whether stores bypass the caches, because `out` is too large for them.
     pub streams: bool,
-    /// The elements of each tensor for one lane; 0 for a second operand that does not change along the lanes.
+    /// Each tensor's elements per lane; 0 for a second operand that does not change along the lanes.
     pub sizes: [usize; 3],
-    /// The lanes at the end of a block whose windows would reach beyond it, at most, besides an incomplete pattern.
+    /// Maximum lanes at a block's end whose windows would reach beyond it, besides an incomplete pattern.
     pub edge: usize,
-    /// The adjacent products that are added up for each element of `out`; 1 if vectors of terms are added instead.
+    /// Adjacent products added up for each element of `out`; 1 if vectors of terms are added instead.
     pub segment: usize,
-    /// Whether each vector of factors is a window of the operand, in order.
+    /// Whether vectors of factors are windows of the operand, in order.
     pub plain: [bool; 2],
     /// For each vector, and each vector of its products, what is picked from both operands.
     pub picks: Vec<[Pick; 2]>,
@@ -49,7 +49,7 @@ pub struct Windows {
     pub constants: Vec<isize>,
 }
 
-/// The starts of two windows, relative to the pattern, and the words of 4 bytes that are picked from both together.
+/// Two windows' starts, relative to the pattern, and the words of 4 bytes picked from both together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pick {
     pub at: [isize; 2],
@@ -57,7 +57,7 @@ pub struct Pick {
 }
 
 impl Windows {
-    /// `None` if tensors have gaps, or if elements are too far apart. Other loops of `out` become outer loops.
+    /// `None` if tensors have gaps, or elements are too far apart. Other loops of `out` become outer loops.
     pub(super) fn new(short: &mut Short, dtype: Dtype, target: &Target) -> Option<Windows> {
         let (length, long) = (target.lanes(dtype), short.long.strides);
         let lane = usize::try_from(long[OUT]).ok().filter(|_| target.isa != Isa::Generic && !short.totals)?;
@@ -94,7 +94,7 @@ impl Windows {
         all.min_by(|a, b| a.nanoseconds(dtype, target).total_cmp(&b.nanoseconds(dtype, target)))
     }
 
-    /// The same with the picks of all factors; `None` if an element is in neither of two windows.
+    /// With all factors' picks; `None` if an element is in neither of two windows.
     fn with_picks(mut self, short: &Short, dtype: Dtype) -> Option<Windows> {
         let Windows { length, rows, vectors, sizes, segment, .. } = self;
         if segment >> segment.trailing_zeros() > MAX_ODD_SEGMENT {
@@ -137,29 +137,29 @@ impl Windows {
         (BLOCK / self.sizes.iter().sum::<usize>()).next_multiple_of(self.rows * PATTERNS)
     }
 
-    /// The lanes that are computed in the workspace at the end of a block, at most.
+    /// Maximum lanes computed in the workspace at a block's end.
     pub fn rest(&self) -> usize {
         (self.edge + self.rows).next_multiple_of(self.rows)
     }
 
-    /// The elements of the workspace: for the constants, and for the rest of each tensor, with windows beyond operands.
+    /// The workspace's elements: for the constants, and for each tensor's rest, with windows beyond operands.
     pub fn parts(&self) -> [usize; 4] {
         let operand = |t: usize| (self.rest() + self.edge) * self.sizes[t];
         [self.constants.len(), operand(0), operand(1), self.rest() * self.sizes[OUT]]
     }
 
-    /// The nanoseconds for each lane, without the traffic.
+    /// Per lane, without the traffic.
     pub(super) fn nanoseconds(&self, dtype: Dtype, target: &Target) -> f64 {
         // Only AVX-512 and NEON pick from two vectors at once.
         let two = PICK * if target.isa == Isa::Avx2 { 3.0 } else { 2.0 };
-        // A complex factor is shuffled to two, unless it is constant.
+        // A complex factor is shuffled to two, unless constant.
         let step = match (dtype.is_complex(), self.constants.is_empty()) {
             (false, _) => STEP,
             (true, false) => 2.0 * STEP,
             (true, true) => 2.0 * (STEP + PICK),
         };
         let picked = |t: usize, pick: &Pick| match pick.at {
-            // The second operand's are picked if the first one's are.
+            // The second operand's are picked if the first's are.
             _ if self.segment > 1 && self.plain[..=t].iter().all(|&plain| plain) => STEP,
             _ if self.segment > 1 => PICK * if target.isa == Isa::Avx2 { 8.0 } else { 3.0 },
             [first, second] if first == second => PICK,
