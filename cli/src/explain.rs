@@ -1,7 +1,8 @@
 //! `--explain` and `--simulate`, which describe, verify and simulate the plan without data.
 
 use einsum_dist::machine::{Placement, RankPlacement, Topology, listed};
-use einsum_dist::plan::{Classes, MAX_FULL_PROOF_RANKS, Step};
+use einsum_dist::plan::{Classes, MAX_FULL_PROOF_RANKS};
+use einsum_dist::schedule::verify::VerifyError;
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Error, Plan, World};
 use rayon::prelude::*;
@@ -25,13 +26,13 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
         plan.verify()?;
         format!("every element of the result, every transfer, and the memory of {}", counted(ranks, "rank"))
     } else {
-        plan.verify_whole_schedules()?;
-        let steps = plan.each_step();
-        let proved = steps.par_iter().map(Step::verify_by_classes);
-        let Classes { steps, classes, followed } = proved.try_reduce(Classes::default, |a, b| Ok(a.and(b)))?;
+        let (whole, proved) = rayon::join(|| plan.verify_whole_schedules(), || by_classes(plan));
+        whole?;
+        let Classes { steps, classes, followed } = proved?;
+        let followed = followed.min(ranks);
         format!(
-            "by symmetry classes: one rank of each of {classes} classes in {}, and each of its elements through up to {followed} of \
-             {ranks} ranks",
+            "by symmetry classes: one rank of each of {classes} classes in {}, given the messages that it receives; up to \
+             {followed} of {ranks} ranks were compared",
             counted(steps, "step"),
         )
     };
@@ -60,6 +61,17 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
     Ok((Some(text), trace_error))
 }
 
+/// [`Plan::verify_by_classes`] on several threads.
+fn by_classes(plan: &Plan) -> std::result::Result<Classes, VerifyError> {
+    let steps = plan.each_step();
+    let proved = steps.par_iter().map(|step| {
+        let chosen = step.representatives();
+        let built = chosen.par_iter().enumerate().map(|(number, &rank)| step.verify_representative(number, rank));
+        Ok(Classes { steps: 1, classes: chosen.len(), followed: built.try_reduce(|| 0, |a, b| Ok(a + b))? })
+    });
+    proved.try_reduce(Classes::default, |a, b| Ok(a.and(b)))
+}
+
 /// One line for the host and each of its (first) ranks.
 pub fn where_ranks_are(host: &Topology, places: &[RankPlacement]) -> String {
     let heads = std::iter::once("placement ").chain(std::iter::repeat("          "));
@@ -75,7 +87,7 @@ fn speed_up(plan: &Plan, one: &Plan) -> String {
 
 fn simulated(plan: &Plan, timeline: Option<&Timeline>) -> String {
     let Some(timeline) = timeline else {
-        return "not simulated: too many ranks\n".to_owned();
+        return "not simulated: slicing adds replicas of out, whose transfers have no place in the order that representatives follow\n".to_owned();
     };
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     let hidden = timeline
@@ -84,8 +96,12 @@ fn simulated(plan: &Plan, timeline: Option<&Timeline>) -> String {
     let between = plan.seconds_between_groups();
     let predicted = if between > 0.0 { format!(" and {} between groups", seconds(between)) } else { String::new() };
     let seconds = seconds(timeline.seconds * plan.slice_rounds() as f64);
+    let shown = match timeline.shown.len() {
+        0 => String::new(),
+        shown => format!(" by {shown} of {} ranks", plan.ranks()),
+    };
     format!(
-        "simulated {seconds}{predicted}, workers busy for {} of this time{hidden}\n",
+        "simulated {seconds}{shown}{predicted}, workers busy for {} of this time{hidden}\n",
         percent(timeline.working_share())
     )
 }

@@ -18,7 +18,7 @@ pub fn wanted(config: &RunConfig) -> bool {
 /// Writes the requested files of any timeline; returns errors as values, because the result must be printed first.
 /// Collective.
 pub fn write(world: &World, config: &RunConfig, timeline: Option<&Timeline>) -> Result<Option<Error>> {
-    // Very many ranks are not simulated, so there is no timeline.
+    // A plan that cannot be simulated has no timeline.
     if !wanted(config) || world.all_gather(&[u8::from(timeline.is_some())])?.first() != Some(&vec![1]) {
         return Ok(None);
     }

@@ -11,7 +11,7 @@ use einsum_dist::dtype::Dtype;
 use einsum_dist::exec::ResolvedKernel;
 use einsum_dist::io::output::display_path;
 use einsum_dist::local_plan::Target;
-use einsum_dist::plan::{AlgorithmName, FixedDistributions, GivenPath, MAX_SIMULATED_RANKS, PlanError, SearchedTree};
+use einsum_dist::plan::{AlgorithmName, FixedDistributions, GivenPath, PlanError, SearchedTree};
 use einsum_dist::report::PathSearchReport;
 use einsum_dist::tree::{Step, Tree};
 use einsum_dist::{Checkpoint, Error, Machine, Plan, PlanOptions, Problem, Shaped, World};
@@ -418,12 +418,6 @@ fn check_explained(args: &Args, ranks: usize) -> Result<()> {
         return Err(usage(format!(
             "--distribution is explained for at most {MAX_DISTRIBUTED_RANKS} ranks, as each may exchange with all others; there are {ranks}"
         )));
-    }
-    let shown = [("--timeline draws", &args.timeline), ("--trace shows", &args.trace)];
-    if let Some((shows, _)) =
-        shown.iter().find(|(_, path)| path.is_some() && args.simulate && ranks > MAX_SIMULATED_RANKS)
-    {
-        return Err(usage(format!("{shows} {MAX_SIMULATED_RANKS} ranks at most without a run, the plan has {ranks}")));
     }
     Ok(())
 }

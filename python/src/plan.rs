@@ -164,7 +164,8 @@ impl Plan {
         py.import("json")?.call_method1("loads", (report,))
     }
 
-    /// The timeline of a simulated run as an SVG picture, or None with more than 1,024 ranks in one group.
+    /// The timeline of a simulated run as an SVG picture; above 1,024 ranks in one group, of one rank of each class, or
+    /// None if replicas of the result are added.
     fn timeline_svg(&self, py: Python<'_>) -> Option<String> {
         py.detach(|| Some(self.inner.simulate()?.svg(&self.inner.expression)))
     }
@@ -173,7 +174,7 @@ impl Plan {
         slf.py().import("einsum_dist._html")?.call_method1("plan_html", (slf,))
     }
 
-    /// Simulate a run of the plan on its machine. Returns a dict, or None with more than 1,024 ranks in one group.
+    /// Simulate a run of the plan on its machine, as for :meth:`timeline_svg`. Returns a dict or None.
     ///
     /// ``seconds`` is the predicted time, ``working_share`` the share of it in which workers compute, and
     /// ``hidden_share`` the share of transfers that run while workers compute (None without transfers).

@@ -16,6 +16,8 @@
 //! one step before it contracts the block. Blocks of `left` move only left and those of `right` only up. Unlike
 //! `summa`, the grid must be square.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::contraction::{Contraction, Tensor, contract, corner};
@@ -24,7 +26,7 @@ use super::generator::{Distributions, Generator, Setting, cut, is};
 use super::rank_count::RankCount;
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
-use crate::schedule::verify::{Order, Summand};
+use crate::schedule::verify::{Order, Summand, Summands};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
 /// `left` is cut along m and k, `right` along k and n, and `out` along m and n.
@@ -71,8 +73,13 @@ impl Generator for Cannon {
         })
     }
 
-    fn order(&self, contraction: &Contraction, ranks: usize) -> Order {
-        Order::Listed(order(contraction, self.k, self.side, ranks))
+    fn order(&self, contraction: &Contraction, of: &[usize], _: usize) -> Order {
+        Order::Listed(order(contraction, self.k, self.side, of))
+    }
+
+    /// The first row and column do not send their first blocks.
+    fn role(&self, rank: usize) -> usize {
+        usize::from(rank / self.side == 0) + 2 * usize::from(rank.is_multiple_of(self.side))
     }
 
     fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
@@ -99,15 +106,15 @@ impl Generator for Cannon {
         let (row, column) = (rank / side, rank % side);
         let length = |tensor: &Tensor, label: Label, at: usize| tile_bounds(tensor.extent(label), side, at).len();
         let steps = |tensor: &Tensor, (other, place): (Label, usize), first_is_own: bool| -> u64 {
-            let block = |step: usize| {
-                let tile = length(tensor, k, (row + column + step) % side);
+            let of = |indices: usize| {
                 tensor.elements_of(|label| match label {
-                    _ if label == k => Some(tile),
+                    _ if label == k => Some(indices),
                     _ if label == other => Some(length(tensor, other, place)),
                     _ => None,
                 })
             };
-            (usize::from(first_is_own)..side).map(block).sum()
+            let (all, first) = (of(tensor.extent(k)), of(length(tensor, k, (row + column) % side)));
+            all - if first_is_own { first } else { 0 }
         };
         let Contraction { left, right, .. } = contraction;
         Some(steps(left, (m, row), row == 0) + steps(right, (n, column), column == 0))
@@ -146,20 +153,24 @@ impl<'a> ShiftedOperand<'a> {
         Some(corner(*self.slots.get(step % self.slots.len().max(1))?, &block))
     }
 
-    fn skew(&self, builder: &mut Builder, target: usize) {
+    fn skew(&self, builder: &mut Builder, target: usize, key: [usize; 3]) {
         let rank = builder.rank();
         if target != rank {
-            builder.send(target, self.tensor.own(rank, &[]).into_iter().collect());
+            let from = self.tensor.own(rank, &[]).into_iter().collect();
+            builder.send(target, from).carries_elements(key, || vec![self.tensor.block(rank)]);
         }
         if self.owners[0] != rank {
-            builder.recv(self.owners[0], self.block_at(rank, 0).into_iter().collect());
+            let into = self.block_at(rank, 0).into_iter().collect();
+            builder.recv(self.owners[0], into).carries_elements(key, || vec![self.tensor.block(self.owners[0])]);
         }
     }
 
-    fn shift(&self, builder: &mut Builder, step: usize) {
+    fn shift(&self, builder: &mut Builder, step: usize, key: [usize; 3]) {
         let rank = builder.rank();
-        builder.send(self.to, self.block_at(rank, step).into_iter().collect());
-        builder.recv(self.from, self.block_at(rank, step + 1).into_iter().collect());
+        let [from, into] = [step, step + 1].map(|step| self.block_at(rank, step).into_iter().collect());
+        let block = |step: usize| vec![self.tensor.block(self.owners[step])];
+        builder.send(self.to, from).carries_elements(key, || block(step));
+        builder.recv(self.from, into).carries_elements(key, || block(step + 1));
     }
 }
 
@@ -174,12 +185,12 @@ fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
     let rights = tiles.map(|tile| at(tile, column)).collect();
     let left = ShiftedOperand::new(builder, left, lefts, [at(row, column + 1), at(row, column + side - 1)]);
     let right = ShiftedOperand::new(builder, right, rights, [at(row + 1, column), at(row + side - 1, column)]);
-    left.skew(builder, at(row, column + side - row));
-    right.skew(builder, at(row + side - column, column));
+    left.skew(builder, at(row, column + side - row), [0, 0, 0]);
+    right.skew(builder, at(row + side - column, column), [0, 1, 0]);
     for step in 0..side {
         if step + 1 < side {
-            left.shift(builder, step);
-            right.shift(builder, step);
+            left.shift(builder, step, [1 + step, 0, 0]);
+            right.shift(builder, step, [1 + step, 1, 0]);
         }
         let accumulate = if step == 0 { contraction.first() } else { Accumulate::Add };
         if let (Some(left), Some(right)) = (left.block_at(rank, step), right.block_at(rank, step)) {
@@ -190,7 +201,7 @@ fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
 
 /// The order in which each rank adds up products. It starts with tile (row + column) mod `side` of `cut`, and proceeds
 /// cyclically.
-fn order(contraction: &Contraction, cut: Label, side: usize, ranks: usize) -> Vec<Vec<Summand>> {
+fn order(contraction: &Contraction, cut: Label, side: usize, of: &[usize]) -> BTreeMap<usize, Summands> {
     let Contraction { left, out, .. } = contraction;
     let summed: Vec<(Label, usize)> = left
         .labels
@@ -199,8 +210,8 @@ fn order(contraction: &Contraction, cut: Label, side: usize, ranks: usize) -> Ve
         .filter(|(label, _)| !out.labels.contains(label))
         .map(|(&label, &extent)| (label, extent))
         .collect();
-    let summands_of = |rank: usize| -> Vec<Summand> {
-        let Some(of) = out.distribution.block(&out.shape, rank) else { return Vec::new() };
+    let summands_of = |rank: usize| -> Summands {
+        let Some(of) = out.distribution.block(&out.shape, rank) else { return Summands::default() };
         let tiles = (0..side).map(|step| (rank / side + rank % side + step) % side);
         let products = |tile: usize| {
             let dims = summed.iter().map(|&(label, extent)| {
@@ -208,7 +219,8 @@ fn order(contraction: &Contraction, cut: Label, side: usize, ranks: usize) -> Ve
             });
             Region::from(dims.collect::<Vec<_>>())
         };
-        tiles.map(|tile| Summand { of: of.clone(), products: products(tile) }).collect()
+        let summands = tiles.map(|tile| Summand { of: of.clone(), products: products(tile) });
+        summands.collect::<Vec<_>>().into()
     };
-    (0..ranks).map(summands_of).collect()
+    of.iter().map(|&rank| (rank, summands_of(rank))).collect()
 }

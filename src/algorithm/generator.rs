@@ -43,13 +43,18 @@ pub trait Generator {
         false
     }
 
-    /// The order in which a rank adds up the products for its block of `out`.
-    fn order(&self, _contraction: &Contraction, _ranks: usize) -> Order {
+    /// The order in which the ranks `of` add up the products for their blocks of `out`.
+    fn order(&self, _contraction: &Contraction, _of: &[usize], _ranks: usize) -> Order {
         Order::Ascending
     }
 
     /// Appends the tasks of the builder's rank.
     fn generate(&self, builder: &mut Builder, contraction: &Contraction);
+
+    /// A number that differs for ranks with other tasks than those with equal extents.
+    fn role(&self, _rank: usize) -> usize {
+        0
+    }
 
     /// Predicted seconds on the busiest rank, without redistributing operands.
     fn seconds(&self, contracted: &Contracted) -> f64;

@@ -22,7 +22,7 @@ use super::contraction::{Contraction, Tensor, contract, most_pieces};
 use super::cost::Contracted;
 use super::generator::{Distributions, Generator, Setting, is};
 use crate::dims::{Kind, Kinds, Label};
-use crate::distribution::{Distribution, tile_bounds};
+use crate::distribution::{Bounds, Distribution, tile_bounds};
 use crate::machine::Machine;
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
@@ -142,6 +142,12 @@ impl Shares<'_> {
         tensor.own(0, if cut { std::slice::from_ref(&restricted) } else { &[] })
     }
 
+    /// The box of a chunk, in indices of the whole tensor.
+    fn box_of(&self, tensor: &Tensor, rank: usize, chunk: usize) -> Bounds {
+        let whole = tensor.labels.iter().zip(&tensor.shape);
+        whole.map(|(&label, &extent)| if label == self.cut { self.chunk(rank, chunk) } else { 0..extent }).collect()
+    }
+
     fn stored_chunk(&self, tensor: &Tensor, rank: usize, chunk: usize, buffer: BufferId) -> View {
         let extents = tensor
             .labels
@@ -177,7 +183,10 @@ fn master(builder: &mut Builder, shares: &Shares) {
     let is_cut = |tensor: &Tensor| tensor.labels.contains(&shares.cut);
     for tensor in [left, right].into_iter().filter(|tensor| !is_cut(tensor)) {
         for rank in 1..ranks {
-            builder.send(rank, shares.on_master(tensor, rank, 0).into_iter().collect());
+            let whole = || vec![tensor.block(0)];
+            builder
+                .send(rank, shares.on_master(tensor, rank, 0).into_iter().collect())
+                .carries_elements([0, rank, 0], whole);
         }
     }
     // If products are added to old values, rank 0 receives results in two alternating buffers.
@@ -188,8 +197,10 @@ fn master(builder: &mut Builder, shares: &Shares) {
     };
     for chunk in 0..=shares.chunks {
         for rank in (1..ranks).filter(|_| chunk < shares.chunks) {
-            for tensor in [left, right].into_iter().filter(|tensor| is_cut(tensor)) {
-                builder.send(rank, shares.on_master(tensor, rank, chunk).into_iter().collect());
+            for (at, tensor) in [left, right].into_iter().enumerate().filter(|(_, tensor)| is_cut(tensor)) {
+                let from = shares.on_master(tensor, rank, chunk).into_iter().collect();
+                let boxes = || vec![shares.box_of(tensor, rank, chunk)];
+                builder.send(rank, from).carries_elements([2 * chunk + 1, rank, at], boxes);
             }
         }
         if chunk < shares.chunks
@@ -203,12 +214,13 @@ fn master(builder: &mut Builder, shares: &Shares) {
             let Some(target) = shares.on_master(out, rank, done).filter(|target| target.elements() > 0) else {
                 continue;
             };
+            let boxes = || vec![shares.box_of(out, rank, done)];
             if slots.is_empty() {
-                builder.recv(rank, vec![target]);
+                builder.recv(rank, vec![target]).carries_elements([2 * chunk + 2, rank, 0], boxes);
                 continue;
             }
             let input = shares.stored_chunk(out, rank, done, slots[rank % SLOTS]);
-            builder.recv(rank, vec![input.clone()]);
+            builder.recv(rank, vec![input.clone()]).carries_elements([2 * chunk + 2, rank, 0], boxes);
             builder.work(Work::Update { input, out: target });
         }
     }
@@ -227,11 +239,13 @@ fn worker(builder: &mut Builder, shares: &Shares, rank: usize) {
     };
     // Workers without a part receive it too.
     for operand in operands.iter().filter(|(tensor, _)| !is_cut(tensor)) {
-        builder.recv(0, vec![on_worker(operand, 0)]);
+        builder.recv(0, vec![on_worker(operand, 0)]).carries_elements([0, rank, 0], || vec![operand.0.block(0)]);
     }
     for chunk in 0..=shares.chunks {
-        for operand in operands.iter().filter(|(tensor, _)| is_cut(tensor) && chunk < shares.chunks) {
-            builder.recv(0, vec![on_worker(operand, chunk)]);
+        let cut = |(_, (tensor, _)): &(usize, &(&Tensor, _))| is_cut(tensor) && chunk < shares.chunks;
+        for (at, operand) in operands.iter().enumerate().filter(cut) {
+            let boxes = || vec![shares.box_of(operand.0, rank, chunk)];
+            builder.recv(0, vec![on_worker(operand, chunk)]).carries_elements([2 * chunk + 1, rank, at], boxes);
         }
         if chunk < shares.chunks {
             let result = shares.stored_chunk(out, rank, chunk, results[chunk % SLOTS]);
@@ -244,7 +258,9 @@ fn worker(builder: &mut Builder, shares: &Shares, rank: usize) {
             );
         }
         if let Some(done) = chunk.checked_sub(1) {
-            builder.send(0, vec![shares.stored_chunk(out, rank, done, results[done % SLOTS])]);
+            let boxes = || vec![shares.box_of(out, rank, done)];
+            let from = vec![shares.stored_chunk(out, rank, done, results[done % SLOTS])];
+            builder.send(0, from).carries_elements([2 * chunk + 2, rank, 0], boxes);
         }
     }
 }

@@ -36,7 +36,7 @@ pub use grid::{Grid, GridFit, Sharing};
 pub use local::{BatchParallel, carried, unary};
 pub use master_worker::MasterWorker;
 pub use rank_count::RankCount;
-pub use redistribute::{broadcast_rounds, redistribute};
+pub use redistribute::{Movement, broadcast_rounds, redistribute};
 pub use registry::{Algorithm, AlgorithmName, Residency};
 pub use reorder::Reorder;
 pub use ring_k::RingK;

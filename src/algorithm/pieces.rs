@@ -40,19 +40,21 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         Pieces { rounds, tensor, rank, gathered, slots }
     }
 
-    pub fn send(&self, builder: &mut Builder, target: usize, round: usize) {
+    /// `key` is the place among all transfers, as in [`Self::recv`].
+    pub fn send(&self, builder: &mut Builder, target: usize, round: usize, key: [usize; 3]) {
         let Some(piece) = gathered(self.rounds, self.tensor, target, round) else { return };
         let boxes = self.rounds.overlap(self.tensor, &piece, self.rank, target);
-        builder.send(target, boxes.iter().filter_map(|bounds| self.tensor.view(self.rank, bounds)).collect());
+        let from = boxes.iter().filter_map(|bounds| self.tensor.view(self.rank, bounds)).collect();
+        builder.send(target, from).carries_elements(key, || boxes);
     }
 
     /// Receives the part of a gathered piece that `source` stores.
-    pub fn recv(&self, builder: &mut Builder, source: usize, round: usize) {
+    pub fn recv(&self, builder: &mut Builder, source: usize, round: usize, key: [usize; 3]) {
         let Some(piece) = self.own(round) else { return };
         let boxes = self.rounds.overlap(self.tensor, piece, source, self.rank);
         let into =
             boxes.iter().filter_map(|bounds| Some(View { buffer: self.slot(round)?, bounds: piece.locate(bounds)? }));
-        builder.recv(source, into.collect());
+        builder.recv(source, into.collect()).carries_elements(key, || boxes);
     }
 
     /// The piece for this rank's chunk; also appends copies of the rank's own part of a gathered piece.

@@ -25,8 +25,8 @@
 
 use super::contraction::{Tensor, most_pieces};
 use crate::distribution::{Bounds, Distribution, Region, Role};
-use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
-use crate::schedule::{Builder, View, Work};
+use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Meaning, Parts, Pattern};
+use crate::schedule::{Builder, CarriedSum, View, Work};
 
 /// The boxes, in indices of the whole tensor, that `target` reads from the block of `source`.
 fn wanted(from: &Tensor, to: &Tensor, source: usize, target: usize) -> Vec<Bounds> {
@@ -153,7 +153,17 @@ fn broadcast(builder: &mut Builder, from: &Tensor, to: &Tensor, root: usize, ran
     }
     let (algorithm, pieces) = choose_broadcast(part.elements(), group.ranks().len());
     let parts = Parts { at: vec![vec![part]], ..Parts::default() };
-    collective::append(builder, (Collective::Broadcast { root }, algorithm), &group, &parts, pieces);
+    let block = |_| from.distribution.block(&from.shape, group.ranks()[root])?.as_box();
+    let is_box = block(0).is_some();
+    let meaning = Meaning { phase: 0, part: &block, products: &|_| Vec::new() };
+    collective::append(
+        builder,
+        (Collective::Broadcast { root }, algorithm),
+        &group,
+        &parts,
+        pieces,
+        Some(&meaning).filter(|_| is_box),
+    );
 }
 
 fn add_by_tree(builder: &mut Builder, from: &Tensor, to: &Tensor, column: &Column) {
@@ -163,24 +173,28 @@ fn add_by_tree(builder: &mut Builder, from: &Tensor, to: &Tensor, column: &Colum
         return;
     }
     let like = |builder: &mut Builder| View::corner(to.scratch(builder, own.extents()), own.extents());
-    let children = (0..usize::BITS).map(|round| 1 << round);
-    let children: Vec<usize> =
-        children.take_while(|stride| member % (2 * stride) == 0 && member + stride < column.len()).collect();
+    let children: Vec<usize> = children(member, column.len()).collect();
     let mut sum = own.clone();
     if member == 0 || !children.is_empty() {
         sum = if member == 0 { to.own(me, &[]).unwrap_or(own.clone()) } else { like(builder) };
         builder.work(Work::Unary { input: own.clone(), out: sum.clone() });
     }
+    let block = from.distribution.block(&from.shape, me).and_then(|block| block.as_box());
+    let sum_of = |member: usize, count: usize| {
+        let ranks = (member..column.len().min(member + count)).map(|member| column.rank(member));
+        (block.iter().cloned().collect(), CarriedSum::StoredBy(ranks.collect()))
+    };
     // One block arrives while the previous one is added.
     let landings: Vec<View> = (0..children.len().min(2)).map(|_| like(builder)).collect();
     for (round, stride) in children.iter().enumerate() {
         let landing = &landings[round % 2];
-        builder.recv(column.rank(member + stride), vec![landing.clone()]);
+        let from = member + stride;
+        builder.recv(column.rank(from), vec![landing.clone()]).carries([0, *stride, 0], || sum_of(from, *stride));
         builder.work(Work::Add { input: landing.clone(), out: sum.clone() });
     }
     if member > 0 {
-        let parent = member - (1 << member.trailing_zeros());
-        builder.send(column.rank(parent), vec![sum]);
+        let stride = 1 << member.trailing_zeros();
+        builder.send(column.rank(member - stride), vec![sum]).carries([0, stride, 0], || sum_of(member, stride));
     }
 }
 
@@ -190,9 +204,7 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
         return broadcast(builder, from, to, root, ranks);
     }
     let summands = from.distribution.summands();
-    if from.distribution.axes().first().is_some_and(|axis| axis.ranks > MAX_DIRECT_SUMMANDS)
-        && let Some(column) = Column::new(&from.distribution, &to.distribution, &Role::Partial, rank)
-    {
+    if let Some(column) = sums_by_tree(from, to, rank) {
         return add_by_tree(builder, from, to, &column);
     }
     let need = to.distribution.block(&to.shape, rank).filter(|_| to.distribution.summand(rank) == Some(0));
@@ -209,15 +221,19 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
         .collect();
 
     let peers = Peers::new(from, to, rank, ranks);
+    let sum = |rank| if summands > 1 { CarriedSum::StoredBy(vec![rank]) } else { CarriedSum::Complete };
     for summand in 0..summands {
         let landing = if summand == 0 { to } else { scratch.get(summand % 2).unwrap_or(to) };
         for &round in &peers.rounds {
             let (target, source) = ((rank + round) % ranks, (rank + ranks - round) % ranks);
             if from.distribution.summand(rank) == Some(summand) {
-                builder.send(target, views(from, rank, &wanted(from, to, rank, target)));
+                let boxes = wanted(from, to, rank, target);
+                builder.send(target, views(from, rank, &boxes)).carries([summand, round, 0], || (boxes, sum(rank)));
             }
             if from.distribution.summand(source) == Some(summand) {
-                builder.recv(source, views(landing, rank, &wanted(from, to, source, rank)));
+                let boxes = wanted(from, to, source, rank);
+                let landed = builder.recv(source, views(landing, rank, &boxes));
+                landed.carries([summand, round, 0], || (boxes, sum(source)));
             }
         }
         for &source in peers.sources.iter().filter(|&&source| from.distribution.summand(source) == Some(summand)) {
@@ -232,6 +248,91 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
             }
         }
     }
+}
+
+/// How a tensor is redistributed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Movement {
+    /// The ranks without a source block receive their target block once.
+    Broadcast,
+    /// Partial sums are added along a binomial tree.
+    Tree,
+    /// Each rank receives what it lacks of its target block, for each summand.
+    Direct,
+}
+
+impl Movement {
+    /// Cost: O(places of the distributions).
+    pub fn of(from: &Tensor, to: &Tensor) -> Movement {
+        if broadcasts(from, to, 0).is_some() {
+            Movement::Broadcast
+        } else if sums_by_tree(from, to, 0).is_some() {
+            Movement::Tree
+        } else {
+            Movement::Direct
+        }
+    }
+
+    /// A number that differs for ranks with other tasks than the rest: the messages that a rank sends in a tree, or the
+    /// ends of a ring. Cost: O((log ranks)^2).
+    pub fn role(self, from: &Tensor, to: &Tensor, rank: usize) -> usize {
+        match self {
+            Movement::Direct => 0,
+            Movement::Tree => {
+                let member = from.distribution.coordinates(rank).and_then(|at| at.first().copied());
+                let len = from.distribution.axes().first().map_or(1, |axis| axis.ranks);
+                member.map_or(0, |member| 2 + 2 * children(member, len).count() + usize::from(member == 0))
+            }
+            Movement::Broadcast => {
+                let (members, Some(copy)) = (to.distribution.replicas(), to.distribution.replica(rank)) else {
+                    return 0;
+                };
+                let (algorithm, _) = choose_broadcast(to.held(rank) as usize, members.max(3));
+                let pattern = Pattern::new(Collective::Broadcast { root: 0 }, algorithm, members + 1);
+                let sends = |member: usize| match algorithm {
+                    CollectiveAlgorithm::Ring => usize::from(member + 1 < members),
+                    _ => (0..pattern.rounds()).filter(|&round| pattern.step(member, round).sent.is_some()).count(),
+                };
+                // The root is the first member or a rank before it.
+                1 + 64 * sends(copy) + 8 * sends(copy + 1) + usize::from(copy == 0)
+            }
+        }
+    }
+
+    /// The words that `rank` receives. Cost: O(axes + dimensions x index intervals).
+    pub fn words_received(self, from: &Tensor, to: &Tensor, rank: usize) -> u64 {
+        let (source, target) = (&from.distribution, &to.distribution);
+        match self {
+            Movement::Broadcast if source.coordinates(rank).is_some() => 0,
+            Movement::Broadcast => to.held(rank),
+            Movement::Tree => {
+                let first = source.coordinates(rank).and_then(|coordinates| coordinates.first().copied());
+                let len = source.axes().first().map_or(1, |axis| axis.ranks);
+                first.map_or(0, |member| children(member, len).count() as u64 * from.held(rank))
+            }
+            Movement::Direct if target.summand(rank) != Some(0) => 0,
+            Movement::Direct => {
+                let blocks = (source.block(&from.shape, rank), target.block(&to.shape, rank));
+                let kept = match blocks {
+                    (Some(have), Some(need)) => have.intersect(&need).volume() as u64,
+                    _ => 0,
+                };
+                to.held(rank) * source.summands() as u64 - kept
+            }
+        }
+    }
+}
+
+/// The distances from a member of a binomial tree to those that send to it, in order.
+fn children(member: usize, len: usize) -> impl Iterator<Item = usize> {
+    let strides = (0..usize::BITS).map(|round| 1 << round);
+    strides.take_while(move |stride| member.is_multiple_of(2 * stride) && member + stride < len)
+}
+
+/// The ranks that add the same block along a binomial tree, if the redistribution uses trees.
+fn sums_by_tree<'a>(from: &'a Tensor, to: &Tensor, rank: usize) -> Option<Column<'a>> {
+    let many = from.distribution.axes().first().is_some_and(|axis| axis.ranks > MAX_DIRECT_SUMMANDS);
+    many.then(|| Column::new(&from.distribution, &to.distribution, &Role::Partial, rank)).flatten()
 }
 
 struct Peers {

@@ -255,8 +255,13 @@ impl Algorithm {
         self.generator().applies(kinds)
     }
 
-    pub fn order(&self, contraction: &Contraction, ranks: usize) -> Order {
-        self.generator().order(contraction, ranks)
+    pub fn order(&self, contraction: &Contraction, of: &[usize], ranks: usize) -> Order {
+        self.generator().order(contraction, of, ranks)
+    }
+
+    /// Like [`Generator::role`].
+    pub(crate) fn role(&self, rank: usize) -> usize {
+        self.generator().role(rank)
     }
 
     pub fn generate(&self, builder: &mut Builder, contraction: &Contraction) {

@@ -25,7 +25,7 @@ pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bo
     let replicas = group.ranks().len();
     let parts = |view: &View| (0..replicas).map(|part| view.tile(replicas, part).into_iter().collect()).collect();
     let parts = Parts { at: parts(&target), summands: parts(&source), onto };
-    collective::append(builder, (Collective::AllReduce, algorithm), &group, &parts, 1);
+    collective::append(builder, (Collective::AllReduce, algorithm), &group, &parts, 1, None);
 }
 
 /// The order in which each rank adds up products. `computed` has each rank's own summands in order.

@@ -37,9 +37,9 @@ use super::cost::Contracted;
 use super::generator::{Distributions, Generator, Setting, cut, is};
 use super::local::local;
 use crate::dims::{Kind, Kinds, Label};
-use crate::distribution::{Bounds, is_empty, tile_bounds};
+use crate::distribution::{Bounds, Intervals, Region, is_empty, tile_bounds};
 use crate::schedule::verify::Order;
-use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
+use crate::schedule::{Accumulate, BufferId, Builder, CarriedSum, View, Work};
 
 /// The memory for one piece.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl Generator for RingK {
         Some(Distributions { left, right, out: cut(out, [(self.out, ranks)]) })
     }
 
-    fn order(&self, _: &Contraction, _: usize) -> Order {
+    fn order(&self, _: &Contraction, _: &[usize], _: usize) -> Order {
         Order::RingDown(self.cut)
     }
 
@@ -239,6 +239,29 @@ impl Ring<'_> {
         }
     }
 
+    /// The products in a sum that `rank` and the `count - 1` ranks after it have computed. The last of these added
+    /// first, so those beyond the last rank precede the others; neighbours' products are adjacent.
+    fn products(&self, rank: usize, count: usize) -> CarriedSum {
+        let Contraction { left, out, .. } = self.contraction;
+        let end = rank + count;
+        let makers = [0..end.saturating_sub(self.ranks), rank..end.min(self.ranks)];
+        let cut = left.distribution.axes().first().and_then(|axis| axis.cut_dim());
+        let summed = |makers: Range<usize>| {
+            let dims =
+                left.labels.iter().zip(&left.shape).enumerate().filter(|(_, (label, _))| !out.labels.contains(label));
+            let span = |(dim, (_, &extent)): (usize, (&Label, &usize))| {
+                let tile = |maker: usize| tile_bounds(extent, self.ranks, maker);
+                Intervals::from(if cut == Some(dim) {
+                    tile(makers.start).start..tile(makers.end - 1).end
+                } else {
+                    0..extent
+                })
+            };
+            Region::from(dims.map(span).collect::<Vec<_>>())
+        };
+        CarriedSum::Products(makers.into_iter().filter(|makers| !makers.is_empty()).map(summed).collect())
+    }
+
     fn whole_pieces(&self, builder: &mut Builder) -> Option<BufferId> {
         if self.height == 0 {
             return None;
@@ -255,8 +278,10 @@ impl Ring<'_> {
         };
         for step in 0..steps {
             if (1..=steps - pieces).contains(&step) {
-                builder.send(previous, vec![at(step - 1).1]);
-                builder.recv(next, vec![at(step - 1 + pieces).1]);
+                let [(sent, from), (received, into)] = [step - 1, step - 1 + pieces].map(at);
+                let (key, computed) = ([0, step, 0], (step - 1) / pieces + 1);
+                builder.send(previous, vec![from]).carries(key, || (vec![sent], self.products(self.rank, computed)));
+                builder.recv(next, vec![into]).carries(key, || (vec![received], self.products(next, computed)));
             }
             let (piece, here) = at(step);
             self.compute(builder, &piece, here, step < pieces, step >= steps - pieces);
@@ -305,8 +330,11 @@ impl Ring<'_> {
         for step in 0..self.ranks {
             let (piece, here) = at(step);
             if step > 0 {
-                builder.send(previous, vec![at(step - 1).1]);
-                builder.recv(next, vec![here.clone()]);
+                let (sent, from) = at(step - 1);
+                let key = [1, step, 0];
+                builder.send(previous, vec![from]).carries(key, || (vec![sent], self.products(self.rank, step)));
+                let received = || (vec![piece.clone()], self.products(next, step));
+                builder.recv(next, vec![here.clone()]).carries(key, received);
             }
             self.compute(builder, &piece, here, step == 0, step == last);
         }

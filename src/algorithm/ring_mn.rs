@@ -156,8 +156,10 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
     };
     for step in 0..ranks {
         for which in (0..pieces).filter(|_| step + 1 < ranks) {
-            builder.send(previous, piece(step, pieces, which).1.into_iter().collect());
-            builder.recv(next, piece(step + 1, pieces, which).1.into_iter().collect());
+            let [(sent, from), (received, into)] = [step, step + 1].map(|step| piece(step, pieces, which));
+            let key = [step, which, 0];
+            builder.send(previous, from.into_iter().collect()).carries_elements(key, || vec![sent]);
+            builder.recv(next, into.into_iter().collect()).carries_elements(key, || vec![received]);
         }
         let contracted = if step + 1 < ranks { 1 } else { pieces };
         for which in 0..contracted {

@@ -48,6 +48,17 @@ impl Cut {
         }
     }
 
+    /// The number of indices in the tile of coordinate `index`. Cost: O(1).
+    pub(crate) fn len(&self, extent: usize, parts: usize, index: usize) -> usize {
+        match self {
+            Cut::Cyclic { block } if parts > 1 => {
+                let turn = parts.saturating_mul(*block);
+                extent / turn * block + (extent % turn).saturating_sub(index.saturating_mul(*block)).min(*block)
+            }
+            Cut::Even | Cut::Cyclic { .. } | Cut::At(_) => self.tile(extent, parts, index).len(),
+        }
+    }
+
     /// The number of indices in the largest tile.
     pub fn largest(&self, extent: usize, parts: usize) -> usize {
         match self {

@@ -7,7 +7,7 @@ use smallvec::{SmallVec, smallvec};
 
 /// Sorted, disjoint, nonempty, nonadjacent intervals. A single one, as in most of a schedule's millions of sets, is
 /// stored inline.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Intervals(List);
 
 type List = SmallVec<[Range<usize>; 1]>;

@@ -36,6 +36,16 @@ pub struct Axis {
     pub role: Role,
 }
 
+impl Axis {
+    /// The dimension that the axis cuts.
+    pub(crate) fn cut_dim(&self) -> Option<usize> {
+        match self.role {
+            Role::Cut { dim, .. } => Some(dim),
+            Role::Replicate | Role::Partial => None,
+        }
+    }
+}
+
 /// The distribution of a tensor over a grid of ranks. Places are numbered in row-major order; ranks outside the grid
 /// store nothing.
 ///
@@ -323,6 +333,18 @@ impl Distribution {
             }
         }
         Some(Region::from(dims))
+    }
+
+    /// The extents of the block of `rank`, if it is in the grid. Cost: O(axes + dimensions), and that of
+    /// [`Owners::coordinates`].
+    pub(crate) fn block_extents(&self, shape: &[usize], rank: usize) -> Option<Vec<usize>> {
+        let mut extents = shape.to_vec();
+        for (axis, coordinate) in self.axes.iter().zip(self.coordinates(rank)?) {
+            if let Role::Cut { dim, how } = &axis.role {
+                extents[*dim] = how.len(extents[*dim], axis.ranks, coordinate);
+            }
+        }
+        Some(extents)
     }
 
     /// The ranks whose blocks overlap a region, ascending. Fixing coordinates axis by axis, few other blocks are

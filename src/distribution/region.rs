@@ -1,5 +1,6 @@
 //! Regions of a tensor (Cartesian products of one index set per dimension) and boxes (with single intervals).
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -36,7 +37,7 @@ pub fn without(from: &[Range<usize>], hole: &[Range<usize>]) -> Vec<Bounds> {
 
 /// A Cartesian product of index sets, one per dimension. A tensor without dimensions has only one region, of one
 /// element.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Region(Vec<Intervals>);
 
 impl From<Bounds> for Region {
@@ -60,6 +61,11 @@ impl Region {
     /// The bounds of a single box, as after even cuts.
     pub(crate) fn only_box(&self) -> Bounds {
         self.0.iter().map(|dim| dim.ranges().first().cloned().unwrap_or(0..0)).collect()
+    }
+
+    /// The bounds, if the region is a single box or empty.
+    pub(crate) fn as_box(&self) -> Option<Bounds> {
+        self.0.iter().all(|dim| dim.ranges().len() < 2).then(|| self.only_box())
     }
 
     /// The index set of each dimension.
@@ -106,6 +112,30 @@ impl Region {
         self.0.iter().zip(&other.0).all(|(a, b)| a.meets(b))
     }
 
+    /// Whether no two of the regions have an element in common. Cost: O(n log n) if few of them overlap along one
+    /// dimension.
+    pub(crate) fn are_disjoint(regions: &[&Region]) -> bool {
+        let starts = |dim: usize| regions.iter().map(move |region| region.0[dim].ranges().first().map(|r| r.start));
+        let dims = regions.first().map_or(0, |region| region.0.len());
+        // Few regions overlap along the dimension with the most different starts.
+        let Some(dim) = (0..dims).max_by_key(|&dim| starts(dim).collect::<HashSet<_>>().len()) else {
+            return regions.len() < 2;
+        };
+        let mut ascending: Vec<&Region> = regions.iter().copied().filter(|region| !region.is_empty()).collect();
+        let span = |region: &Region| {
+            let ranges = region.0[dim].ranges();
+            ranges.first().zip(ranges.last()).map_or(0..0, |(first, last)| first.start..last.end)
+        };
+        ascending.sort_by_key(|region| span(region).start);
+        let mut open: Vec<&Region> = Vec::new();
+        ascending.into_iter().all(|next| {
+            open.retain(|region| span(region).end > span(next).start);
+            let apart = !open.iter().any(|region| region.meets(next));
+            open.push(next);
+            apart
+        })
+    }
+
     /// The boxes of the region, in row-major order of their first elements; none if it is empty.
     pub fn boxes(&self) -> Vec<Bounds> {
         let mut boxes: Vec<Bounds> = vec![Vec::new()];
@@ -148,3 +178,6 @@ fn each_dim(ranges: impl ExactSizeIterator<Item = Option<Range<usize>>>) -> Opti
     }
     Some(bounds)
 }
+
+#[cfg(test)]
+mod tests;

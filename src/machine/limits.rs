@@ -1,33 +1,33 @@
 //! Checks that a machine's numbers are in range.
 //!
-//! Guarantee: products of checked numbers do not overflow, rates and times are finite, and a list with one entry per
+//! Guarantee: products of checked numbers do not overflow, rates and times are finite, and a list with an entry per
 //! rank or worker fits into a laptop's memory.
 
 use super::Machine;
 
-/// Maximum ranks: planning, proving and explaining process every rank.
-pub const MAX_RANKS: usize = 32_768;
+/// Maximum ranks: plans and reports process every rank, in less than a microsecond each.
+pub const MAX_RANKS: usize = 1 << 20;
 
 /// Maximum compute threads per rank.
 pub const MAX_WORKERS: usize = 1 << 16;
 
-/// In operations or bytes per second.
+/// Operations or bytes per second.
 const MIN_RATE: f64 = 1e-3;
 const MAX_RATE: f64 = 1e24;
 
 const MAX_SECONDS: f64 = 1e9;
 
-/// For all dimensionless factors.
+/// For dimensionless factors.
 const MAX_FACTOR: f64 = 1e9;
 
 impl Machine {
-    /// Checks for 1 to [`MAX_RANKS`] ranks, 1 to [`MAX_WORKERS`] workers per rank, and plausible rates and times.
+    /// Checks for 1 to [`MAX_RANKS`] ranks, 1 to [`MAX_WORKERS`] workers each, and plausible rates and times.
     ///
     /// ```
     /// use einsum_dist::Machine;
     /// assert_eq!(Machine::new(18_432, 36).check(), Ok(()));
-    /// let error = Machine::new(100_000, 36).check().unwrap_err();
-    /// assert_eq!(error, "ranks is 100000, and must be from 1 to 32768");
+    /// let error = Machine::new(2_000_000, 36).check().unwrap_err();
+    /// assert_eq!(error, "ranks is 2000000, and must be from 1 to 1048576");
     /// let error = Machine { flops: f64::NAN, ..Machine::default() }.check().unwrap_err();
     /// assert_eq!(error, "flops is NaN, and must be from 0.001 to 1e24");
     /// ```
@@ -66,7 +66,7 @@ impl Machine {
             ("interference", interference, 0.0, MAX_FACTOR),
         ];
         for (name, number, least, most) in numbers {
-            // This also rejects NaN.
+            // Also rejects NaN.
             if !(least..=most).contains(&number) {
                 return Err(format!("{name} is {number:?}, and must be from {least:?} to {most:?}"));
             }

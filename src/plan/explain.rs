@@ -65,10 +65,8 @@ impl fmt::Display for Explain<'_> {
             vec![["", "step", "how", "distribution", "GFLOP", "MB received", "bound", "predicted"].map(str::to_owned)];
         let sampled_ranks = plan.sampled_ranks();
         let schedules: Vec<Schedule> = sampled_ranks.iter().map(|&rank| plan.schedule(rank)).collect();
-        let received = plan.all_bytes_received(&schedules);
-        for (id, value) in plan.values.iter().enumerate() {
-            let received = received.iter().map(|rank| rank[id]).max().unwrap_or(0);
-            rows.push(self.row(id, value, received));
+        for ((received, _), (id, value)) in plan.received(&schedules).iter().zip(plan.values.iter().enumerate()) {
+            rows.push(self.row(id, value, *received));
         }
         write_table(f, &rows, &[1, 2, 3])?;
         writeln!(f)?;

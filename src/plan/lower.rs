@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::slice_groups;
 use super::structure::{Plan, ResultResidency, Source};
 use crate::algorithm::{Contraction, Tensor, redistribute, unary};
-use crate::schedule::{Buffer, BufferId, BufferPlacement, Builder, Factor, Home, Schedule, View, Work};
+use crate::schedule::{Buffer, BufferId, BufferPlacement, Builder, Carried, Factor, Home, Schedule, View, Work};
 
 /// The buffers for a rank's block of a value; `None` on ranks outside the value's grid.
 #[derive(Clone, Copy)]
@@ -29,6 +29,11 @@ pub fn lower(plan: &Plan, rank: usize) -> Schedule {
     }
 }
 
+/// Like [`lower`], with what each transfer carries, for plans without groups.
+pub fn described(plan: &Plan, rank: usize) -> (Schedule, Vec<Option<Carried>>) {
+    append(plan, builder(plan, rank).describing()).finish_described()
+}
+
 fn of_group_member(plan: &Plan, of_group: &Plan, rank: usize, group: usize) -> Schedule {
     let first = group * plan.ranks_per_group();
     slice_groups::in_group(lower(of_group, rank - first), (first, plan.ranks()), plan.operands)
@@ -40,9 +45,15 @@ pub fn all_bytes_received(plan: &Plan) -> u64 {
 }
 
 fn tasks(plan: &Plan, rank: usize) -> Builder {
+    append(plan, builder(plan, rank))
+}
+
+fn builder(plan: &Plan, rank: usize) -> Builder {
     let lasting = plan.values.iter().map(|value| value.lasts).collect();
-    let mut builder =
-        Builder::new(rank, plan.ranks(), plan.dtype.size()).lasting(lasting).conjugated(plan.conjugated());
+    Builder::new(rank, plan.ranks(), plan.dtype.size()).lasting(lasting).conjugated(plan.conjugated())
+}
+
+fn append(plan: &Plan, mut builder: Builder) -> Builder {
     let last = plan.values.len() - 1;
     // Steps other than contractions cannot add onto the output, so they need a separate buffer.
     let onto = plan.accumulate && matches!(plan.values[last].source, Source::Contract { .. });
@@ -52,6 +63,8 @@ fn tasks(plan: &Plan, rank: usize) -> Builder {
         // Values without the batch dimension are computed with the first batch.
         for (id, value) in plan.values.iter().enumerate().filter(|(id, _)| piece < plan.pieces_of(*id)) {
             builder.set_node(id);
+            let start = plan.pieces(id, piece).map(|(dim, range)| (value.labels[dim], range.start));
+            builder.set_batch(piece, start);
             if piece == 0 {
                 starts.push(builder.tasks());
                 let home = match value.source {

@@ -3,9 +3,10 @@
 //! Each step is proved as a plan with its inputs as operands. The plan is correct if every step's result matches its
 //! specification whenever the inputs do.
 //!
-//! Ranks whose blocks of inputs and result have equal extents form a class: their schedules differ only in the
-//! positions of blocks. For one rank of each, every element is traced back through all ranks that contribute
-//! ([`verify::follow`]). A grid of 10 x 10 x 10 ranks has up to eight classes if the extents are not divisible by 10.
+//! Ranks whose blocks of inputs and result have equal extents form a class ([`super::classes`]). One rank of each is
+//! proved alone, given what its messages carry, and a few of its peers state the same of these messages
+//! ([`verify::with_peers`]). If some message is not described, every element of these ranks is traced back
+//! through all ranks that contribute ([`verify::follow`]).
 //!
 //! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. A step that produces partial sums
 //! and the redistribution that adds them are proved as one step, and so are all steps of a pipeline. In a plan with
@@ -17,11 +18,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::classes::classes;
 use super::slice_groups::{self, Between};
 use super::structure::{Plan, Source, Value};
 use super::{packing, spec};
 use crate::schedule::Schedule;
-use crate::schedule::verify::{self, Fault, VerifyError};
+use crate::schedule::verify::{self, Described, Fault, VerifyError};
 
 /// Maximum number of ranks for which every rank is proved.
 pub const MAX_FULL_PROOF_RANKS: usize = 256;
@@ -33,7 +35,7 @@ pub struct Classes {
     pub steps: usize,
     /// Classes, summed over the steps.
     pub classes: usize,
-    /// Maximum ranks traced in one step.
+    /// Maximum schedules that were built for one step.
     pub followed: usize,
 }
 
@@ -53,11 +55,43 @@ impl Classes {
 pub struct Step(Plan);
 
 impl Step {
-    /// Proves the step for one rank of each class.
-    pub fn verify_by_classes(&self) -> Result<Classes, VerifyError> {
+    /// Proves every rank alone, and that it agrees with all of its peers; `None` if some transfer is not described.
+    ///
+    /// # Errors
+    /// Same as for [`Plan::verify`].
+    pub fn verify_each_alone(&self) -> Option<Result<(), VerifyError>> {
         let Step(plan) = self;
-        let chosen = one_of_each_class(plan);
-        let followed = verify::follow(&|rank| plan.schedule(rank), &plan.spec(), &chosen)?;
+        let all: Vec<Described> = (0..plan.ranks()).map(|rank| plan.described(rank)).collect();
+        all.iter().all(Described::is_complete).then(|| verify::all_alone(&all, &plan.spec()))
+    }
+
+    /// One rank of each class, ascending.
+    pub fn representatives(&self) -> Vec<usize> {
+        classes(&self.0).representatives()
+    }
+
+    /// Proves representative `rank`, the one with this number. Returns the number of ranks whose schedules were built.
+    ///
+    /// # Errors
+    /// Same as for [`Plan::verify`].
+    pub fn verify_representative(&self, number: usize, rank: usize) -> Result<usize, VerifyError> {
+        let Step(plan) = self;
+        let alone = verify::with_peers(&|rank| plan.described(rank), &spec::of_ranks(plan, &[rank]), rank, number);
+        match alone {
+            Some(proved) => proved,
+            None => verify::follow(&|rank| plan.schedule(rank), &plan.spec(), &[rank]),
+        }
+    }
+
+    /// Proves the step for one rank of each class. For several threads, call [`Step::verify_representative`] for each
+    /// of [`Step::representatives`] instead.
+    ///
+    /// # Errors
+    /// Same as for [`Plan::verify`].
+    pub fn verify_by_classes(&self) -> Result<Classes, VerifyError> {
+        let chosen = self.representatives();
+        let built = chosen.iter().enumerate().map(|(number, &rank)| self.verify_representative(number, rank));
+        let followed = built.sum::<Result<usize, VerifyError>>()?;
         Ok(Classes { steps: 1, classes: chosen.len(), followed })
     }
 }
@@ -140,15 +174,15 @@ pub fn whole_schedules(plan: &Plan) -> Result<(), VerifyError> {
         return parts(plan).iter().try_for_each(whole_schedules);
     }
     let spec = spec::without_order(plan);
-    for rank in plan.sampled_ranks() {
+    plan.sampled_ranks().into_iter().try_for_each(|rank| {
         let schedule = plan.schedule(rank);
         let peak = schedule.peak_bytes();
         verify::own(schedule, &spec)?;
-        if let Some(budget) = plan.memory_limit.filter(|&budget| peak > budget) {
-            return Err(VerifyError { rank, task: None, fault: Fault::Memory { peak, budget } });
+        match plan.memory_limit.filter(|&budget| peak > budget) {
+            Some(budget) => Err(VerifyError { rank, task: None, fault: Fault::Memory { peak, budget } }),
+            None => Ok(()),
         }
-    }
-    Ok(())
+    })
 }
 
 pub fn each_step(plan: &Plan) -> Vec<Step> {
@@ -204,16 +238,4 @@ fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
         target: plan.target,
         ..Plan::of_values(values, operands, plan.dtype, plan.machine.clone())
     }
-}
-
-fn one_of_each_class(plan: &Plan) -> Vec<usize> {
-    let mut first: BTreeMap<Vec<Option<Vec<usize>>>, usize> = BTreeMap::new();
-    for rank in 0..plan.ranks() {
-        let block = |value: &Value| Some(value.distribution.block(&value.shape, rank)?.extents());
-        first.entry(plan.values.iter().map(block).collect()).or_insert(rank);
-    }
-    let mut chosen: Vec<usize> = first.into_values().chain([plan.ranks() - 1]).collect();
-    chosen.sort_unstable();
-    chosen.dedup();
-    chosen
 }

@@ -9,9 +9,9 @@ use super::packing::Packing;
 use super::proof::{Classes, Step};
 use super::slice_groups::Between;
 use super::structure::{Plan, Value};
-use super::{bound, local_seconds, lower, path, path_report, proof, rounding, simulate, slice_groups, spec};
+use super::{bound, local_seconds, lower, path, path_report, proof, received, rounding, simulate, slice_groups, spec};
 use crate::machine::Machine;
-use crate::schedule::verify::{Spec, VerifyError};
+use crate::schedule::verify::{Described, Spec, VerifyError};
 use crate::schedule::{ReuseScope, Schedule, TaskId};
 use crate::timeline::Timeline;
 use crate::tree::{Einsums, Tree};
@@ -64,6 +64,12 @@ impl Plan {
     /// O(tasks of that rank), plus O(ranks) for some steps.
     pub fn schedule(&self, rank: usize) -> Schedule {
         lower::lower(self, rank)
+    }
+
+    /// [`Plan::schedule`] of a plan without groups, with what each transfer carries.
+    pub fn described(&self, rank: usize) -> Described {
+        let (schedule, carried) = lower::described(self, rank);
+        Described { schedule, carried }
     }
 
     /// The specification that schedules are verified against.
@@ -123,9 +129,10 @@ impl Plan {
         Explain(self)
     }
 
-    /// Simulates one slice of the plan on its machine; `None` for more than 1024 ranks. Groups of ranks that take disjoint
-    /// slices run alike, so one is simulated, and the timeline has the groups of the first 1024 ranks. Cost: O(tasks of
-    /// the simulated ranks).
+    /// Simulates one slice of the plan on its machine. Groups of ranks that take disjoint slices run alike, so one is
+    /// simulated, and the timeline has the groups of the first 1024 ranks. Above 1024 ranks in a group, one rank of each
+    /// class is simulated ([`Timeline::shown`]), or `None` if `slicing` adds replicas. Cost: O(tasks of the simulated
+    /// ranks).
     pub fn simulate(&self) -> Option<Timeline> {
         simulate::simulate(self, true)
     }
@@ -173,6 +180,26 @@ impl Plan {
     /// schedules.
     pub fn bytes_received(&self, rank: usize) -> Vec<u64> {
         self.all_bytes_received(&[self.schedule(rank)]).swap_remove(0)
+    }
+
+    /// The maximum and mean over all ranks of [`Plan::bytes_received`], for each value. If some step's words cannot be
+    /// counted without schedules, those of `schedules`.
+    pub(crate) fn received(&self, schedules: &[Schedule]) -> Vec<(u64, f64)> {
+        received::over_ranks(self).unwrap_or_else(|| {
+            let received = self.all_bytes_received(schedules);
+            let of_value = |id: usize| received.iter().map(move |rank| rank[id]);
+            let max_and_mean = |id: usize| {
+                let mean = of_value(id).sum::<u64>() as f64 / received.len().max(1) as f64;
+                (of_value(id).max().unwrap_or(0), mean)
+            };
+            (0..self.values.len()).map(max_and_mean).collect()
+        })
+    }
+
+    /// Calls `see` for each rank with its [`Plan::bytes_received`], counted without schedules. `None` with
+    /// `slicing`, or if tensors are distributed otherwise than by their algorithm. Cost: O(ranks x values).
+    pub fn count_received(&self, see: impl FnMut(usize, &[u64])) -> Option<()> {
+        received::each_rank(self, see)
     }
 
     /// Like [`Plan::bytes_received`], for these schedules.
@@ -228,7 +255,7 @@ impl Plan {
 }
 
 fn holds(value: &Value, rank: usize) -> bool {
-    value.distribution.block(&value.shape, rank).is_some_and(|block| block.volume() > 0)
+    value.distribution.block_extents(&value.shape, rank).is_some_and(|extents| !extents.contains(&0))
 }
 
 fn is_idle(plan: &Plan, rank: usize) -> bool {

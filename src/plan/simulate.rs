@@ -8,21 +8,23 @@
 //! Guarantee: schedules that the verifier accepts are simulated up to their last task. Unlike predicted times,
 //! simulated times exclude contention and the startup time.
 
-use super::slice_groups;
 use super::structure::Plan;
+use super::{lockstep, slice_groups};
 use crate::algorithm::Cost;
 use crate::schedule::{Action, Lane, Schedule, Task, TaskId};
 use crate::timeline::{Activity, Span, Timeline};
 
-/// Maximum number of simulated ranks, because a simulation builds all schedules in memory.
-pub const MAX_SIMULATED_RANKS: usize = 1024;
+/// Maximum number of ranks that are all simulated, because all their schedules are in memory.
+const MAX_SIMULATED_RANKS: usize = 1024;
 
 pub fn simulate(plan: &Plan, overlap: bool) -> Option<Timeline> {
     if slice_groups::has_groups(plan) {
         return Some(of_groups(plan, simulate(&slice_groups::of_group(plan), overlap)?));
     }
     if plan.ranks() > MAX_SIMULATED_RANKS {
-        return None;
+        let (shown, spans) = lockstep::simulate(plan, &rates(plan), overlap)?;
+        let seconds = spans.iter().fold(0.0, |end: f64, span| end.max(span.end));
+        return Some(Timeline { seconds, spans, shown, ..blank_timeline(plan) });
     }
     let schedules: Vec<Schedule> = (0..plan.ranks()).map(|rank| plan.schedule(rank)).collect();
     let cost = rates(plan);
@@ -42,8 +44,10 @@ fn of_groups(plan: &Plan, group: Timeline) -> Timeline {
             ..span.clone()
         })
     });
+    let listed =
+        (0..shown).flat_map(|number| group.shown.iter().map(move |rank| rank + number * plan.ranks_per_group()));
     let ranks = if shown < plan.slice_groups { shown * plan.ranks_per_group() } else { plan.ranks() };
-    Timeline { seconds: group.seconds, spans: spans.collect(), ranks, ..blank_timeline(plan) }
+    Timeline { seconds: group.seconds, spans: spans.collect(), ranks, shown: listed.collect(), ..blank_timeline(plan) }
 }
 
 pub fn task_seconds(plan: &Plan, schedule: &Schedule, task: TaskId) -> f64 {
@@ -62,6 +66,7 @@ pub fn blank_timeline(plan: &Plan) -> Timeline {
         seconds: 0.0,
         ranks: plan.ranks(),
         workers: plan.machine.workers,
+        shown: Vec::new(),
         hosts: Vec::new(),
         slices: 1,
         clock_error: 0.0,

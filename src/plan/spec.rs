@@ -1,18 +1,25 @@
 //! The specification that schedules are verified against; it depends only on the plan's values.
 
+use std::collections::BTreeMap;
+
 use super::slice_groups;
 use super::structure::{Plan, Source};
 use crate::algorithm::Contraction;
 use crate::distribution::{Intervals, Region};
-use crate::schedule::verify::{Order, Origin, Spec, Value};
+use crate::schedule::verify::{Order, Origin, Spec, Summand, Value};
 
 pub fn spec(plan: &Plan) -> Spec {
+    of_ranks(plan, &(0..plan.ranks()).collect::<Vec<_>>())
+}
+
+/// The specification of the results of the ranks `ranks`, ascending.
+pub fn of_ranks(plan: &Plan, ranks: &[usize]) -> Spec {
     if slice_groups::has_groups(plan) {
         return over_groups(plan);
     }
     let Spec { mut values, output, accumulate } = without_order(plan);
     for (id, value) in values.iter_mut().enumerate() {
-        value.order = order(plan, id);
+        value.order = order(plan, id, ranks);
     }
     Spec { values, output, accumulate }
 }
@@ -67,27 +74,30 @@ fn over_groups(plan: &Plan) -> Spec {
 
 /// The order in which the step of value `id` adds summands. In a pipeline, those of each batch precede those of the
 /// next.
-fn order(plan: &Plan, id: usize) -> Order {
+fn order(plan: &Plan, id: usize, ranks: &[usize]) -> Order {
     let Source::Contract { left, right, algorithm, group, .. } = &plan.values[id].source else {
         return Order::Ascending;
     };
     let group = group.clone().unwrap_or(0..plan.ranks());
-    let mut listed = vec![Vec::new(); plan.ranks()];
+    let members: Vec<usize> =
+        ranks.iter().filter(|&rank| group.contains(rank)).map(|rank| rank - group.start).collect();
+    let mut listed: BTreeMap<usize, Vec<Summand>> = BTreeMap::new();
     for piece in 0..plan.pieces_of(id) {
         let [left, right, out] = [*left, *right, id].map(|id| plan.tensor(id, piece).relative_to(group.start));
         let window = plan.pieces(id, piece);
-        let of_piece = match algorithm.order(&Contraction { left, right, out, onto: false }, group.len()) {
+        let of_piece = match algorithm.order(&Contraction { left, right, out, onto: false }, &members, group.len()) {
             Order::Listed(of_piece) => of_piece,
             same_for_all => return same_for_all,
         };
-        for (all, mut summands) in listed[group.clone()].iter_mut().zip(of_piece) {
+        for (member, summands) in of_piece {
+            let mut summands = summands.into_list();
             if let Some((dim, range)) = &window {
                 summands.iter_mut().for_each(|summand| summand.of = later(&summand.of, *dim, range.start));
             }
-            all.append(&mut summands);
+            listed.entry(group.start + member).or_default().append(&mut summands);
         }
     }
-    Order::Listed(listed)
+    Order::Listed(listed.into_iter().map(|(rank, summands)| (rank, summands.into())).collect())
 }
 
 fn later(region: &Region, dim: usize, by: usize) -> Region {

@@ -29,11 +29,14 @@ impl Plan {
         let schedules: Vec<_> = ranks.into_iter().map(|rank| self.schedule(rank)).collect();
         let steps = self.values.iter().enumerate().filter(|(_, v)| !matches!(v.source, Source::Operand(_)));
         let received = self.all_bytes_received(&schedules);
+        let all_ranks = self.received(&schedules);
         let nodes = steps.map(|(id, value)| {
-            let planned: Vec<u64> = received.iter().map(|rank| rank[id]).collect();
             let got = measured.map(|ranks| ranks.iter().map(|rank| rank.received[id]).collect::<Vec<u64>>());
             let seconds = measured.map(|ranks| ranks.iter().map(|rank| rank.seconds[id]).fold(0.0, f64::max));
-            let bytes = Bytes { planned: MaxMean::of(&planned), measured: got.as_deref().map(MaxMean::of) };
+            let bytes = Bytes {
+                planned: MaxMean { max: all_ranks[id].0, mean: all_ranks[id].1 },
+                measured: got.as_deref().map(MaxMean::of),
+            };
             node(self, value, bytes, seconds)
         });
         let peaks = self.peaks(&schedules);

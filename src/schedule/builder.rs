@@ -6,8 +6,11 @@
 use std::ops::Range;
 
 use super::arena::{self, Arrangement};
+use super::carried::{Carried, CarriedSum, Descriptions};
 use super::uses::{Use, Uses};
 use super::{Action, Buffer, BufferId, ReuseScope, Schedule, Section, Task, TaskId, View, Work};
+use crate::dims::Label;
+use crate::distribution::{Bounds, is_empty};
 
 pub struct Builder {
     schedule: Schedule,
@@ -18,6 +21,8 @@ pub struct Builder {
     node: usize,
     /// The ranks of new tasks, numbered from 0 in the group.
     group: Range<usize>,
+    /// What transfers carry, if the builder records it.
+    descriptions: Option<Descriptions>,
 }
 
 impl Builder {
@@ -34,7 +39,7 @@ impl Builder {
             lasting: Vec::new(),
             conjugated: Vec::new(),
         };
-        Builder { schedule, live: Vec::new(), fresh: Vec::new(), node: 0, group: 0..ranks }
+        Builder { schedule, live: Vec::new(), fresh: Vec::new(), node: 0, group: 0..ranks, descriptions: None }
     }
 
     /// Sets how long the tensor of each node stays valid.
@@ -46,6 +51,12 @@ impl Builder {
     /// Sets the conjugated nodes, ascending.
     pub fn conjugated(mut self, conjugated: Vec<usize>) -> Builder {
         self.schedule.conjugated = conjugated;
+        self
+    }
+
+    /// Records what transfers carry, for [`Builder::finish_described`].
+    pub fn describing(mut self) -> Builder {
+        self.descriptions = Some(Descriptions::default());
         self
     }
 
@@ -76,6 +87,13 @@ impl Builder {
         self.node
     }
 
+    /// Sets the number of the batch of all following tasks, with its dimension and first index.
+    pub fn set_batch(&mut self, batch: usize, start: Option<(Label, usize)>) {
+        if let Some(descriptions) = &mut self.descriptions {
+            (descriptions.batch, descriptions.start) = (batch, start);
+        }
+    }
+
     pub fn tasks(&self) -> usize {
         self.schedule.tasks.len()
     }
@@ -100,15 +118,15 @@ impl Builder {
     }
 
     /// Sends the boxes to `peer`, unless they are empty.
-    pub fn send(&mut self, peer: usize, from: Vec<View>) {
+    pub fn send(&mut self, peer: usize, from: Vec<View>) -> Transfer<'_> {
         let peer = self.group.start + peer;
-        self.transfer(from, |from| Action::Send { peer, from });
+        self.transfer(from, |from| Action::Send { peer, from })
     }
 
     /// Receives the boxes from `peer`, unless they are empty.
-    pub fn recv(&mut self, peer: usize, into: Vec<View>) {
+    pub fn recv(&mut self, peer: usize, into: Vec<View>) -> Transfer<'_> {
         let peer = self.group.start + peer;
-        self.transfer(into, |into| Action::Recv { peer, into });
+        self.transfer(into, |into| Action::Recv { peer, into })
     }
 
     /// Places the buffers in the arena, and returns the schedule.
@@ -123,17 +141,49 @@ impl Builder {
         self.schedule
     }
 
+    /// Like [`Builder::finish`], with what each transfer carries, by task; `None` for work.
+    pub fn finish_described(mut self) -> (Schedule, Vec<Option<Carried>>) {
+        let mut carried = self.descriptions.take().unwrap_or_default().of_tasks;
+        carried.resize(self.schedule.tasks.len(), None);
+        (self.finish(), carried)
+    }
+
     /// Returns the schedule without placing its buffers, for costs only.
     pub fn unplaced(self) -> Schedule {
         self.schedule
     }
 
-    fn transfer(&mut self, mut views: Vec<View>, action: impl FnOnce(Vec<View>) -> Action) {
+    fn transfer(&mut self, mut views: Vec<View>, action: impl FnOnce(Vec<View>) -> Action) -> Transfer<'_> {
         views.retain(|view| view.elements() > 0);
         views.shrink_to_fit();
-        if !views.is_empty() {
+        let appended = !views.is_empty();
+        if appended {
             self.push(action(views));
         }
+        Transfer { builder: self, appended }
+    }
+
+    /// Describes the last task, in indices of the batch.
+    fn describe(&mut self, [a, b, c]: [usize; 3], mut boxes: Vec<Bounds>, sum: CarriedSum) {
+        let Some(descriptions) = &mut self.descriptions else { return };
+        let sum = match sum {
+            CarriedSum::StoredBy(ranks) => {
+                CarriedSum::StoredBy(ranks.into_iter().map(|rank| self.group.start + rank).collect())
+            }
+            other => other,
+        };
+        let last = self.schedule.tasks.last().and_then(|task| task.action.views().next());
+        let Some(Buffer { node, labels, .. }) = last.map(|view| &self.schedule.buffers[view.buffer]) else { return };
+        if let Some((label, start)) = descriptions.start {
+            for (dim, _) in labels.iter().enumerate().filter(|(_, other)| **other == label) {
+                for bounds in &mut boxes {
+                    bounds[dim] = bounds[dim].start + start..bounds[dim].end + start;
+                }
+            }
+        }
+        descriptions.of_tasks.resize(self.schedule.tasks.len(), None);
+        let key = [descriptions.batch, self.node, a, b, c];
+        descriptions.of_tasks[self.schedule.tasks.len() - 1] = Some(Carried { key, node: *node, boxes, sum });
     }
 
     fn push(&mut self, action: Action) {
@@ -141,13 +191,11 @@ impl Builder {
         let mut after: Vec<TaskId> = Vec::new();
         for (view, write) in action.accesses() {
             let mut fresh = true;
-            for used in self.live[view.buffer].overlapping(view) {
+            for used in self.live[view.buffer].conflicting(view, write) {
                 fresh = false;
-                if used.write || write {
-                    after.push(used.task);
-                }
+                after.push(used.task);
             }
-            if fresh {
+            if fresh && self.schedule.buffers[view.buffer].home.is_arena() {
                 self.fresh.push((id, view.buffer));
             }
         }
@@ -158,5 +206,28 @@ impl Builder {
         after.dedup();
         after.shrink_to_fit();
         self.schedule.tasks.push(Task { action, node: self.node, after });
+    }
+}
+
+/// A transfer that was just appended.
+pub struct Transfer<'a> {
+    builder: &'a mut Builder,
+    /// Whether any box was nonempty, so that there is a task.
+    appended: bool,
+}
+
+impl Transfer<'_> {
+    /// Describes the transfer. `what` returns one box per view, in indices of the tensor.
+    pub fn carries(self, key: [usize; 3], what: impl FnOnce() -> (Vec<Bounds>, CarriedSum)) {
+        if self.appended && self.builder.descriptions.is_some() {
+            let (mut boxes, sum) = what();
+            boxes.retain(|bounds| !is_empty(bounds));
+            self.builder.describe(key, boxes, sum);
+        }
+    }
+
+    /// [`Transfer::carries`] for finished elements.
+    pub fn carries_elements(self, key: [usize; 3], boxes: impl FnOnce() -> Vec<Bounds>) {
+        self.carries(key, || (boxes(), CarriedSum::Complete));
     }
 }

@@ -20,6 +20,7 @@
 
 pub mod arena;
 mod builder;
+mod carried;
 pub mod collective;
 mod reuse;
 mod section;
@@ -27,7 +28,8 @@ mod task;
 mod uses;
 pub mod verify;
 
-pub use builder::Builder;
+pub use builder::{Builder, Transfer};
+pub use carried::{Carried, CarriedSum, Key, LAST};
 pub use reuse::ReuseScope;
 pub use section::Section;
 pub use task::{

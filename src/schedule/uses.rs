@@ -6,6 +6,8 @@
 //! Boxes are sorted along a dimension in which the first two are disjoint, so a query visits only possible overlaps.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 
 use super::{Lane, TaskId, View};
 
@@ -16,18 +18,17 @@ pub struct Use {
     pub write: bool,
 }
 
+/// The uses that later tasks may have to wait for. A read waits for writes only, so these are stored apart.
 #[derive(Debug, Default)]
 pub struct Uses {
-    /// The dimension along which entries are sorted by start.
-    dim: usize,
-    longest: usize,
-    entries: BTreeMap<usize, Vec<(View, Use)>>,
+    writes: Boxes,
+    reads: Boxes,
 }
 
 impl Uses {
-    pub fn overlapping<'a>(&'a self, view: &'a View) -> impl Iterator<Item = Use> + 'a {
-        let reach = self.reach(view);
-        self.entries.range(reach).flat_map(|(_, uses)| uses).filter(|(v, _)| v.overlaps(view)).map(|(_, u)| *u)
+    /// The uses of overlapping boxes with which a read or a write of `view` conflicts.
+    pub fn conflicting<'a>(&'a self, view: &'a View, write: bool) -> impl Iterator<Item = Use> + 'a {
+        self.writes.overlapping(view).chain(write.then(|| self.reads.overlapping(view)).into_iter().flatten())
     }
 
     /// Records a use of a box, and removes those that it replaces, unless both may run at the same time
@@ -36,26 +37,62 @@ impl Uses {
         if view.elements() == 0 {
             return;
         }
-        self.choose_dimension(view);
         if new.write {
-            let reach = self.reach(view);
-            let covered = |(v, u): &(View, Use)| u.task != new.task && view.covers(v);
-            self.entries.range_mut(reach).for_each(|(_, uses)| uses.retain(|entry| !covered(entry)));
+            self.writes.remove_covered(view, new.task);
+            self.reads.remove_covered(view, new.task);
+            self.writes.push(view, new, |_| true);
+        } else {
+            self.reads.push(view, new, |used| used.lane != new.lane || may_overlap(used.task));
         }
+    }
+}
+
+/// Uses of boxes, by the start of the box along one dimension and a hash of the box, so that equal boxes are together.
+#[derive(Debug, Default)]
+struct Boxes {
+    dim: usize,
+    longest: usize,
+    entries: BTreeMap<(usize, u64), Vec<(View, Use)>>,
+}
+
+impl Boxes {
+    fn overlapping<'a>(&'a self, view: &'a View) -> impl Iterator<Item = Use> + 'a {
+        let reach = self.reach(view);
+        self.entries.range(reach).flat_map(|(_, uses)| uses).filter(|(v, _)| v.overlaps(view)).map(|(_, u)| *u)
+    }
+
+    /// Removes the uses in a box by other tasks.
+    fn remove_covered(&mut self, view: &View, task: TaskId) {
+        let reach = self.reach(view);
+        let covered = |(v, u): &(View, Use)| u.task != task && view.covers(v);
+        let emptied = self.entries.range_mut(reach).filter_map(|(key, uses)| {
+            uses.retain(|entry| !covered(entry));
+            uses.is_empty().then_some(*key)
+        });
+        for key in emptied.collect::<Vec<_>>() {
+            self.entries.remove(&key);
+        }
+    }
+
+    /// Adds a use, and removes those of an equal box that `keep` rejects.
+    fn push(&mut self, view: &View, new: Use, keep: impl Fn(&Use) -> bool) {
+        self.choose_dimension(view);
         self.longest = self.longest.max(view.bounds.get(self.dim).map_or(1, ExactSizeIterator::len));
-        let uses = self.entries.entry(self.start(view)).or_default();
-        uses.retain(|(v, u)| new.write || u.write || u.lane != new.lane || v != view || may_overlap(u.task));
+        let uses = self.entries.entry(self.key(view)).or_default();
+        uses.retain(|(v, u)| v != view || keep(u));
         uses.push((view.clone(), new));
     }
 
-    fn start(&self, view: &View) -> usize {
-        view.bounds.get(self.dim).map_or(0, |range| range.start)
+    fn key(&self, view: &View) -> (usize, u64) {
+        let mut hasher = DefaultHasher::new();
+        view.bounds.hash(&mut hasher);
+        (view.bounds.get(self.dim).map_or(0, |range| range.start), hasher.finish())
     }
 
-    /// The range of starts (along `dim`) of boxes that overlap `view`.
-    fn reach(&self, view: &View) -> std::ops::Range<usize> {
+    /// The range of keys of boxes that may overlap `view`.
+    fn reach(&self, view: &View) -> Range<(usize, u64)> {
         let (start, end) = view.bounds.get(self.dim).map_or((0, 1), |range| (range.start, range.end));
-        start.saturating_sub(self.longest)..end.max(start + 1)
+        (start.saturating_sub(self.longest), 0)..(end.max(start + 1), 0)
     }
 
     /// With the second box, chooses a dimension in which both are disjoint.
@@ -68,13 +105,13 @@ impl Uses {
             self.dim = dim;
             self.longest = first_length(&old, dim);
             for (view, used) in old.into_values().flatten() {
-                self.entries.entry(self.start(&view)).or_default().push((view, used));
+                self.entries.entry(self.key(&view)).or_default().push((view, used));
             }
         }
     }
 }
 
-fn first_length(entries: &BTreeMap<usize, Vec<(View, Use)>>, dim: usize) -> usize {
+fn first_length(entries: &BTreeMap<(usize, u64), Vec<(View, Use)>>, dim: usize) -> usize {
     entries.values().flatten().map(|(view, _)| view.bounds[dim].len()).max().unwrap_or(0)
 }
 

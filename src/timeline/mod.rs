@@ -97,6 +97,8 @@ pub struct Timeline {
     pub seconds: f64,
     /// Number of ranks.
     pub ranks: usize,
+    /// The ranks that have spans, ascending, if not all: one of each class of ranks that are assumed to do the same.
+    pub shown: Vec<usize>,
     /// Compute threads per rank.
     pub workers: usize,
     /// Each rank's host; empty for a simulation.
@@ -118,9 +120,9 @@ impl Timeline {
         of.map(|span| span.end - span.start).sum()
     }
 
-    /// The fraction (0 to 1) of the run in which workers compute, averaged over ranks.
+    /// The fraction (0 to 1) of the run in which workers compute, averaged over the shown ranks.
     pub fn working_share(&self) -> f64 {
-        if self.seconds > 0.0 { self.all_busy().working / (self.seconds * self.ranks as f64) } else { 1.0 }
+        if self.seconds > 0.0 { self.all_busy().working / (self.seconds * self.rows().len() as f64) } else { 1.0 }
     }
 
     /// The fraction (0 to 1) of the receiving time, summed over ranks and including waiting for the sender, during
@@ -129,10 +131,19 @@ impl Timeline {
         self.all_busy().hidden_share()
     }
 
+    /// The ranks that have spans, ascending.
+    fn rows(&self) -> Vec<usize> {
+        if self.shown.is_empty() { (0..self.ranks).collect() } else { self.shown.clone() }
+    }
+
     fn all_busy(&self) -> Busy {
-        let mut lanes = vec![[Vec::new(), Vec::new()]; self.ranks];
+        let rows = self.rows();
+        let mut lanes = vec![[Vec::new(), Vec::new()]; rows.len()];
         for span in self.spans.iter().filter(|span| span.activity.lane() != Lane::Send) {
-            lanes[span.rank][usize::from(span.activity.lane() == Lane::Recv)].push((span.start, span.end));
+            // The list of ranks has those of all spans.
+            if let Ok(row) = rows.binary_search(&span.rank) {
+                lanes[row][usize::from(span.activity.lane() == Lane::Recv)].push((span.start, span.end));
+            }
         }
         lanes.into_iter().fold(Busy::default(), |mut all, [work, transfers]| {
             all.add(Busy::of(work, transfers));

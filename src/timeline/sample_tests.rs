@@ -8,5 +8,5 @@ pub fn span(rank: usize, activity: Activity, start: f64, end: f64) -> Span {
 
 pub fn timeline(seconds: f64, ranks: usize, spans: Vec<Span>) -> Timeline {
     let (hosts, steps) = (Vec::new(), vec!["mk,kn->mn".to_owned()]);
-    Timeline { seconds, ranks, workers: 1, hosts, slices: 1, clock_error: 0.0, steps, spans }
+    Timeline { seconds, ranks, shown: Vec::new(), workers: 1, hosts, slices: 1, clock_error: 0.0, steps, spans }
 }

@@ -52,7 +52,8 @@ fn kind(activity: Activity) -> usize {
 impl Timeline {
     /// Cost: O(spans).
     pub fn svg(&self, title: &str) -> String {
-        let ranks = self.ranks.min(MAX_RANKS);
+        let rows = self.rows();
+        let ranks = rows.len().min(MAX_RANKS);
         let row = (ROWS / ranks as f64).min(MAX_ROW_HEIGHT);
         let height = TOP + row * ranks as f64 + BOTTOM;
         let scale = if self.seconds > 0.0 { (WIDTH - LEFT - RIGHT) / self.seconds } else { 0.0 };
@@ -74,11 +75,11 @@ impl Timeline {
                 document = document.add(text(x, y, "middle", &label));
             }
         }
-        let bars = Bars::of(self, scale);
-        for rank in 0..ranks {
-            let top = TOP + row * rank as f64;
+        let bars = Bars::of(self, &rows, scale);
+        for (at, rank) in rows.into_iter().take(ranks).enumerate() {
+            let top = TOP + row * at as f64;
             let name = text(LEFT - 8.0, top + row / 2.0 + 4.0, "end", &format!("rank {rank}"));
-            document = document.add(name).add(bars.row(rank, top, row));
+            document = document.add(name).add(bars.row((at, rank), top, row));
         }
         document.to_string()
     }
@@ -87,8 +88,8 @@ impl Timeline {
     /// of ranks if not all are drawn.
     fn caption(&self) -> String {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
-        let some =
-            if self.ranks > MAX_RANKS { format!("{MAX_RANKS} of {} ranks; ", self.ranks) } else { String::new() };
+        let drawn = self.rows().len().min(MAX_RANKS);
+        let some = if drawn < self.ranks { format!("{drawn} of {} ranks; ", self.ranks) } else { String::new() };
         let hidden = self
             .hidden_share()
             .map_or(String::new(), |share| format!(", {} of the transfer time hidden", percent(share)));
@@ -137,10 +138,11 @@ struct Bars {
 }
 
 impl Bars {
-    fn of(timeline: &Timeline, scale: f64) -> Bars {
-        let mut ranks: Vec<[Vec<[f64; 2]>; KINDS.len()]> = (0..timeline.ranks).map(|_| Default::default()).collect();
+    fn of(timeline: &Timeline, rows: &[usize], scale: f64) -> Bars {
+        let mut ranks: Vec<[Vec<[f64; 2]>; KINDS.len()]> = rows.iter().map(|_| Default::default()).collect();
         for &Span { rank, activity, start, end, .. } in &timeline.spans {
-            let bars = &mut ranks[rank][kind(activity)];
+            let Ok(at) = rows.binary_search(&rank) else { continue };
+            let bars = &mut ranks[at][kind(activity)];
             let [start, end] = [start, end].map(|seconds| LEFT + seconds * scale);
             match bars.last_mut() {
                 Some(last) if start - last[1] < MIN_GAP => last[1] = last[1].max(end),
@@ -150,9 +152,9 @@ impl Bars {
         Bars { ranks }
     }
 
-    fn row(&self, rank: usize, top: f64, height: f64) -> Group {
+    fn row(&self, (at, rank): (usize, usize), top: f64, height: f64) -> Group {
         let mut row = Group::new().add(Title::new(format!("rank {rank}")));
-        for (bars, (_, colour, part)) in self.ranks[rank].iter().zip(KINDS) {
+        for (bars, (_, colour, part)) in self.ranks[at].iter().zip(KINDS) {
             let mut path = String::new();
             let [from, to] = part.map(|part| top + part * height);
             for &[start, end] in bars {

@@ -61,7 +61,7 @@ impl Timeline {
         // Viewers treat a track with its process's number as the main thread, and show it on top. So track numbers
         // start after those of processes (ranks).
         let mut base = self.ranks;
-        for (rank, spans) in self.by_rank().into_iter().enumerate() {
+        for (rank, spans) in self.by_rank() {
             let of = |lane: Lane| spans.iter().copied().filter(move |span| span.activity.lane() == lane);
             for span in of(Lane::Work) {
                 let tracks = span.worker.map_or(0..sharing, |worker| worker..worker + 1);
@@ -125,9 +125,9 @@ impl Timeline {
         text
     }
 
-    fn by_rank(&self) -> Vec<Vec<&Span>> {
-        let mut ranks = vec![Vec::new(); self.ranks];
-        self.spans.iter().for_each(|span| ranks[span.rank].push(span));
+    fn by_rank(&self) -> BTreeMap<usize, Vec<&Span>> {
+        let mut ranks: BTreeMap<usize, Vec<&Span>> = self.rows().into_iter().map(|rank| (rank, Vec::new())).collect();
+        self.spans.iter().for_each(|span| ranks.entry(span.rank).or_default().push(span));
         ranks
     }
 

@@ -16,7 +16,7 @@ use crate::dims::Label;
 /// An expression for operands with known shapes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Einsums {
-    /// Distinct names, indexed by label (see [`Names`]).
+    /// Distinct names, indexed by label (see `Names`).
     pub names: Vec<String>,
     /// Extents by label.
     pub extents: Vec<usize>,

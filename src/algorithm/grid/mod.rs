@@ -22,7 +22,7 @@ mod fit;
 mod price;
 mod sums;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 pub use self::cuts::{Grid, Sharing};
@@ -34,9 +34,9 @@ use super::generator::{Distributions, Generator};
 use super::pieces::{Pieces, Rounds};
 use crate::dims::{Kinds, Label};
 use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
-use crate::schedule::Builder;
-use crate::schedule::collective::{self, Collective, Group, Parts, Pattern, Sum};
-use crate::schedule::verify::{Order, Summand};
+use crate::schedule::collective::{self, Collective, Group, Meaning, Parts, Pattern};
+use crate::schedule::verify::{Order, Summand, Summands};
+use crate::schedule::{Builder, LAST};
 
 /// The rounds of one rank; ranks that share operands with it have them in a different order.
 struct Tiles<'a> {
@@ -193,8 +193,8 @@ impl Generator for Grid {
         self.ranks() == 1
     }
 
-    fn order(&self, contraction: &Contraction, ranks: usize) -> Order {
-        Order::Listed(order(contraction, self, ranks))
+    fn order(&self, contraction: &Contraction, of: &[usize], _: usize) -> Order {
+        Order::Listed(order(contraction, self, of))
     }
 
     fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
@@ -233,10 +233,10 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
             let (target, source) = ((me + distance) % ranks, (me + ranks - distance) % ranks);
             for (operand, (sharing, pieces)) in operands.iter().enumerate() {
                 if sharing.binary_search(&target).is_ok() && tiles.reaches(operand, me, target, round) {
-                    pieces.send(builder, target, round);
+                    pieces.send(builder, target, round, [round, *distance, operand]);
                 }
                 if sharing.binary_search(&source).is_ok() && tiles.reaches(operand, source, me, round) {
-                    pieces.recv(builder, source, round);
+                    pieces.recv(builder, source, round, [round, *distance, operand]);
                 }
             }
         }
@@ -275,22 +275,31 @@ fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction,
         summands: group.ranks().iter().map(|&owner| summand(owner).into_iter().collect()).collect(),
         onto: contraction.onto,
     };
-    collective::append(builder, (Collective::ReduceScatter, grid.algorithm), &group, &parts, grid.pieces);
+    let part = |part: usize| Some(out.distribution.block(&out.shape, group.ranks()[part])?.only_box());
+    let products = |member: usize| {
+        let rank = group.ranks()[member];
+        let summands = Tiles::new(grid, contraction, rank).computed_summands(rank);
+        summands.into_iter().map(|summand| summand.products).collect()
+    };
+    let meaning = Meaning { phase: LAST, part: &part, products: &products };
+    let how = (Collective::ReduceScatter, grid.algorithm);
+    collective::append(builder, how, &group, &parts, grid.pieces, Some(&meaning));
 }
 
-fn order(contraction: &Contraction, grid: &Grid, ranks: usize) -> Vec<Vec<Summand>> {
+/// The summands that each rank of `of` adds, in order.
+fn order(contraction: &Contraction, grid: &Grid, of: &[usize]) -> BTreeMap<usize, Summands> {
     let out = &contraction.out;
-    let computed: Vec<Vec<Summand>> =
-        (0..grid.ranks()).map(|rank| Tiles::new(grid, contraction, rank).computed_summands(rank)).collect();
-    let summing_ranks = grid.sharing(&out.labels, 0).len();
-    let sums: Vec<Vec<Sum>> = Pattern::new(Collective::ReduceScatter, grid.algorithm, summing_ranks).sums();
-    let summands_of = |rank: usize| {
-        let Some(group) = Group::new(grid.sharing(&out.labels, rank), rank).filter(|_| rank < grid.ranks()) else {
-            return Vec::new();
-        };
-        let computed = |member: usize| computed[group.ranks()[member]].clone();
+    let groups = of.iter().filter(|&&rank| rank < grid.ranks());
+    let groups = groups.filter_map(|&rank| Some((rank, Group::new(grid.sharing(&out.labels, rank), rank)?)));
+    let groups: Vec<(usize, Group)> = groups.collect();
+    let makers: BTreeSet<usize> = groups.iter().flat_map(|(_, group)| group.ranks()).copied().collect();
+    let computed = makers.into_iter().map(|rank| (rank, Tiles::new(grid, contraction, rank).computed_summands(rank)));
+    let computed: BTreeMap<usize, Vec<Summand>> = computed.collect();
+    let listed = groups.into_iter().map(|(rank, group)| {
+        let sums = Pattern::new(Collective::ReduceScatter, grid.algorithm, group.ranks().len()).sums_of(group.me());
         let part = |part: usize| out.distribution.block(&out.shape, group.ranks()[part]);
-        collective::listed(&sums[group.me()], group.me(), computed, part)
-    };
-    (0..ranks).map(summands_of).collect()
+        let of_member = |member: usize| computed[&group.ranks()[member]].clone();
+        (rank, collective::listed(&sums, group.me(), of_member, part).into())
+    });
+    listed.collect()
 }

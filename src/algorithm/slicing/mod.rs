@@ -104,8 +104,10 @@ impl Generator for Slicing {
         None
     }
 
-    fn order(&self, contraction: &Contraction, ranks: usize) -> Order {
-        Order::Listed(order(contraction, self.stationary, self.chunks, ranks))
+    fn order(&self, contraction: &Contraction, of: &[usize], ranks: usize) -> Order {
+        let all = order(contraction, self.stationary, self.chunks, ranks);
+        let wanted = all.into_iter().enumerate().filter(|(rank, _)| of.binary_search(rank).is_ok());
+        Order::Listed(wanted.map(|(rank, summands)| (rank, summands.into())).collect())
     }
 
     fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
@@ -134,9 +136,9 @@ fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Station
     for round in 0..=geometry.rounds() {
         for distance in 1..ranks {
             let (target, source) = ((me + distance) % ranks, (me + ranks - distance) % ranks);
-            for pieces in &moving {
-                pieces.send(builder, target, round);
-                pieces.recv(builder, source, round);
+            for (at, pieces) in moving.iter().enumerate() {
+                pieces.send(builder, target, round, [2 * round, distance, at]);
+                pieces.recv(builder, source, round, [2 * round, distance, at]);
             }
         }
         if let Some(share) = chunks[me].get(round) {

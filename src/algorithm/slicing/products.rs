@@ -8,7 +8,7 @@ use super::geometry::Geometry;
 use crate::algorithm::contraction::{Tensor, contract};
 use crate::algorithm::pieces::{Rounds, largest};
 use crate::distribution::{Bounds, Region};
-use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
+use crate::schedule::{Accumulate, BufferId, Builder, CarriedSum, View, Work};
 
 /// One summand is computed while the other is sent.
 const SLOTS: usize = 2;
@@ -88,7 +88,8 @@ impl<'a> Products<'a> {
                 let boxes = geometry.overlap(out, region, target, me);
                 let buffer = self.slot(&self.computed, round);
                 let from = boxes.iter().filter_map(|b| Some(View { buffer: buffer?, bounds: region.locate(b)? }));
-                builder.send(target, from.collect());
+                let sent = builder.send(target, from.collect());
+                sent.carries([2 * round + 3, distance, 0], || (boxes, self.products(me, round)));
             }
             let Some(region) = self.sent(source, round).filter(|_| self.makes(source, round)) else { continue };
             let (Some(part), Some(buffer)) =
@@ -98,9 +99,16 @@ impl<'a> Products<'a> {
             };
             let boxes = geometry.overlap(out, &region, me, source);
             let into = boxes.iter().filter_map(|b| Some(View { buffer, bounds: part.locate(b)? }));
-            builder.recv(source, into.collect());
+            let landed = builder.recv(source, into.collect());
+            landed.carries([2 * round + 3, distance, 0], || (boxes.clone(), self.products(source, round)));
             self.add(builder, &part, &boxes, buffer, sums);
         }
+    }
+
+    fn products(&self, maker: usize, round: usize) -> CarriedSum {
+        let (share, out) = (&self.geometry.chunks[maker][round], &self.geometry.contraction.out);
+        let labels = self.geometry.contraction.left.labels.iter().filter(|label| !out.labels.contains(label));
+        CarriedSum::Products(vec![Region::from(labels.map(|&label| share.of(label).clone()).collect::<Vec<_>>())])
     }
 
     fn makes(&self, rank: usize, round: usize) -> bool {

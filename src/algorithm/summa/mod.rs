@@ -37,7 +37,7 @@ use super::cost::Contracted;
 use super::generator::{Distributions, Generator, cut, is};
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Bounds, tile_bounds};
-use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Parts};
+use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Meaning, Parts};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
 /// The parameters of `summa` on `rows` x `columns` ranks in row-major order. The rows divide `m`, and `k` of `right`;
@@ -176,14 +176,30 @@ impl<'a> Passing<'a> {
         Some(corner(*self.slots.get(self.received[panel] % 2)?, &bounds))
     }
 
-    fn pass(&self, builder: &mut Builder, panel: usize) {
+    /// The block of a panel, in indices of the whole tensor.
+    fn block(&self, panel: usize) -> Bounds {
+        let mut bounds = self.tensor.block(self.line[self.holders[panel]]);
+        bounds[self.tensor.dim(self.k)] = self.panels[panel].range.clone();
+        bounds
+    }
+
+    fn pass(&self, builder: &mut Builder, panel: usize, operand: usize) {
         let (me, holder) = (builder.rank(), self.holders[panel]);
         let beyond = (holder >= self.needing).then_some(self.line[holder]);
         let members: Vec<usize> = self.line[..self.needing].iter().copied().chain(beyond).collect();
         let root = holder.min(self.needing);
         let (Some(group), Some(view)) = (Group::new(members, me), self.at(me, panel)) else { return };
         let parts = Parts { at: vec![vec![view]], ..Parts::default() };
-        collective::append(builder, (Collective::Broadcast { root }, self.broadcast), &group, &parts, 1);
+        let part = |_| Some(self.block(panel));
+        let meaning = Meaning { phase: 2 * panel + operand, part: &part, products: &|_| Vec::new() };
+        collective::append(
+            builder,
+            (Collective::Broadcast { root }, self.broadcast),
+            &group,
+            &parts,
+            1,
+            Some(&meaning),
+        );
     }
 }
 
@@ -202,10 +218,10 @@ fn summa(builder: &mut Builder, contraction: &Contraction, summa: &Summa) {
         Passing::new(builder, (left, summa), along_row, (&panels, left_holders)),
         Passing::new(builder, (right, summa), along_column, (&panels, right_holders)),
     ];
-    operands.iter().for_each(|operand| operand.pass(builder, 0));
+    operands.iter().enumerate().for_each(|(at, operand)| operand.pass(builder, 0, at));
     for panel in 0..panels.len() {
         if panel + 1 < panels.len() {
-            operands.iter().for_each(|operand| operand.pass(builder, panel + 1));
+            operands.iter().enumerate().for_each(|(at, operand)| operand.pass(builder, panel + 1, at));
         }
         if target.elements() == 0 {
             continue;

@@ -64,8 +64,8 @@ fn machines_that_cannot_be_planned_for() {
     let shaped = Problem::parse("mk,kn->mn").unwrap().shapes(&[vec![64, 64], vec![64, 64]]).unwrap();
     for (machine, says) in [
         (Machine::new(0, 1), "a plan needs at least one rank and one worker"),
-        (Machine::new(100_000, 1), "plans are made for at most 32768 ranks, not for 100000"),
-        (Machine::new(HUGE, HUGE), "plans are made for at most 32768 ranks, not for 18446744073709551615"),
+        (Machine::new(2_000_000, 1), "plans are made for at most 1048576 ranks, not for 2000000"),
+        (Machine::new(HUGE, HUGE), "plans are made for at most 1048576 ranks, not for 18446744073709551615"),
         (Machine::new(1, HUGE), "the machine cannot be planned for: workers is 18446744073709551615"),
         (Machine { flops: f64::NAN, ..Machine::new(2, 1) }, "the machine cannot be planned for: flops is NaN"),
         (Machine { link_bandwidth: 0.0, ..Machine::new(2, 1) }, "the machine cannot be planned for: link_bandwidth is"),

@@ -18,6 +18,8 @@ fn tiles_of_every_cut_have_every_index_once() {
                     range.clone().for_each(|index| count[index] += 1);
                 });
                 assert!(count.iter().all(|&count| count == 1), "{cut:?} of {extent} among {parts}");
+                let lengths: Vec<_> = (0..parts).map(|index| cut.len(extent, parts, index)).collect();
+                assert_eq!(lengths, tiles.iter().map(Intervals::len).collect::<Vec<_>>(), "{cut:?} of {extent}");
                 assert_eq!(cut.largest(extent, parts), tiles.iter().map(Intervals::len).max().unwrap());
             }
         }

@@ -19,7 +19,8 @@
 use super::pattern::Pattern;
 use super::steps::Message;
 use super::{Collective, CollectiveAlgorithm, Group};
-use crate::schedule::{Buffer, BufferId, Builder, Home, View, Work};
+use crate::distribution::{Bounds, Region};
+use crate::schedule::{Buffer, BufferId, Builder, CarriedSum, Home, Transfer, View, Work};
 
 /// The boxes of this rank's buffers that store the parts of a collective.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +31,34 @@ pub struct Parts {
     pub summands: Vec<Vec<View>>,
     /// Whether `beta` times the old values are added to the sum.
     pub onto: bool,
+}
+
+/// What the messages of a collective carry, for proofs of one rank.
+pub struct Meaning<'a> {
+    /// The first number of the transfers' keys.
+    pub phase: usize,
+    /// The box of a part, in indices of the whole tensor; `None` if it is empty.
+    pub part: &'a dyn Fn(usize) -> Option<Bounds>,
+    /// The products in a member's summand, in the order in which they were added.
+    pub products: &'a dyn Fn(usize) -> Vec<Region>,
+}
+
+impl Meaning<'_> {
+    fn of(&self, pattern: &Pattern, message: &Message, piece: usize, pieces: usize) -> (Vec<Bounds>, CarriedSum) {
+        let boxes = message.parts.iter().filter_map(|part| Some(tile((self.part)(part)?, pieces, piece)));
+        let members =
+            message.parts.iter().next().filter(|_| message.reduce).map(|part| pattern.sum(message.from, part));
+        let sum = members.map_or(CarriedSum::Complete, |members| {
+            CarriedSum::Products(members.into_iter().flat_map(|member| (self.products)(member)).collect())
+        });
+        (boxes.collect(), sum)
+    }
+}
+
+/// Like [`View::tile`].
+fn tile(bounds: Bounds, pieces: usize, piece: usize) -> Bounds {
+    let empty = || bounds.iter().map(|_| 0..0).collect();
+    View { buffer: 0, bounds: bounds.clone() }.tile(pieces, piece).map_or_else(empty, |view| view.bounds)
 }
 
 impl Parts {
@@ -53,6 +82,7 @@ pub fn append(
     group: &Group,
     parts: &Parts,
     pieces: usize,
+    meaning: Option<&Meaning>,
 ) {
     let pattern = Pattern::new(collective, algorithm, group.ranks().len());
     let (me, rank) = (group.me(), |member: usize| group.ranks()[member]);
@@ -67,14 +97,20 @@ pub fn append(
     let mut turn = 0;
     for round in 0..pattern.rounds() {
         let step = pattern.step(me, round);
+        let describe = |transfer: Transfer, message: &Message, piece: usize| {
+            if let Some(meaning) = meaning {
+                transfer.carries([meaning.phase, round, piece], || meaning.of(&pattern, message, piece, pieces));
+            }
+        };
         for piece in 0..pieces {
             if let Some(message) = &step.sent {
-                builder.send(rank(message.to), parts.views(message, piece, pieces, None));
+                let sent = builder.send(rank(message.to), parts.views(message, piece, pieces, None));
+                describe(sent, message, piece);
             }
             let Some(message) = &step.received else { continue };
             let targets = arriving(message, piece);
             if !message.reduce {
-                builder.recv(rank(message.from), targets);
+                describe(builder.recv(rank(message.from), targets), message, piece);
             } else if !targets.is_empty() {
                 let inputs: Vec<View> = slots[turn % slots.len()]
                     .iter()
@@ -82,7 +118,7 @@ pub fn append(
                     .map(|(&slot, view)| View::corner(slot, view.extents()))
                     .collect();
                 turn += 1;
-                builder.recv(rank(message.from), inputs.clone());
+                describe(builder.recv(rank(message.from), inputs.clone()), message, piece);
                 for (input, out) in inputs.into_iter().zip(targets) {
                     builder.work(Work::Add { input, out });
                 }

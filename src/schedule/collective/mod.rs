@@ -51,7 +51,7 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
-pub use fragment::{Parts, append};
+pub use fragment::{Meaning, Parts, append};
 pub use order::{Sum, listed};
 pub use pattern::Pattern;
 pub use steps::{Message, Numbers, Step};

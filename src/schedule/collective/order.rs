@@ -47,6 +47,27 @@ impl Pattern {
     }
 }
 
+impl Pattern {
+    /// The members whose summands a member has added for a part when it sends the sum, in order. Cost: O(1) for direct
+    /// messages, otherwise that of [`Pattern::sums`].
+    pub fn sum(&self, member: usize, part: usize) -> Vec<usize> {
+        if self.is_direct() {
+            return vec![member];
+        }
+        let sums = self.sums().swap_remove(member);
+        sums.into_iter().find(|sum| sum.part == part).map_or_else(|| vec![member], |sum| sum.members)
+    }
+
+    /// [`Pattern::sums`] of one member. Cost: O(members) for direct messages.
+    pub fn sums_of(&self, member: usize) -> Vec<Sum> {
+        if !self.is_direct() || !self.reduces() {
+            return self.sums().swap_remove(member);
+        }
+        let behind = (0..self.members()).map(|distance| (member + self.members() - distance) % self.members());
+        vec![Sum { part: member, members: behind.collect() }]
+    }
+}
+
 /// Returns the summands that member `me` adds, in order. `computed` has a member's own, and `part` the region of a
 /// part.
 pub fn listed(

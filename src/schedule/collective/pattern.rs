@@ -45,6 +45,11 @@ impl Pattern {
         if matches!(self.collective, Collective::Broadcast { .. }) { 1 } else { self.members }
     }
 
+    /// Whether every message goes from the member that computed or stores the data to one that needs it.
+    pub fn is_direct(&self) -> bool {
+        self.algorithm == CollectiveAlgorithm::Direct
+    }
+
     /// Whether the collective adds summands.
     pub fn reduces(&self) -> bool {
         matches!(self.collective, Collective::ReduceScatter | Collective::AllReduce)

@@ -72,7 +72,8 @@ impl Case {
         }
         let origins = [Origin::Operand(0), Origin::Same { input: 0 }];
         let values = self.distributions().into_iter().zip(origins).map(|(distribution, origin)| {
-            let (labels, order) = (LABELS.to_vec(), Order::Listed(order.clone()));
+            let (labels, order) =
+                (LABELS.to_vec(), Order::Listed(order.iter().cloned().map(Into::into).enumerate().collect()));
             Value { labels, shape: self.shape(), distribution, origin, order, conjugated: false }
         });
         Spec { values: values.collect(), output: 1, accumulate: self.onto }
@@ -96,7 +97,7 @@ impl Case {
         });
         let Some(group) = Group::new(self.ranks.clone(), rank) else { return builder.finish() };
         let parts = self.parts(&mut builder, group.me(), operand, out);
-        append(&mut builder, (self.collective, self.algorithm), &group, &parts, self.pieces);
+        append(&mut builder, (self.collective, self.algorithm), &group, &parts, self.pieces, None);
         if let (Some(out), false) = (out, self.pattern().reduces()) {
             let out = all(&builder, out);
             work(&mut builder, &out, |out| Work::Scale { out, factor: Factor::Alpha });

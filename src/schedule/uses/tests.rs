@@ -12,7 +12,7 @@ fn readers_side_by_side_are_both_kept() {
         for task in 0..2 {
             uses.insert(&view, Use { task, lane: Lane::Work, write: false }, |_| may_overlap);
         }
-        uses.overlapping(&view).map(|used| used.task).collect::<Vec<_>>()
+        uses.conflicting(&view, true).map(|used| used.task).collect::<Vec<_>>()
     };
     assert_eq!(kept(false), [1]);
     assert_eq!(kept(true), [0, 1]);

@@ -54,7 +54,7 @@ pub fn check(schedule: &Schedule, spec: &Spec) -> Result<(), VerifyError> {
                 let complete = clock[used.lane as usize] > places[used.task];
                 used.task == id || complete && !schedule.may_overlap(used.task, id)
             };
-            let clash = live.overlapping(view).find(|used| (used.write || write) && !ordered(used));
+            let clash = live.conflicting(view, write).find(|used| !ordered(used));
             if let Some(used) = clash {
                 return Err(at(Some(id), Fault::Hazard { other: used.task, buffer: view.buffer }));
             }

@@ -10,6 +10,7 @@
 //!
 //! [`whole`] is linear in the tasks of all ranks. [`follow`] checks some result blocks only.
 
+mod alone;
 mod cone;
 mod hazard;
 mod provenance;
@@ -18,8 +19,9 @@ mod semantics;
 mod sharing;
 mod spec;
 
+pub use alone::{Described, agree, all_alone, alone, with_peers};
 pub use cone::follow;
-pub use spec::{Order, Origin, Spec, Summand, Value};
+pub use spec::{Order, Origin, Spec, Summand, Summands, Value};
 
 use super::{BufferId, Schedule, TaskId};
 
@@ -71,6 +73,8 @@ pub enum Fault {
     Outlasts,
     #[error("the transfer with rank {peer} has other boxes at the other end")]
     Mismatch { peer: usize },
+    #[error("it does not carry what the algorithm says")]
+    Carries,
     #[error("it never starts: what it waits for never happens")]
     Deadlock,
     #[error("it reads elements of buffer {0} that nothing has written")]

@@ -28,6 +28,8 @@ pub struct Content {
     pub sum: Vec<Region>,
     pub prior: Prior,
     pub alpha: bool,
+    /// Whether the regions of `sum` are known to ascend in the order listed for this rank, as at most one does.
+    pub ascends: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,17 +59,30 @@ pub fn intersect(a: &[Range<usize>], b: &[Range<usize>]) -> Bounds {
     a.iter().zip(b).map(|(a, b)| a.start.max(b.start)..a.end.min(b.end)).collect()
 }
 
+fn meet(a: &[Range<usize>], b: &[Range<usize>]) -> bool {
+    a.iter().zip(b).all(|(a, b)| a.start.max(b.start) < a.end.min(b.end))
+}
+
 impl Contents {
     /// Returns the pieces of a box, clipped to it.
     ///
     /// # Errors
     /// If an element of the box has not been written.
     pub fn read(&self, view: &View) -> Result<Vec<Piece>, Fault> {
-        let meets = |piece: &&Piece| !is_empty(&intersect(&piece.bounds, &view.bounds));
+        let meets = |piece: &&Piece| meet(&piece.bounds, &view.bounds);
         let parts: Vec<Piece> =
             self.0[view.buffer].iter().filter(meets).map(|piece| piece.part(&view.bounds)).collect();
         let written: usize = parts.iter().map(|piece| volume(&piece.bounds)).sum();
         if written == view.elements() { Ok(parts) } else { Err(Fault::Unwritten(view.buffer)) }
+    }
+
+    /// The pieces of a box if it cuts none of them, and all of it has been written.
+    pub fn exactly(&mut self, view: &View) -> Option<Vec<&mut Piece>> {
+        let meets = |piece: &&mut Piece| meet(&piece.bounds, &view.bounds);
+        let pieces: Vec<&mut Piece> = self.0[view.buffer].iter_mut().filter(meets).collect();
+        let whole = |piece: &&mut Piece| intersect(&piece.bounds, &view.bounds) == piece.bounds;
+        let written: usize = pieces.iter().map(|piece| volume(&piece.bounds)).sum();
+        (pieces.iter().all(whole) && written == view.elements()).then_some(pieces)
     }
 
     pub fn write(&mut self, buffer: usize, piece: Piece) {
@@ -75,6 +90,10 @@ impl Contents {
             return;
         }
         let pieces = &mut self.0[buffer];
+        if !pieces.iter().any(|old| meet(&old.bounds, &piece.bounds)) {
+            pieces.push(piece);
+            return;
+        }
         let mut kept = Vec::with_capacity(pieces.len() + 1);
         for old in pieces.drain(..) {
             let hole = intersect(&old.bounds, &piece.bounds);
@@ -90,19 +109,30 @@ impl Contents {
     }
 }
 
+/// How [`add`] treats the regions of a sum.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    /// Whether adjacent regions are merged.
+    pub joins: bool,
+    /// Whether the order alone excludes repetitions in a sum that ascends.
+    pub order_suffices: bool,
+}
+
 /// Appends the products `more` to a sum. `follows` returns whether products may follow others; the order within `more`
-/// has been checked. If `joins`, adjacent regions are merged.
+/// has been checked.
 ///
 /// # Errors
 /// If products of `more` are already in the sum, or `follows` returns false.
 pub fn add(
-    sum: &mut Vec<Region>,
+    content: &mut Content,
     more: &[Region],
-    joins: bool,
+    Rules { joins, order_suffices }: Rules,
     follows: impl Fn(&Region, &Region) -> bool,
 ) -> Result<(), Fault> {
+    let Content { sum, ascends, .. } = content;
     let more: Vec<&Region> = more.iter().filter(|products| !products.is_empty()).collect();
-    if more.iter().any(|products| sum.iter().any(|have| have.meets(products))) {
+    *ascends &= order_suffices && more.windows(2).all(|pair| follows(pair[0], pair[1]));
+    if !*ascends && more.iter().any(|products| sum.iter().any(|have| have.meets(products))) {
         return Err(Fault::Twice);
     }
     if let (Some(last), Some(next)) = (sum.last(), more.first())

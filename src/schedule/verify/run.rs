@@ -133,7 +133,9 @@ fn deliver(ranks: &mut [Rank], source: usize, send: TaskId, target: usize, recv:
         if pieces.iter().any(|piece| piece.content.value.is_some_and(|value| value != tensor)) {
             return Err(Fault::WrongInput(into.buffer));
         }
-        for piece in pieces {
+        for mut piece in pieces {
+            // The receiver may add in another order.
+            piece.content.ascends = piece.content.sum.len() < 2;
             let piece = ranks[target].semantics.carry(piece, from, into);
             ranks[target].contents.write(into.buffer, piece);
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::provenance::{Content, Contents, Piece, Prior, add, products};
+use super::provenance::{Content, Contents, Piece, Prior, Rules, add, products};
 use super::{Fault, Origin, Spec};
 use crate::dims::Label;
 use crate::distribution::{Bounds, Intervals, Region};
@@ -38,7 +38,7 @@ impl Semantics<'_> {
         };
         let bounds = buffer.extents.iter().map(|&extent| 0..extent).collect();
         let (value, at) = (Some(self.spec.tensor(buffer.node)), place.region.clone());
-        Some(Piece { bounds, content: Content { value, at, sum, prior, alpha: prior != Prior::Absent } })
+        Some(Piece { bounds, content: Content { value, at, sum, prior, alpha: prior != Prior::Absent, ascends: true } })
     }
 
     pub fn work(&self, contents: &mut Contents, work: &Work) -> Result<(), Fault> {
@@ -70,6 +70,10 @@ impl Semantics<'_> {
         view: &View,
         mut change: impl FnMut(&mut Piece) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
+        // Long sums are not copied.
+        if let Some(pieces) = contents.exactly(view) {
+            return pieces.into_iter().try_for_each(change);
+        }
         for mut piece in contents.read(view)? {
             change(&mut piece)?;
             contents.write(view.buffer, piece);
@@ -84,7 +88,7 @@ impl Semantics<'_> {
     /// Returns zeros of no tensor yet that fill a box, with the box's region if the buffer has a placement.
     fn zeros(&self, out: &View) -> Piece {
         let at = self.region(out).unwrap_or_else(|| Region::from(Vec::<Intervals>::new()));
-        let content = Content { value: None, at, sum: Vec::new(), prior: Prior::Absent, alpha: true };
+        let content = Content { value: None, at, sum: Vec::new(), prior: Prior::Absent, alpha: true, ascends: true };
         Piece { bounds: out.bounds.clone(), content }
     }
 
@@ -164,7 +168,7 @@ impl Semantics<'_> {
             }
             at.push(indices.clone());
         }
-        Ok(Content { value: Some(value), at: Region::from(at), sum, prior: Prior::Absent, alpha: false })
+        Ok(Content { value: Some(value), at: Region::from(at), sum, prior: Prior::Absent, alpha: false, ascends: true })
     }
 
     fn accumulate(&self, contents: &mut Contents, new: Piece, out: &View, accumulate: Accumulate) -> Result<(), Fault> {
@@ -285,9 +289,11 @@ impl Semantics<'_> {
         if more.prior != Prior::Absent || content.alpha != more.alpha || content.prior == Prior::Raw {
             return Err(Fault::Scaling);
         }
-        let (value, place) = (content.value.unwrap_or_default(), (self.schedule.rank, &content.at));
-        let joins = self.spec.values[value].order.joins();
-        add(&mut content.sum, &more.sum, joins, |last, next| self.spec.follows(value, place, last, next))
+        let (value, place) = (content.value.unwrap_or_default(), (self.schedule.rank, content.at.clone()));
+        let order = &self.spec.values[value].order;
+        let rules = Rules { joins: order.joins(), order_suffices: order.excludes_repetition(self.schedule.rank) };
+        let place = (place.0, &place.1);
+        add(content, &more.sum, rules, |last, next| self.spec.follows(value, place, last, next))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Specifies the result of a correct run: the tensors of a plan and how each is computed.
 
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use crate::dims::Label;
@@ -31,6 +32,38 @@ pub struct Summand {
     pub products: Region,
 }
 
+/// The summands that one rank adds, in order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Summands {
+    list: Vec<Summand>,
+    /// The positions in the list of each region of products.
+    places: HashMap<Region, Vec<usize>>,
+    /// Whether no two summands have a product in common, so that none is added twice in this order.
+    disjoint: bool,
+}
+
+impl From<Vec<Summand>> for Summands {
+    fn from(list: Vec<Summand>) -> Summands {
+        let mut places: HashMap<Region, Vec<usize>> = HashMap::with_capacity(list.len());
+        for (place, summand) in list.iter().enumerate() {
+            places.entry(summand.products.clone()).or_default().push(place);
+        }
+        let disjoint = Region::are_disjoint(&list.iter().map(|summand| &summand.products).collect::<Vec<_>>());
+        Summands { list, places, disjoint }
+    }
+}
+
+impl Summands {
+    pub fn into_list(self) -> Vec<Summand> {
+        self.list
+    }
+
+    /// The position of these products of an element at `at`.
+    fn place(&self, products: &Region, at: &Region) -> Option<usize> {
+        self.places.get(products)?.iter().copied().find(|&place| self.list[place].of.meets(at))
+    }
+}
+
 /// The order in which products are added to an element, for bitwise reproducible results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
@@ -38,11 +71,16 @@ pub enum Order {
     Ascending,
     /// In cyclic descending order along one summed dimension, as on a ring.
     RingDown(Label),
-    /// For each rank, the summands that it adds, in order.
-    Listed(Vec<Vec<Summand>>),
+    /// The summands that a rank adds, in order, for the ranks that are proved.
+    Listed(BTreeMap<usize, Summands>),
 }
 
 impl Order {
+    /// Whether the order alone excludes that `rank` adds a product twice.
+    pub fn excludes_repetition(&self, rank: usize) -> bool {
+        matches!(self, Order::Listed(by_rank) if by_rank.get(&rank).is_some_and(|summands| summands.disjoint))
+    }
+
     /// Whether adjacent regions may be merged.
     pub fn joins(&self) -> bool {
         !matches!(self, Order::Listed(_))
@@ -104,13 +142,34 @@ impl Spec {
         (labels, extents)
     }
 
+    /// The products in the partial sums that `rank` stores of `value`; `None` unless it is an operand, or each rank
+    /// computes its partial sums from its own blocks.
+    pub fn stored_products(&self, value: usize, rank: usize) -> Option<Region> {
+        let Value { distribution, origin, .. } = &self.values[value];
+        let inputs = match *origin {
+            Origin::Operand(_) => {
+                let summand = distribution.summand(rank)?;
+                return Some(Region::from(vec![Intervals::from(summand..summand + 1)]));
+            }
+            Origin::Contract { left, right } => vec![left, right],
+            Origin::Unary { input } => vec![input],
+            Origin::Same { .. } => return None,
+        };
+        let index_set = |label: &Label| {
+            inputs.iter().find_map(|&input| {
+                let Value { labels, shape, distribution, .. } = &self.values[input];
+                let dim = labels.iter().position(|other| other == label)?;
+                Some(distribution.block(shape, rank)?.dims()[dim].clone())
+            })
+        };
+        Some(Region::from(self.summed(value).0.iter().map(index_set).collect::<Option<Vec<_>>>()?))
+    }
+
     /// Whether `next` may be added directly after `last` to the elements `at` of `value`, on rank `rank`.
     pub fn follows(&self, value: usize, (rank, at): (usize, &Region), last: &Region, next: &Region) -> bool {
         match &self.values[self.tensor(value)].order {
             Order::Listed(by_rank) => {
-                let place = |products: &Region| {
-                    by_rank.get(rank)?.iter().position(|s| &s.products == products && s.of.meets(at))
-                };
+                let place = |products: &Region| by_rank.get(&rank)?.place(products, at);
                 place(last).zip(place(next)).is_some_and(|(last, next)| last < next)
             }
             Order::Ascending => {

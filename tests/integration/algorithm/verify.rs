@@ -1,4 +1,7 @@
 //! Verifies the schedules of every algorithm without data, on 1 to 64 ranks.
+use std::collections::BTreeMap;
+
+use crate::common::Rng;
 use einsum_dist::plan::AlgorithmName;
 use einsum_dist::schedule::verify::follow;
 use einsum_dist::schedule::{Accumulate, Action, Schedule, Work};
@@ -155,4 +158,55 @@ fn faults_of_ranks_that_others_have_blocks_from_are_found() {
         }
     }
     assert!(found >= 9, "{found}");
+}
+
+/// The proof of each rank alone accepts what the proof of all ranks together accepts.
+#[test]
+fn ranks_are_proved_alone() {
+    for ranks in (1..=12).chain([16, 25, 31, 64]) {
+        for algorithm in algorithms(ranks) {
+            for shapes in [[[3, 7, 5], [3, 5, 9]], [[2, 1, 0], [2, 0, 5]], [[70, 3, 2], [70, 2, 3]]] {
+                let options = PlanOptions::default().algorithm(algorithm).accumulate(ranks % 2 == 0);
+                let shaped = Problem::parse("cmk,ckn->ncm").unwrap().shapes(&shapes.map(|s| s.to_vec())).unwrap();
+                let plan = shaped.plan(&Machine::new(ranks, 1), &options).unwrap();
+                for step in plan.each_step() {
+                    step.verify_each_alone().expect("all transfers are described").unwrap_or_else(|error| {
+                        panic!("{algorithm:?} {shapes:?} on {ranks}: {error}\n{:#?}", plan.described(error.rank))
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Bytes that are counted without schedules are those of the schedules, on every rank.
+#[test]
+fn counted_bytes_are_those_of_schedules() {
+    let mut rng = Rng::new(32);
+    let expressions = ["cmk,ckn->ncm", "[ij,jk->ik],kl->il", "[ij,jk->ik]->k", "abk,kbn->anb", "ij,jk,kl,lm->mi"];
+    let small = (1..=64).flat_map(|ranks| algorithms(ranks).map(move |algorithm| (ranks, Some(algorithm))));
+    let large: Vec<_> = (0..20).map(|_| (65 + rng.below(1936), None)).collect();
+    for (number, (ranks, algorithm)) in small.chain(large).enumerate() {
+        let expression = expressions[number % if ranks > 12 && algorithm.is_some() { 1 } else { expressions.len() }];
+        let most = [9, 100, 1000][rng.below(3)];
+        let mut extents: BTreeMap<char, usize> = BTreeMap::new();
+        let operands = expression.replace("->ik]", "").replace('[', "");
+        let mut shape = |operand: &str| -> Vec<usize> {
+            operand.chars().map(|label| *extents.entry(label).or_insert_with(|| 1 + rng.below(most))).collect()
+        };
+        let shapes: Vec<Vec<usize>> = operands.split("->").next().unwrap().split(',').map(&mut shape).collect();
+        let options = PlanOptions::default().algorithm(algorithm);
+        let shaped = Problem::parse(expression).unwrap().shapes(&shapes).unwrap();
+        let Ok(plan) = shaped.plan(&Machine::new(ranks, 1), &options) else { continue };
+        // Numbers of ranks that are not sampled would take minutes.
+        let sampled = |rank: usize| ranks <= 64 || rank % 97 == ranks % 97;
+        let counted = plan.count_received(|rank, bytes| {
+            assert!(
+                !sampled(rank) || bytes == plan.bytes_received(rank),
+                "{expression} {shapes:?}: {}",
+                plan.explain()
+            );
+        });
+        assert!(counted.is_some() || algorithm == Some(AlgorithmName::Slicing), "{}", plan.explain());
+    }
 }

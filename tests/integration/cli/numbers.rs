@@ -219,10 +219,10 @@ fn grids_are_counted_before_they_are_used() {
 fn machines_are_within_reason() {
     let folder = Folder::new("machines");
     let cases = [
-        ("ranks = 100000", "ranks is 100000, and must be from 1 to 32768"),
-        ("ranks = 9223372036854775807", "ranks is 9223372036854775807, and must be from 1 to 32768"),
+        ("ranks = 2000000", "ranks is 2000000, and must be from 1 to 1048576"),
+        ("ranks = 9223372036854775807", "ranks is 9223372036854775807, and must be from 1 to 1048576"),
         ("ranks = 9223372036854775808", "machine.toml: "),
-        ("ranks = 0", "ranks is 0, and must be from 1 to 32768"),
+        ("ranks = 0", "ranks is 0, and must be from 1 to 1048576"),
         ("ranks = -1", "invalid value: integer `-1`"),
         ("workers = 9223372036854775807", "workers is 9223372036854775807, and must be from 1 to 65536"),
         ("ranks_per_node = 0", "ranks_per_node is 0"),

@@ -185,9 +185,8 @@ impl GridFit<'_> {
     }
 
     fn cheapest(&self, least: usize, price: impl Fn(f64, f64) -> (f64, f64), keep: usize) -> Vec<Found> {
-        let tables = self.kinds().map(|labels| {
-            (1..=self.ranks).map(|parts| Some(self.tiles(labels, parts)?.volume)).collect::<Vec<Option<f64>>>()
-        });
+        let factors = smallest_factors(self.ranks);
+        let tables = self.kinds().map(|labels| self.volumes(labels, &factors));
         let tiles = |kind: usize, parts: usize| tables[kind].get(parts - 1).copied().flatten();
         let mut best: Vec<Found> = Vec::new();
         for c in 1..=self.ranks {
@@ -219,21 +218,54 @@ impl GridFit<'_> {
     /// `None` if no dimension has enough indices.
     fn tiles(&self, labels: &[Label], parts: usize) -> Option<Tiles> {
         let mut cuts: Vec<(Label, usize)> = labels.iter().map(|&label| (label, 1)).collect();
-        for factor in prime_factors(parts) {
-            let fits = |&&mut (label, parts): &&mut (Label, usize)| {
-                parts * factor <= self.extent(label) && !self.uncut.contains(&label)
-            };
-            let (_, parts) =
-                cuts.iter_mut().filter(fits).max_by_key(|(label, parts)| self.extent(*label).div_ceil(*parts))?;
-            *parts *= factor;
+        prime_factors(parts).into_iter().try_for_each(|factor| self.divide(&mut cuts, factor))?;
+        Some(Tiles { volume: self.volume(&cuts), cuts })
+    }
+
+    /// The volume of [`GridFit::tiles`] for each number of parts from 1 to that of ranks. `factors` has the smallest
+    /// factor of each number, which is the last that divides a dimension.
+    fn volumes(&self, labels: &[Label], factors: &[usize]) -> Vec<Option<f64>> {
+        let most = labels.iter().map(|&label| self.extent(label).max(1)).fold(1, usize::saturating_mul);
+        let mut cuts: Vec<Option<Vec<(Label, usize)>>> = Vec::with_capacity(self.ranks.min(most) + 1);
+        cuts.extend([None, Some(labels.iter().map(|&label| (label, 1)).collect())]);
+        for parts in 2..=self.ranks.min(most) {
+            let divided = cuts[parts / factors[parts]].clone();
+            cuts.push(divided.and_then(|mut cuts| self.divide(&mut cuts, factors[parts]).map(|()| cuts)));
         }
-        let volume = cuts.iter().map(|&(label, parts)| self.extent(label).div_ceil(parts) as f64).product();
-        Some(Tiles { cuts, volume })
+        (1..=self.ranks).map(|parts| cuts.get(parts)?.as_ref().map(|cuts| self.volume(cuts))).collect()
+    }
+
+    /// Divides the dimension with the longest tiles that has enough indices.
+    fn divide(&self, cuts: &mut [(Label, usize)], factor: usize) -> Option<()> {
+        let fits = |&&mut (label, parts): &&mut (Label, usize)| {
+            parts * factor <= self.extent(label) && !self.uncut.contains(&label)
+        };
+        let tile = |&(label, parts): &(Label, usize)| self.extent(label).div_ceil(parts);
+        let (_, parts) = cuts.iter_mut().filter(fits).max_by_key(|cut| tile(cut))?;
+        *parts *= factor;
+        Some(())
+    }
+
+    fn volume(&self, cuts: &[(Label, usize)]) -> f64 {
+        cuts.iter().map(|&(label, parts)| self.extent(label).div_ceil(parts) as f64).product()
     }
 
     fn extent(&self, label: Label) -> usize {
         self.extents[label.0 as usize]
     }
+}
+
+/// The smallest prime factor of each number up to `most`.
+fn smallest_factors(most: usize) -> Vec<usize> {
+    let mut smallest: Vec<usize> = (0..=most).collect();
+    for factor in (2..).take_while(|factor| factor * factor <= most) {
+        for multiple in (factor * factor..=most).step_by(factor) {
+            if smallest[multiple] == multiple {
+                smallest[multiple] = factor;
+            }
+        }
+    }
+    smallest
 }
 
 fn prime_factors(mut number: usize) -> Vec<usize> {

@@ -26,3 +26,22 @@ fn factors_of_numbers() {
     assert_eq!(prime_factors(360), [5, 3, 3, 2, 2, 2]);
     assert_eq!(prime_factors(9217), [709, 13]);
 }
+
+/// The volumes that the search compares are those of the tiles that it returns.
+#[test]
+fn volumes_are_those_of_tiles() {
+    let labels: Vec<Label> = (0..3).map(Label).collect();
+    let kinds = Kinds { c: vec![], m: labels.clone(), n: vec![], k: vec![] };
+    for extents in [[12, 7, 30], [2, 2, 2], [1, 1, 5], [0, 5, 1], [0, 0, 0]] {
+        for uncut in [&[][..], &labels[1..2]] {
+            let fit = GridFit { kinds: &kinds, extents: &extents, uncut, ranks: 400, memory: None };
+            for count in 0..=3 {
+                let volumes = fit.volumes(&labels[..count], &smallest_factors(400));
+                for parts in 1..=400 {
+                    let tiles = fit.tiles(&labels[..count], parts).map(|tiles| tiles.volume);
+                    assert_eq!(volumes[parts - 1], tiles, "{extents:?} {count} labels, {parts} parts");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Counts the bytes that each rank receives without building schedules, exactly and for all ranks.
+//!
+//! An algorithm knows the words of one rank from the extents of its tiles, and a redistribution from the overlap of its
+//! blocks. Invariant: they equal those of the schedules. `slicing`, and contractions of tensors that
+//! are distributed otherwise than by their algorithm, are not counted.
+
+use std::ops::Range;
+
+use super::slice_groups::{self, Between};
+use super::structure::{Plan, Source};
+use crate::algorithm::{Algorithm, Contraction, Movement, Tensor};
+use crate::schedule::ReuseScope;
+
+/// What ranks receive for one value, or one batch of it.
+enum Step<'a> {
+    Contraction { id: usize, algorithm: &'a Algorithm, group: Range<usize>, contraction: Box<Contraction> },
+    Redistribution { id: usize, tensors: Box<[Tensor; 2]>, movement: Movement },
+}
+
+/// The steps of one plan without groups.
+struct Steps<'a>(Vec<Step<'a>>);
+
+impl<'a> Steps<'a> {
+    /// `None` if a contraction's tensors are not distributed as its algorithm distributes them.
+    fn of(plan: &'a Plan) -> Option<Steps<'a>> {
+        let mut steps = Vec::new();
+        for (id, value) in plan.values.iter().enumerate() {
+            for piece in 0..plan.pieces_of(id) {
+                let tensor = |id: usize| plan.tensor(id, piece);
+                match &value.source {
+                    Source::Operand(_) | Source::Unary { .. } => {}
+                    Source::Contract { left, right, algorithm, group, .. } => {
+                        let group = group.clone().unwrap_or(0..plan.ranks());
+                        let [left, right, out] = [*left, *right, id].map(|id| tensor(id).relative_to(group.start));
+                        let own = algorithm.distributions(&left.labels, &right.labels, &out.labels, group.len())?;
+                        if [&left, &right, &out].map(|tensor| &tensor.distribution) != [&own.left, &own.right, &own.out]
+                        {
+                            return None;
+                        }
+                        let contraction = Box::new(Contraction { left, right, out, onto: false });
+                        steps.push(Step::Contraction { id, algorithm, group, contraction });
+                    }
+                    Source::Redistribute { input } => {
+                        let tensors = Box::new([*input, id].map(tensor));
+                        let movement = Movement::of(&tensors[0], &tensors[1]);
+                        steps.push(Step::Redistribution { id, tensors, movement });
+                    }
+                }
+            }
+        }
+        Some(Steps(steps))
+    }
+
+    /// The words that `rank` receives, by value; `None` if some step cannot be counted.
+    fn words(&self, rank: usize, values: usize) -> Option<Vec<u64>> {
+        let mut words = vec![0; values];
+        for step in &self.0 {
+            match step {
+                Step::Contraction { id, algorithm, group, contraction } if group.contains(&rank) => {
+                    words[*id] += algorithm.words_received(contraction, rank - group.start, group.len())?;
+                }
+                Step::Contraction { .. } => {}
+                Step::Redistribution { id, tensors, movement } => {
+                    words[*id] += movement.words_received(&tensors[0], &tensors[1], rank);
+                }
+            }
+        }
+        Some(words)
+    }
+}
+
+/// The maximum and mean over all ranks of the bytes received in a run of every step, for each value.
+pub fn over_ranks(plan: &Plan) -> Option<Vec<(u64, f64)>> {
+    let mut all = vec![(0, 0u128); plan.values.len()];
+    each_rank(plan, |_, bytes| {
+        for ((max, sum), &bytes) in all.iter_mut().zip(bytes) {
+            (*max, *sum) = (bytes.max(*max), *sum + u128::from(bytes));
+        }
+    })?;
+    Some(all.into_iter().map(|(max, sum)| (max, sum as f64 / plan.ranks() as f64)).collect())
+}
+
+/// See [`Plan::count_received`].
+pub fn each_rank(plan: &Plan, mut see: impl FnMut(usize, &[u64])) -> Option<()> {
+    let element = plan.dtype.size() as u64;
+    let between = Between::of(plan);
+    let of_group = slice_groups::has_groups(plan).then(|| slice_groups::of_group(plan));
+    let (inner, offset) = of_group.as_ref().map_or((plan, 0), |group| (group, plan.operands));
+    let steps = Steps::of(inner)?;
+    let spreads = between.spreads.iter().map(|(spread, operands)| Some((Steps::of(spread)?, operands.as_slice())));
+    let spreads: Vec<(Steps, &[usize])> = spreads.collect::<Option<_>>()?;
+    let combination = match &between.combination {
+        Some(combination) => Some(Steps::of(combination)?),
+        None => None,
+    };
+    // The words of one group's ranks are those of all groups.
+    let words = (0..inner.ranks()).map(|rank| steps.words(rank, inner.values.len()));
+    let words: Option<Vec<Vec<u64>>> = if of_group.is_some() { words.collect() } else { Some(Vec::new()) };
+    let words = words?;
+    for rank in 0..plan.ranks() {
+        let mut bytes = vec![0; plan.values.len()];
+        let own;
+        let of_slices: &[u64] = if of_group.is_some() {
+            plan.slice_group_of(rank).map_or(&[], |group| &words[rank - group * inner.ranks()])
+        } else {
+            own = steps.words(rank, inner.values.len())?;
+            &own
+        };
+        let slices = plan.slices_of_rank(rank).len() as u64;
+        for ((bytes, words), value) in bytes[offset..].iter_mut().zip(of_slices).zip(&plan.values[offset..]) {
+            *bytes = (words * element).saturating_mul(if value.lasts == ReuseScope::Slice { slices } else { 1 });
+        }
+        for (spread, operands) in &spreads {
+            let words: u64 = spread.words(rank, 2)?.iter().sum();
+            operands.iter().for_each(|&operand| bytes[plan.copy_of(operand)] = words * element);
+        }
+        if let (Some(combination), Some(last)) = (&combination, bytes.last_mut()) {
+            *last = combination.words(rank, 2)?.iter().sum::<u64>() * element;
+        }
+        see(rank, &bytes);
+    }
+    Some(())
+}
