@@ -1,9 +1,9 @@
-//! Classifies the dimensions of a contraction by set operations on the labels of its three tensors.
+//! Classifies the dimensions of a contraction.
 //!
-//! In a binary contraction `left, right -> out`, the tensors that contain a dimension's label determine its [`Kind`].
+//! In `left, right -> out`, the tensors that contain a dimension's label determine its [`Kind`].
 //!
-//! Invariant: The labels of a tensor are distinct, and each label occurs in at least two tensors. Unary steps remove
-//! all other labels before ([`crate::tree`]); here they are errors.
+//! Invariant: a tensor's labels are distinct, and each label occurs in at least two tensors. Unary steps remove others
+//! before ([`crate::tree`]); here they are errors.
 
 pub use einsum_parser::Label;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// A label's kind, or `None` if it is not in the contraction.
+    /// A label's kind, if it is in the contraction.
     pub fn of(&self, label: Label) -> Option<Kind> {
         [(&self.c, Kind::C), (&self.m, Kind::M), (&self.n, Kind::N), (&self.k, Kind::K)]
             .into_iter()
@@ -92,7 +92,7 @@ pub enum ClassifyError {
     Unknown(Label),
 }
 
-/// Classifies the labels of `left, right -> out`.
+/// The kinds of the labels of `left, right -> out`.
 ///
 /// # Errors
 /// If a label occurs twice in one tensor, or in only one of the three tensors.

@@ -1,7 +1,7 @@
-//! Represents the element type at run time.
+//! The element type at run time.
 //!
-//! Only [`crate::kernel`] and the public wrappers are generic over the Rust element type. Integers and half precision
-//! are not supported.
+//! Only [`crate::kernel`] and the public wrappers are generic over the element type. Integers and half precision are
+//! not supported.
 
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,7 @@ impl Dtype {
         if self.is_complex() { 8 } else { 2 }
     }
 
-    /// The smallest type that represents both types without loss, as in NumPy.
+    /// The smallest type that represents both without loss, as in NumPy.
     pub fn promote(self, other: Dtype) -> Dtype {
         let complex = self.is_complex() || other.is_complex();
         let double = |d: Dtype| matches!(d, Dtype::Float64 | Dtype::Complex128);

@@ -7,8 +7,8 @@
 //!      --verify--> Verified --compile--> Program --run--> tensors, metrics
 //! ```
 //!
-//! Data flows in one direction, and every stage returns a value. An algorithm is a function that returns a schedule. A
-//! single executor runs all schedules, and a single verifier proves them correct.
+//! Every stage returns a value. An algorithm is a function that returns a schedule. One executor runs all schedules,
+//! and one verifier proves them correct.
 //!
 //! | to | start at |
 //! |---|---|
@@ -46,18 +46,18 @@
 //! # Ok::<(), einsum_dist::Error>(())
 //! ```
 //!
-//! A shape lists the extents in the order of a term's labels. Sizes are in bytes and times in seconds unless a name
-//! states another unit. A multiply-add is 2 operations for real numbers and 8 for complex numbers. A call that fails
-//! returns an [`Error`].
+//! A shape lists extents in the order of a term's labels. Sizes are in bytes and times in seconds unless a name states
+//! another unit. A multiply-add is 2 operations for real numbers and 8 for complex ones. Failed calls return an
+//! [`Error`].
 //!
 //! No feature is enabled by default. `mpi` runs programs on MPI ranks, `libxsmm` uses LIBXSMM for small products,
-//! `hwloc` reads the machine's topology from hwloc, and `full` enables all three. The command-line program is the
-//! package `einsum-dist-cli`. This page lists the public interface. The hidden feature `internals` makes more modules
-//! public for the command-line program, tests and benchmarks. These modules may change in any version.
+//! `hwloc` reads the machine's topology, and `full` enables all three. The command-line program is the package
+//! `einsum-dist-cli`. For it, tests and benchmarks, the hidden feature `internals` makes more modules public, which may
+//! change in any version.
 
 #![deny(missing_docs)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// Unless `internals` is enabled, items that only the tests and the command line use are dead code.
+// Without `internals`, items for tests and the command line are dead code.
 #![cfg_attr(not(feature = "internals"), allow(dead_code, unused_imports, unused_macros))]
 
 #[cfg(not(feature = "internals"))]

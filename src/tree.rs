@@ -1,19 +1,15 @@
-//! Turns an expression and shapes into a tree of unary steps and binary contractions.
+//! Turns an expression and shapes into a tree of steps.
 //!
 //! ```text
 //! Expression --shapes--> Einsums (any number of inputs each) --an order for each--> Tree
 //! ```
 //!
-//! First, every label is mapped to a dimension. The labels that a bracket sums are local to it, so the two `j` in
-//! `[ij->i],jk->ik` are different dimensions. Ellipses become right-aligned dimensions, implicit outputs become
-//! explicit, and dimensions of extent 1 are broadcast. A unary step first removes repeated labels of a contraction's
-//! operand, and labels that occur in no other tensor.
+//! First, labels become dimensions. Those that a bracket sums are local to it, so the two `j` in `[ij->i],jk->ik`
+//! differ. Ellipses become right-aligned dimensions, implicit outputs become explicit, and dimensions of extent 1 are
+//! broadcast. Unary steps remove repeated labels of a contraction's operand, and labels of no other tensor.
 //!
-//! Invariants: Every node is listed after its inputs; the last is the root. A node's labels are distinct, unless it is
-//! a leaf. Every label of a contraction is of kind c, m, n or k. No function is recursive, so only memory limits a
-//! tree's depth.
-//!
-//! [`crate::plan`] searches for contraction orders.
+//! Invariants: every node comes after its inputs; the last is the root. Only leaves may repeat labels. Every label of a
+//! contraction is of kind c, m, n or k. No function is recursive, so only memory limits the depth.
 
 mod build;
 mod einsums;
@@ -30,7 +26,7 @@ use crate::dims::{Kinds, Label};
 /// A node's index in a [`Tree`].
 pub type NodeId = usize;
 
-/// A unary step's operation, which can also reorder dimensions.
+/// A unary operation, which can also reorder dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UnaryOp {
@@ -38,7 +34,7 @@ pub enum UnaryOp {
     Permute,
     /// Sums over labels not in the result.
     Sum,
-    /// Selects equal indices of repeated labels, and sums over labels not in the result.
+    /// Selects equal indices of repeated labels, and sums like `Sum`.
     Diagonal,
 }
 
@@ -57,20 +53,17 @@ pub enum Step {
 /// An einsum before its contraction order is chosen.
 #[derive(Debug)]
 pub struct Network<'a> {
-    /// Each input's labels, which may repeat or occur in only one input.
+    /// Labels may repeat or occur in only one input.
     pub tensors: Vec<&'a [Label]>,
-    /// The result's labels.
     pub output: &'a [Label],
-    /// Each dimension's extent, indexed by label.
+    /// Indexed by label.
     pub extents: &'a [usize],
 }
 
-/// An einsum's contraction order: each group lists the tensors that are contracted into one. Inputs have the numbers 0
-/// to n - 1, the first group's result n, the second's n + 1, and so on. Each number but the final result's occurs in
-/// exactly one group.
+/// A contraction order: groups of tensors that are contracted into one. Inputs have the numbers 0 to n - 1, the first
+/// group's result n, the second's n + 1, and so on. Each number but the last occurs in exactly one group.
 pub type Order = Vec<Vec<usize>>;
 
-/// Contracts `tensors` tensors from left to right.
 pub fn left_to_right(tensors: usize) -> Order {
     let left = |step: usize| if step == 0 { 0 } else { tensors + step - 1 };
     (1..tensors).map(|right| vec![left(right - 1), right]).collect()
@@ -83,14 +76,14 @@ pub struct Node {
     pub labels: Vec<Label>,
     /// The step that computes the tensor.
     pub step: Step,
-    /// The operand's or einsum's position in the text.
+    /// The position in the text.
     pub span: Span,
 }
 
-/// An expression's tree of unary steps and contractions.
+/// An expression's tree of steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
-    /// The dimensions' distinct names, indexed by label. After the first with a letter, others have primes or numbers
+    /// Distinct names of dimensions, indexed by label. After the first with a letter, others have primes or numbers
     /// appended.
     pub names: Vec<String>,
     /// Indexed by label.
@@ -119,7 +112,7 @@ impl Tree {
         tree
     }
 
-    /// The result's node, the last.
+    /// The result's node.
     pub fn root(&self) -> NodeId {
         self.nodes.len() - 1
     }
@@ -139,12 +132,12 @@ impl Tree {
         labels.iter().map(|&label| self.extent(label)).collect()
     }
 
-    /// Formats labels as a term, such as `mk`, or `[m0,k0]` if any name has several characters.
+    /// A term such as `mk`, or `[m0,k0]` if a name has several characters.
     pub fn term(&self, labels: &[Label]) -> String {
         term(&self.names, labels)
     }
 
-    /// Formats a node's step, such as `mk,kn->mn`.
+    /// A step such as `mk,kn->mn`.
     pub fn step_text(&self, node: NodeId) -> String {
         let term = |id: NodeId| self.term(&self.nodes[id].labels);
         match &self.nodes[node].step {
@@ -158,17 +151,15 @@ impl Tree {
         self.nodes.iter().filter(|node| matches!(node.step, Step::Contract { .. })).count()
     }
 
-    /// The elements of a tensor with these labels.
     pub(crate) fn elements(&self, labels: &[Label]) -> f64 {
         labels.iter().map(|&label| self.extent(label) as f64).product()
     }
 
-    /// Multiply-adds in all contractions.
     pub(crate) fn all_products(&self) -> f64 {
         (0..self.nodes.len()).map(|node| self.products(node)).sum()
     }
 
-    /// Multiply-adds in a contraction, the product of its extents; 0 for other steps.
+    /// Multiply-adds in a contraction; 0 for other steps.
     pub fn products(&self, node: NodeId) -> f64 {
         match &self.nodes[node].step {
             Step::Contract { kinds, .. } => kinds.iter().map(|(label, _)| self.extent(label) as f64).product(),
@@ -177,7 +168,7 @@ impl Tree {
     }
 }
 
-/// A step's inputs, the left one first.
+/// The left input is first.
 pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
     match *step {
         Step::Leaf { .. } => [None; 2],
@@ -186,7 +177,7 @@ pub fn inputs(step: &Step) -> [Option<NodeId>; 2] {
     }
 }
 
-/// Each node's consumer, which has it as input.
+/// The step that has each node as input.
 pub fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
     let mut consumers = vec![None; tree.nodes.len()];
     for (id, node) in tree.nodes.iter().enumerate() {
@@ -195,7 +186,7 @@ pub fn consumers(tree: &Tree) -> Vec<Option<NodeId>> {
     consumers
 }
 
-/// Formats labels as a term; `names` are indexed by label.
+/// `names` are indexed by label.
 pub fn term(names: &[String], labels: &[Label]) -> String {
     let names: Vec<&str> = labels.iter().map(|label| names[label.0 as usize].as_str()).collect();
     if names.iter().any(|name| name.chars().count() != 1) { format!("[{}]", names.join(",")) } else { names.concat() }
@@ -209,20 +200,20 @@ pub struct ShapeError {
     pub text: String,
     /// On a single line.
     pub message: String,
-    /// Positions in the text, each with a note; the main one first.
+    /// Positions with notes, the main one first.
     pub places: Vec<(Span, String)>,
     /// How to correct the mistake.
     pub help: Option<String>,
 }
 
 impl ShapeError {
-    /// The message and the text, with carets under each position.
+    /// The message and the text with carets.
     pub fn render(&self) -> String {
         render_carets(&self.text, &self.message, &self.places, self.help.as_deref())
     }
 }
 
-/// A count with its noun: "1 operand" or "3 operands".
+/// "1 operand" or "3 operands".
 pub fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

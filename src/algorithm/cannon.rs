@@ -1,5 +1,4 @@
-//! `cannon`, Cannon's algorithm on a square grid of ranks: `out` stays in place, and blocks of both operands are
-//! shifted.
+//! `cannon`, on a square grid of ranks: `out` stays in place, and blocks of both operands are shifted.
 //!
 //! Source: L. E. Cannon, A Cellular Computer to Implement the Kalman Filter Algorithm (1969); CSDS 451, lecture 21.
 //! Extents need not be divisible by the side s of the square.
@@ -12,9 +11,8 @@
 //!   step 1    out += left [m0, k0] right [k0, n1]
 //! ```
 //!
-//! A rank first receives the blocks of step 0, unless it owns them, and then s - 1 more blocks of each operand, each
-//! one step before it contracts the block. Blocks of `left` move only left and those of `right` only up. Unlike
-//! `summa`, the grid must be square.
+//! A rank receives each block that it does not own one step before it contracts it. Blocks of `left` move only left and
+//! those of `right` only up.
 
 use std::collections::BTreeMap;
 
@@ -40,8 +38,7 @@ pub struct Cannon {
 
 pub const RANKS: RankCount = RankCount::Square;
 
-/// One candidate per combination of an m, an n and a k dimension; none without a square number of ranks, unless ranks
-/// may be idle.
+/// One for each m, n and k dimension; none if the number of ranks is not a square and ranks may not be idle.
 pub fn candidates(setting: &Setting) -> Vec<Cannon> {
     let ranks = setting.ranks();
     if !RANKS.allows(ranks) && !setting.idle {
@@ -97,7 +94,6 @@ impl Generator for Cannon {
         skew + cost.overlapped(compute, (side as f64 - 1.0) * block)
     }
 
-    /// Sums the contracted blocks of all steps, except the rank's own in step 0.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let &Cannon { m, n, k, side } = self;
         if rank >= side * side {
@@ -125,7 +121,6 @@ struct ShiftedOperand<'a> {
     tensor: &'a Tensor,
     /// For each step, the owner of the contracted block.
     owners: Vec<usize>,
-    /// The neighbours.
     from: usize,
     to: usize,
     /// Up to two buffers, which alternate.
@@ -199,8 +194,7 @@ fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
     }
 }
 
-/// The order in which each rank adds up products. It starts with tile (row + column) mod `side` of `cut`, and proceeds
-/// cyclically.
+/// Each rank adds up products cyclically, from tile (row + column) mod `side` of `cut` on.
 fn order(contraction: &Contraction, cut: Label, side: usize, of: &[usize]) -> BTreeMap<usize, Summands> {
     let Contraction { left, out, .. } = contraction;
     let summed: Vec<(Label, usize)> = left

@@ -6,7 +6,7 @@ use crate::dims::Label;
 use crate::distribution::{Bounds, Distribution, Intervals, Region, is_empty};
 use crate::schedule::{Accumulate, Buffer, BufferId, Builder, Factor, Home, View, Work};
 
-/// A tensor, its distribution, and the buffer of this rank's block, if the rank has one.
+/// A tensor and the buffer of this rank's block, if any.
 #[derive(Debug, Clone)]
 pub struct Tensor {
     pub node: usize,
@@ -14,8 +14,7 @@ pub struct Tensor {
     pub shape: Vec<usize>,
     pub distribution: Distribution,
     pub buffer: Option<BufferId>,
-    /// If the tensor is a slice, its dimension and first index. On every rank, the buffer has all indices of the larger
-    /// tensor along this dimension.
+    /// A slice's dimension and first index. On every rank, the buffer has all indices of the larger tensor along it.
     pub window: Option<(usize, usize)>,
 }
 
@@ -24,12 +23,11 @@ pub struct Contraction {
     pub left: Tensor,
     pub right: Tensor,
     pub out: Tensor,
-    /// Whether products are added to `beta` times the user's values of `out`.
+    /// Whether `beta` times the user's values of `out` are added.
     pub onto: bool,
 }
 
 impl Contraction {
-    /// How the first products are added to `out`.
     pub fn first(&self) -> Accumulate {
         if self.onto { Accumulate::Beta } else { Accumulate::Overwrite }
     }
@@ -44,7 +42,6 @@ impl Tensor {
         self.distribution.block_or_empty(&self.shape, rank).only_box()
     }
 
-    /// The indices of `label` in a rank's block.
     pub fn tile(&self, rank: usize, label: Label) -> Range<usize> {
         self.block(rank)[self.dim(label)].clone()
     }
@@ -68,12 +65,11 @@ impl Tensor {
         extents.map(|(&label, &extent)| length(label).unwrap_or(extent) as u64).product()
     }
 
-    /// The elements in a rank's block.
     pub fn held(&self, rank: usize) -> u64 {
         self.distribution.block(&self.shape, rank).map_or(0, |block| block.volume()) as u64
     }
 
-    /// The part of this rank's buffer with a box of the tensor; `None` if the block does not contain it.
+    /// A box of the tensor in this rank's buffer; `None` if the block does not contain it.
     pub fn view(&self, rank: usize, bounds: &[Range<usize>]) -> Option<View> {
         let region = self.distribution.block(&self.shape, rank)?;
         let bounds = if is_empty(bounds) { bounds.iter().map(|_| 0..0).collect() } else { region.locate(bounds)? };
@@ -87,8 +83,7 @@ impl Tensor {
         bounds
     }
 
-    /// A view of the indices in this rank's block that satisfy all restrictions. A dimension without any makes the view
-    /// empty.
+    /// The indices in this rank's block that satisfy all restrictions; an empty view if a dimension has none.
     pub fn own(&self, rank: usize, restrictions: &[Restriction]) -> Option<View> {
         let region: Region = self.distribution.block(&self.shape, rank)?;
         let mut kept = region.dims().to_vec();
@@ -100,7 +95,7 @@ impl Tensor {
         Some(View { buffer: self.buffer?, bounds: self.shifted(region.positions(&Region::from(kept))?) })
     }
 
-    /// The part of this rank's buffer with a region of the tensor; `None` if that is not a single box.
+    /// A region of the tensor in this rank's buffer; `None` if it is not a single box there.
     pub fn stored(&self, rank: usize, piece: &Region) -> Option<View> {
         let region = self.distribution.block(&self.shape, rank)?;
         Some(View { buffer: self.buffer?, bounds: self.shifted(region.positions(piece)?) })
@@ -129,21 +124,20 @@ impl Tensor {
     }
 }
 
-/// The box at index 0 with the extents of `bounds`.
 pub fn corner(buffer: BufferId, bounds: &[Range<usize>]) -> View {
     View::corner(buffer, bounds.iter().map(Range::len))
 }
 
-/// The maximum number of pieces of one transferred block.
+/// Per transferred block.
 pub const MAX_PIECES: usize = 8;
 
-/// Pieces have at least 16,384 elements, so that fixed costs are small.
+/// Larger pieces keep fixed costs small.
 pub fn most_pieces(elements: f64) -> usize {
     const PIECE_ELEMENTS: f64 = 16384.0;
     (elements / PIECE_ELEMENTS).clamp(1.0, MAX_PIECES as f64) as usize
 }
 
-/// Appends one contraction. If an operand is empty, zeroes or scales `out` instead, or does nothing for `Add`.
+/// Appends a contraction. If an operand is empty, zeroes or scales `out` instead, or does nothing for `Add`.
 pub fn contract(builder: &mut Builder, left: View, right: View, out: View, accumulate: Accumulate) {
     if out.elements() == 0 {
         return;

@@ -1,8 +1,8 @@
 //! Predicts the seconds of products, memory traffic and messages, on one machine and for one element type.
 //!
-//! Computing and receiving that overlap take the maximum of the two; for a ring, of all computing, and of all receiving
-//! plus the computing that overlaps with no transfer. Each also slows down the other by a fraction of the shorter
-//! ([`Machine::interference`]).
+//! Overlapping computing and receiving take the maximum of the two (in a ring, of all computing, and of all receiving
+//! plus the computing that overlaps with no transfer), plus a fraction of the shorter, because each slows down the
+//! other ([`Machine::interference`]).
 
 use crate::dims::Label;
 use crate::distribution::tile_bounds;
@@ -28,14 +28,13 @@ impl Cost<'_> {
         labels.iter().map(|label| self.extents[label.0 as usize] as f64).product()
     }
 
-    /// Seconds to receive one message.
     pub fn transfer(&self, elements: f64) -> f64 {
         let bytes = elements * self.dtype.size() as f64;
         if bytes == 0.0 { 0.0 } else { self.machine.link_latency + bytes / self.machine.link_bandwidth }
     }
 
     /// Seconds for all workers of one rank: those of a cube (equal extents, fewest elements), plus streaming all
-    /// additional elements twice, because operands are read and packed, and `out` is read and written.
+    /// further elements twice: operands are read and packed, and `out` is read and written.
     pub fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
         self.product_of(1.0, multiply_adds, touched)
     }
@@ -64,7 +63,7 @@ impl Cost<'_> {
         self.dtype.size() as f64 / if self.dtype.is_complex() { 8.0 } else { 4.0 }
     }
 
-    /// Seconds for all workers of one rank to read or write elements.
+    /// Seconds for all workers of one rank to read or write.
     pub fn stream(&self, elements: f64) -> f64 {
         self.stream_of(elements, elements)
     }
@@ -75,13 +74,11 @@ impl Cost<'_> {
         elements * bytes / (self.machine.bandwidth(touched * bytes) * self.machine.workers as f64)
     }
 
-    /// Seconds for computing and receiving that overlap completely.
     pub fn overlapped(&self, compute: f64, receive: f64) -> f64 {
         self.partly_overlapped([compute, 0.0], [receive, 0.0])
     }
 
-    /// Seconds for computing and receiving that overlap partly. Arguments are the total seconds and those without
-    /// overlap, before or after all of the other kind.
+    /// The arguments are total seconds, and those without overlap, before or after all of the other kind.
     pub fn partly_overlapped(&self, [compute, computing_alone]: [f64; 2], [receive, receiving_alone]: [f64; 2]) -> f64 {
         (compute + receiving_alone).max(receive + computing_alone)
             + self.machine.interference * compute.min(receive - receiving_alone)
@@ -93,13 +90,12 @@ impl Cost<'_> {
         tile_bounds(extent, tiles, 0).len() as f64 / (extent.max(1) as f64)
     }
 
-    /// The additional seconds of products that pack `elements` elements again, or access them in `out` again.
+    /// Seconds to pack elements again, or to access them in `out` again.
     pub fn extra_passes(&self, elements: f64) -> f64 {
         self.stream(2.0 * elements)
     }
 
-    /// Seconds for a ring that moves blocks of `elements` elements in `pieces` pieces each. Of the `compute` seconds,
-    /// `exposed` do not overlap.
+    /// Seconds for a ring that moves blocks of `elements` elements. Of the `compute` seconds, `exposed` do not overlap.
     pub fn ring(&self, compute: f64, elements: f64, pieces: f64, exposed: f64) -> f64 {
         let receive = (self.machine.ranks as f64 - 1.0) * pieces * self.transfer(elements / pieces);
         self.partly_overlapped([compute, exposed], [receive, 0.0])
@@ -109,9 +105,8 @@ impl Cost<'_> {
 pub struct Contracted<'a> {
     pub cost: &'a Cost<'a>,
     pub tensors: [&'a [Label]; 3],
-    /// Their numbers of elements.
     pub elements: [f64; 3],
-    /// All labels in ascending order, without duplicates.
+    /// Ascending, without duplicates.
     pub labels: Vec<Label>,
     pub multiply_adds: f64,
 }
@@ -130,7 +125,7 @@ impl<'a> Contracted<'a> {
         self.cost.machine.ranks
     }
 
-    /// Seconds for one rank to compute this fraction of the multiply-adds, with as much of every tensor.
+    /// Seconds for this fraction of the multiply-adds and of every tensor on one rank.
     pub fn share(&self, share: f64) -> f64 {
         self.cost.product(self.multiply_adds * share, self.elements.iter().sum::<f64>() * share)
     }

@@ -43,23 +43,22 @@ pub trait Generator {
         false
     }
 
-    /// The order in which the ranks `of` add up the products for their blocks of `out`.
+    /// How the ranks `of` add up the products for their blocks of `out`.
     fn order(&self, _contraction: &Contraction, _of: &[usize], _ranks: usize) -> Order {
         Order::Ascending
     }
 
-    /// Appends the tasks of the builder's rank.
     fn generate(&self, builder: &mut Builder, contraction: &Contraction);
 
-    /// A number that differs for ranks with other tasks than those with equal extents.
+    /// Differs for ranks whose tasks differ although their extents are equal.
     fn role(&self, _rank: usize) -> usize {
         0
     }
 
-    /// Predicted seconds on the busiest rank, without redistributing operands.
+    /// Predicted for the busiest rank, without redistributing operands.
     fn seconds(&self, contracted: &Contracted) -> f64;
 
-    /// The words that `rank` receives, from the extents of tiles; `None` if they depend on the distributions.
+    /// From the extents of tiles; `None` if the words depend on the distributions.
     fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64>;
 }
 
@@ -74,7 +73,6 @@ pub struct Setting<'a> {
     pub uncut: &'a [Label],
     /// Maximum elements that a rank can store.
     pub memory: Option<f64>,
-    /// Whether ranks may be idle.
     pub idle: bool,
     pub forced: bool,
     /// Whether the user prescribed a distribution.
@@ -97,7 +95,6 @@ impl Setting<'_> {
     }
 }
 
-/// Whether a label is of one of these kinds.
 pub fn is(kinds: &Kinds, label: Label, allowed: &[Kind]) -> bool {
     kinds.of(label).is_some_and(|kind| allowed.contains(&kind))
 }

@@ -1,5 +1,4 @@
-//! `local`, `c` (batch-parallel), and unary steps (permutations, diagonals and sums): ranks use only their own blocks
-//! and exchange no data.
+//! `local`, `c` (batch-parallel) and unary steps, in which ranks exchange no data.
 //!
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 5.1 (`c`).
 
@@ -12,7 +11,6 @@ use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Axis, Distribution, Role};
 use crate::schedule::{Builder, View, Work};
 
-/// Rank 0 computes the contraction alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Local;
 
@@ -92,8 +90,8 @@ pub fn local(builder: &mut Builder, contraction: &Contraction) {
     contract(builder, left, right, out, contraction.first());
 }
 
-/// Cuts of the result's dimensions remain, and those of summed dimensions become axes of partial sums. Returns `None`
-/// if a cut dimension is part of a diagonal.
+/// Cuts of the result's dimensions remain, and those of summed ones become axes of partial sums. `None` if a cut
+/// dimension is part of a diagonal.
 pub fn carried(input: &Distribution, labels: &[Label], out: &[Label]) -> Option<Distribution> {
     let axes = input.axes().iter().map(|axis| {
         let Role::Cut { dim, how } = &axis.role else { return Some(axis.clone()) };
@@ -121,7 +119,7 @@ pub fn unary(builder: &mut Builder, input: &Tensor, out: &Tensor) {
     if alike {
         return step(builder, input.own(rank, &[]), target);
     }
-    // The blocks have different indices along a common dimension, so there is one task for each box of `out`.
+    // Blocks have different indices along a common dimension, so each box of `out` has a task.
     for bounds in need.boxes() {
         let restrictions: Vec<_> = out.labels.iter().copied().zip(bounds.iter().cloned()).collect();
         if let Some(target) = out.view(rank, &bounds) {

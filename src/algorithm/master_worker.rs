@@ -1,9 +1,8 @@
-//! `master-worker`: rank 0 has all tensors, sends the other ranks (workers) the operands for their parts, and computes
-//! one part itself.
+//! `master-worker`: rank 0 has all tensors, sends the others (workers) the operands for their parts, and computes one
+//! part.
 //!
-//! Source: J. Dressler, Scaling Out (Jena 2025), section 4. The products are divided along one dimension of kind c, m
-//! or n; a worker receives its part of an operand with this dimension, and all of others. Chunks of the parts let
-//! sending, computing and returning overlap.
+//! Source: J. Dressler, Scaling Out (Jena 2025), section 4. Products are divided along one dimension of kind c, m or n;
+//! a worker receives all of an operand without it. Chunks of the parts let sending, computing and returning overlap.
 //!
 //! ```text
 //! mk,kn->mn on 2 ranks, cut along m, 2 chunks
@@ -11,8 +10,8 @@
 //!  rank 1  receives right, left chunk 0         computes, sends chunk 0                        computes, sends chunk 1
 //! ```
 //!
-//! In the total order of transfers, an operand that is not cut comes first, then the chunks of cut operands, each
-//! followed by the previous chunk of `out`. Those of a chunk are in order of ranks.
+//! Transfers start with an operand that is not cut, then the chunks of cut operands, each followed by the previous
+//! chunk of `out`. Those of a chunk are in order of ranks.
 
 use std::ops::Range;
 
@@ -39,7 +38,7 @@ pub fn candidates(setting: &Setting) -> Vec<MasterWorker> {
     cuts.map(|&cut| parts(cut)).collect()
 }
 
-/// The ends of each rank's part, in proportion to the ranks' speeds.
+/// Parts are in proportion to the ranks' speeds.
 fn ends(machine: &Machine, extent: usize) -> Vec<usize> {
     let ranks = machine.ranks;
     if machine.speeds.is_empty() {
@@ -100,7 +99,6 @@ impl Generator for MasterWorker {
         cost.overlapped(compute, through) + chunk
     }
 
-    /// A worker receives its parts of both operands, and rank 0 all of `out` but its own part.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let Contraction { left, right, out, .. } = contraction;
         let part = |tensor: &Tensor, rank: usize| {
@@ -115,7 +113,7 @@ impl Generator for MasterWorker {
     }
 }
 
-/// The chunks that a worker has in memory at the same time.
+/// The chunks in a worker's memory.
 const SLOTS: usize = 2;
 
 struct Shares<'a> {
@@ -142,7 +140,6 @@ impl Shares<'_> {
         tensor.own(0, if cut { std::slice::from_ref(&restricted) } else { &[] })
     }
 
-    /// The box of a chunk, in indices of the whole tensor.
     fn box_of(&self, tensor: &Tensor, rank: usize, chunk: usize) -> Bounds {
         let whole = tensor.labels.iter().zip(&tensor.shape);
         whole.map(|(&label, &extent)| if label == self.cut { self.chunk(rank, chunk) } else { 0..extent }).collect()
@@ -189,7 +186,7 @@ fn master(builder: &mut Builder, shares: &Shares) {
                 .carries_elements([0, rank, 0], whole);
         }
     }
-    // If products are added to old values, rank 0 receives results in two alternating buffers.
+    // Results to be added to old values arrive in two alternating buffers.
     let slots: Vec<BufferId> = if *onto && ranks > 1 {
         (0..SLOTS).map(|_| shares.scratch(builder, out, 1..ranks)).collect()
     } else {

@@ -1,13 +1,13 @@
-//! The distributed algorithms, which README.md lists: generators, which append the tasks for a contraction to one
-//! rank's schedule.
+//! The distributed algorithms (README.md lists them): generators, which append a contraction's tasks to one rank's
+//! schedule.
 //!
-//! A generator receives a [`Contraction`] with one rank's buffers, and never calls a kernel or a transport. The planner
-//! and the generators share [`Algorithm::distributions`], so they cannot disagree.
+//! A generator never calls a kernel or a transport. It shares [`Algorithm::distributions`] with the planner, so they
+//! cannot disagree.
 //!
 //! Several files cite J. Dressler, Scaling Out: Distributed Memory Parallelism for Einsum Trees, Jena 2025.
 //!
-//! Invariant: all ranks run the steps of a plan in the same order. All transfers of a contraction have one total order,
-//! in which every rank starts its own.
+//! Invariant: all ranks run the steps of a plan in the same order, and start their transfers of a contraction in one
+//! total order.
 
 mod cannon;
 mod contraction;

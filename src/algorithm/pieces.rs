@@ -1,18 +1,18 @@
-//! The pieces of an operand that a rank contracts, one per round: in place if in a single box of its own block, else
-//! gathered from all ranks' blocks.
+//! The pieces of an operand that a rank contracts, one per round: in place if in a single box of its block, else
+//! gathered.
 
 use super::contraction::Tensor;
 use crate::distribution::{Bounds, Region};
 use crate::schedule::{BufferId, Builder, View, Work};
 
-/// Defines the pieces of each rank and round. A chunk is the products of a rank in one round.
+/// A chunk is the products of a rank in one round.
 pub trait Rounds {
     fn rounds_of(&self, rank: usize) -> usize;
 
-    /// The piece of a tensor for a rank's chunk; `None` after its last.
+    /// For a rank's chunk; `None` after its last.
     fn piece(&self, tensor: &Tensor, rank: usize, round: usize) -> Option<Region>;
 
-    /// The boxes of a piece that `target` reads from `source`; none if it reads them elsewhere.
+    /// What `target` reads from `source`; none if it reads the boxes elsewhere.
     fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds>;
 
     fn holds(&self, tensor: &Tensor, rank: usize, piece: &Region) -> bool;
@@ -23,7 +23,6 @@ pub struct Pieces<'a, R> {
     rounds: &'a R,
     tensor: &'a Tensor,
     rank: usize,
-    /// For each round, the piece that this rank gathers.
     gathered: Vec<Option<Region>>,
     slots: Vec<BufferId>,
 }
@@ -40,7 +39,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         Pieces { rounds, tensor, rank, gathered, slots }
     }
 
-    /// `key` is the place among all transfers, as in [`Self::recv`].
+    /// `key` is the place among all transfers.
     pub fn send(&self, builder: &mut Builder, target: usize, round: usize, key: [usize; 3]) {
         let Some(piece) = gathered(self.rounds, self.tensor, target, round) else { return };
         let boxes = self.rounds.overlap(self.tensor, &piece, self.rank, target);
@@ -57,7 +56,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         builder.recv(source, into.collect()).carries_elements(key, || boxes);
     }
 
-    /// The piece for this rank's chunk; also appends copies of the rank's own part of a gathered piece.
+    /// Also appends copies of the rank's own part of a gathered piece.
     pub fn here(&self, builder: &mut Builder, round: usize) -> Option<View> {
         let Some(piece) = self.own(round) else {
             let piece = self.rounds.piece(self.tensor, self.rank, round)?;

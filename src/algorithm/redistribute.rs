@@ -1,5 +1,5 @@
-//! Redistributes a tensor from any distribution to any other. A rank copies what it stores of its target block, and
-//! receives only the overlaps with other ranks' source blocks.
+//! Redistributes a tensor between any distributions. A rank copies what it stores of its target block, and receives the
+//! rest.
 //!
 //! ```text
 //! [4, 4] from rows over 2 ranks to columns over 2 ranks
@@ -7,17 +7,17 @@
 //!   rank 1: [2..4, 0..4] -> [0..4, 2..4]      keeps [2..4, 2..4], sends [2..4, 0..2] to 0
 //! ```
 //!
-//! Each part comes from only one replica, and all boxes from one rank in one transfer. Partial sums (summands) are
-//! added in ascending order, so results are bitwise reproducible. In a target with partial sums, the first summand
-//! receives the values, and the others are zero. In round d, rank r sends to rank (r + d) mod p, so that not all ranks
-//! send to the same one first.
+//! Each part comes from one replica, and all boxes from one rank in one transfer. Partial sums (summands) are added in
+//! ascending order, so results are bitwise reproducible. In a target with partial sums, the first summand has the
+//! values, and the others are zero. In round d, rank r sends to rank (r + d) mod p, so that not all send to the same
+//! one first.
 //!
-//! A whole tensor from one rank to more than two is broadcast ([`collective`]), in a ring if the tensor is large enough
-//! for many pieces, and otherwise in a tree. The root then sends it once (ring) or about log2(p) times (tree), not p -
-//! 1 times. Replicas of a first group's blocks in other groups are broadcast likewise. All else is direct messages.
+//! A whole tensor from one rank to more than two is broadcast ([`collective`]): the root sends it once (ring, if it has
+//! many pieces) or about log2(p) times (tree), instead of p - 1 times. Replicas of a first group's blocks in other
+//! groups are broadcast likewise. All else is direct messages.
 //!
 //! If more than [`MAX_DIRECT_SUMMANDS`] groups have partial sums, and the first needs sums of whole blocks, a binomial
-//! tree adds them. Each rank adds consecutive summands only, so the order remains ascending:
+//! tree adds them, still in ascending order:
 //!
 //! ```text
 //! round 0   0 <- 1   2 <- 3   4 <- 5      round 1   0 <- 2   4 <- 6      round 2   0 <- 4
@@ -28,7 +28,7 @@ use crate::distribution::{Bounds, Distribution, Region, Role};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Meaning, Parts, Pattern};
 use crate::schedule::{Builder, CarriedSum, View, Work};
 
-/// The boxes, in indices of the whole tensor, that `target` reads from the block of `source`.
+/// The boxes, in indices of the whole tensor, that `target` reads from `source`.
 fn wanted(from: &Tensor, to: &Tensor, source: usize, target: usize) -> Vec<Bounds> {
     if to.distribution.summand(target) != Some(0) || from.distribution.replica_for(source, target) != Some(source) {
         return Vec::new();
@@ -44,13 +44,13 @@ fn views(tensor: &Tensor, rank: usize, boxes: &[Bounds]) -> Vec<View> {
     boxes.iter().filter_map(|bounds| tensor.view(rank, bounds)).collect()
 }
 
-/// Maximum summands that one rank receives directly; a tree's root receives fewer blocks.
+/// With more summands, the root of a tree receives fewer blocks.
 const MAX_DIRECT_SUMMANDS: usize = 4;
 
-/// The ranks that differ from one rank in their coordinate along a grid's first axis only.
+/// The ranks that differ from one only in their coordinate along the first axis.
 struct Column<'a> {
     grid: &'a Distribution,
-    /// The coordinates of the rank; `None` outside the grid, without tasks.
+    /// `None` outside the grid, without tasks.
     coordinates: Option<Vec<usize>>,
 }
 
@@ -91,9 +91,9 @@ impl<'a> Column<'a> {
     }
 }
 
-/// If the redistribution broadcasts a complete tensor to all ranks of a group, returns the root's position in the
-/// group, and the group. `None` for groups of at most two ranks, which a direct message serves. If every group needs
-/// the blocks of the first group, the group is the ranks that have or need the same block as `rank`.
+/// The root's position in the group of a broadcast, and the group; `None` for at most two ranks, which a direct message
+/// serves. If every group needs the blocks of the first group, the broadcast is among the ranks that have or need the
+/// same block as `rank`.
 fn broadcasts(from: &Tensor, to: &Tensor, rank: usize) -> Option<(usize, Vec<usize>)> {
     let (from, to) = (&from.distribution, &to.distribution);
     if to.axes().first().is_some_and(|axis| axis.ranks > 2)
@@ -125,16 +125,16 @@ fn broadcasts(from: &Tensor, to: &Tensor, rank: usize) -> Option<(usize, Vec<usi
     (ranks.len() > 2).then_some((member, ranks))
 }
 
-/// Chooses a ring or a tree, whichever delivers the last piece earlier, and the number of pieces.
+/// A ring or a tree, whichever delivers the last piece earlier, and the number of pieces.
 fn choose_broadcast(elements: usize, ranks: usize) -> (CollectiveAlgorithm, usize) {
     let pieces = most_pieces(elements as f64);
-    // In units of a piece's transfer: in a ring, the last piece is forwarded ranks - 2 times; in a tree, the root sends
-    // every piece once per level.
+    // In transfers of a piece: a ring forwards the last piece ranks - 2 times; a tree's root sends every piece once per
+    // level.
     let (ring, tree) = (ranks - 2 + pieces, pieces * ranks.next_power_of_two().ilog2() as usize);
     if ring < tree { (CollectiveAlgorithm::Ring, pieces) } else { (CollectiveAlgorithm::Tree, pieces) }
 }
 
-/// The rounds, each of one piece, of a broadcast, and its number of pieces.
+/// A broadcast's rounds, each of one piece, and number of pieces.
 pub fn broadcast_rounds(elements: usize, ranks: usize) -> (usize, usize) {
     let (algorithm, pieces) = choose_broadcast(elements, ranks.max(2));
     let rounds = match algorithm {
@@ -211,7 +211,7 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     if let (Some(zeros), None) = (to.own(rank, &[]).filter(|zeros| zeros.elements() > 0), &need) {
         builder.work(Work::Fill { out: zeros });
     }
-    // The first summand arrives in the target block, others in two alternating buffers.
+    // The first summand arrives in the target block, others in alternating buffers.
     let largest = need.as_ref().map(Region::extents).filter(|_| summands > 1);
     let scratch: Vec<_> = largest
         .iter()
@@ -250,14 +250,13 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     }
 }
 
-/// How a tensor is redistributed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Movement {
     /// The ranks without a source block receive their target block once.
     Broadcast,
     /// Partial sums are added along a binomial tree.
     Tree,
-    /// Each rank receives what it lacks of its target block, for each summand.
+    /// Each rank receives what it lacks, for each summand.
     Direct,
 }
 
@@ -273,8 +272,8 @@ impl Movement {
         }
     }
 
-    /// A number that differs for ranks with other tasks than the rest: the messages that a rank sends in a tree, or the
-    /// ends of a ring. Cost: O((log ranks)^2).
+    /// Differs for ranks with other tasks than the rest: by the messages sent in a tree, or the ends of a ring. Cost:
+    /// O((log ranks)^2).
     pub fn role(self, from: &Tensor, to: &Tensor, rank: usize) -> usize {
         match self {
             Movement::Direct => 0,
@@ -299,7 +298,7 @@ impl Movement {
         }
     }
 
-    /// The words that `rank` receives. Cost: O(axes + dimensions x index intervals).
+    /// Cost: O(axes + dimensions x index intervals).
     pub fn words_received(self, from: &Tensor, to: &Tensor, rank: usize) -> u64 {
         let (source, target) = (&from.distribution, &to.distribution);
         match self {
@@ -323,22 +322,22 @@ impl Movement {
     }
 }
 
-/// The distances from a member of a binomial tree to those that send to it, in order.
+/// The distances, in order, to those that send to a member of a binomial tree.
 fn children(member: usize, len: usize) -> impl Iterator<Item = usize> {
     let strides = (0..usize::BITS).map(|round| 1 << round);
     strides.take_while(move |stride| member.is_multiple_of(2 * stride) && member + stride < len)
 }
 
-/// The ranks that add the same block along a binomial tree, if the redistribution uses trees.
+/// The ranks that add the same block along a binomial tree, if any.
 fn sums_by_tree<'a>(from: &'a Tensor, to: &Tensor, rank: usize) -> Option<Column<'a>> {
     let many = from.distribution.axes().first().is_some_and(|axis| axis.ranks > MAX_DIRECT_SUMMANDS);
     many.then(|| Column::new(&from.distribution, &to.distribution, &Role::Partial, rank)).flatten()
 }
 
 struct Peers {
-    /// The ranks, possibly this one, whose source blocks overlap its target block.
+    /// The ranks, possibly this one, with overlapping source blocks.
     sources: Vec<usize>,
-    /// The distinct distances, ascending, to the ranks that it exchanges data with.
+    /// The distinct distances, ascending, to ranks that it exchanges data with.
     rounds: Vec<usize>,
 }
 

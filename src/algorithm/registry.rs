@@ -1,4 +1,4 @@
-//! The table of algorithms, with the properties that do not depend on their parameters; [`Generator`] has the others.
+//! The table of algorithms, with the properties that do not depend on parameters.
 //!
 //! | column | used by |
 //! |---|---|
@@ -31,7 +31,7 @@ use crate::dims::{Kinds, Label};
 use crate::schedule::Builder;
 use crate::schedule::verify::Order;
 
-/// The ranks that store the tensors of a contraction before and after it.
+/// Where the tensors of a contraction are before and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Residency {
     Distributed,
@@ -54,7 +54,6 @@ fn each<P>(candidates: Vec<P>, variant: fn(P) -> Algorithm) -> Vec<Algorithm> {
     candidates.into_iter().map(variant).collect()
 }
 
-/// Each row has a variant, its parameters and name, a [`Generator`], and a [`Row`].
 macro_rules! registry {
     ($($(#[doc = $doc:literal])+
        $variant:ident $(($bound:ident: $parameters:ty))? = $name:literal => $generator:expr, $row:expr;)+) => {
@@ -75,7 +74,7 @@ macro_rules! registry {
             /// All algorithms.
             pub const ALL: [AlgorithmName; ROWS.len()] = [$(AlgorithmName::$variant),+];
 
-            /// The name on the command line, in plans and in JSON.
+            /// Its name on the command line, in plans and in JSON.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(AlgorithmName::$variant => $name,)+
@@ -198,7 +197,7 @@ impl AlgorithmName {
         self.row().ranks
     }
 
-    /// The ranks that store the tensors before and after.
+    /// Where the tensors are before and after.
     pub const fn residency(self) -> Residency {
         self.row().residency
     }
@@ -213,14 +212,13 @@ impl AlgorithmName {
         self.row().moves
     }
 
-    /// The candidates; none if the algorithm does not apply.
+    /// None if the algorithm does not apply.
     pub(crate) fn candidates(self, setting: &Setting) -> Vec<Algorithm> {
         (self.row().candidates)(setting)
     }
 }
 
 impl Algorithm {
-    /// The name on the command line and in plans.
     pub const fn name(&self) -> &'static str {
         self.kind().name()
     }
@@ -239,7 +237,7 @@ impl Algorithm {
         self.generator().grid(ranks)
     }
 
-    /// The distributions of the operands and `out`, with these labels; `None` if the algorithm accepts any.
+    /// Like [`Generator::distributions`].
     ///
     /// # Panics
     /// If the cut dimensions lack the required kinds, which the planner never causes.
@@ -259,7 +257,6 @@ impl Algorithm {
         self.generator().order(contraction, of, ranks)
     }
 
-    /// Like [`Generator::role`].
     pub(crate) fn role(&self, rank: usize) -> usize {
         self.generator().role(rank)
     }
@@ -268,7 +265,7 @@ impl Algorithm {
         self.generator().generate(builder, contraction);
     }
 
-    /// Like [`Generator::words_received`]. Cost: O(ranks).
+    /// Cost: O(ranks).
     pub fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64> {
         self.generator().words_received(contraction, rank, ranks)
     }
@@ -279,7 +276,6 @@ impl Algorithm {
 }
 
 impl Cost<'_> {
-    /// Predicted seconds for a contraction, without redistributing operands.
     pub fn contraction(&self, algorithm: &Algorithm, left: &[Label], right: &[Label], out: &[Label]) -> f64 {
         algorithm.seconds(&Contracted::new(self, [left, right, out]))
     }

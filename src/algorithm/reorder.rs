@@ -1,7 +1,7 @@
 //! Orders a rank's chunks (products of one task) in `slicing`.
 //!
-//! Source: Brock and Golin (see [`super::slicing`]), section 4.3. Each step takes the longer of contracting one chunk
-//! and receiving the pieces for the next. Here, `a | b comes` contracts chunk a and receives the pieces for chunk b:
+//! Source: Brock and Golin (see [`super::slicing`]), section 4.3. A step takes the longer of contracting one chunk and
+//! receiving the pieces for the next; `a | b comes` contracts chunk a and receives for chunk b:
 //!
 //! ```text
 //! words to receive, products     as they are           by cost
@@ -16,21 +16,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The maximum number of chunks for which all orders are tried.
+/// The maximum number of chunks for trying all orders.
 const MAX_EXHAUSTIVE_CHUNKS: usize = 8;
 
 /// The order in which a rank contracts its chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reorder {
-    /// Ascending order, cyclically from the chunk for which the rank stores the most data (the source's direct
-    /// execution with an iteration offset).
+    /// Ascending, cyclically from the chunk for which the rank stores the most data (the source's direct execution with
+    /// an iteration offset).
     #[default]
     Direct,
     /// Chunks that need no data from other ranks come first.
     Greedy,
-    /// Next is the chunk with the longest receiving time that the current chunk's computing time hides, or else the one
-    /// with the shortest receiving time.
+    /// Next is the chunk with the longest receiving time that computing the current one hides, or else the shortest.
     ByCost,
     /// The order with the shortest predicted time for at most eight chunks; otherwise [`Reorder::ByCost`].
     Exhaustive,
@@ -66,14 +65,14 @@ impl Reorder {
     }
 }
 
-/// The times of a chunk, in units of a multiply-add.
+/// In units of a multiply-add.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Effort {
     pub receive: u64,
     pub compute: u64,
 }
 
-/// The predicted time, in the unit of [`Effort`]. Receiving the first chunk overlaps with nothing.
+/// In the unit of [`Effort`]. Receiving the first chunk overlaps with nothing.
 fn seconds(chunks: &[Effort], order: &[usize]) -> u64 {
     let next = order.iter().skip(1).map(|&at| chunks[at].receive).chain([0]);
     let steps = order.iter().zip(next).map(|(&at, receive)| chunks[at].compute.max(receive));

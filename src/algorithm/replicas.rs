@@ -1,5 +1,4 @@
-//! Adds up the partial sums of a block on several ranks with an all-reduce ([`collective`]), which leaves replicas of
-//! the sum.
+//! Adds up partial sums of a block with an all-reduce ([`collective`]), which leaves replicas of the sum.
 //!
 //! ```text
 //! a block of 4 rows on ranks 0 and 1          reduce-scatter          all-gather
@@ -16,8 +15,7 @@ use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, 
 use crate::schedule::verify::Summand;
 use crate::schedule::{Builder, View};
 
-/// Sets each replica of a block of `out` to the sum of the blocks of `sums`, plus `beta` times the old values if
-/// `onto`.
+/// Sets each replica of a block of `out` to the sum, plus `beta` times the old values if `onto`.
 pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bool, algorithm: CollectiveAlgorithm) {
     let me = builder.rank();
     let (Some(source), Some(target)) = (sums.own(me, &[]), out.own(me, &[])) else { return };
@@ -28,7 +26,7 @@ pub fn add_replicas(builder: &mut Builder, sums: &Tensor, out: &Tensor, onto: bo
     collective::append(builder, (Collective::AllReduce, algorithm), &group, &parts, 1, None);
 }
 
-/// The order in which each rank adds up products. `computed` has each rank's own summands in order.
+/// `computed` has each rank's own summands in order.
 pub fn order(out: &Tensor, computed: &[Vec<Summand>], algorithm: CollectiveAlgorithm) -> Vec<Vec<Summand>> {
     let replicas = out.distribution.replicas();
     let sums: Vec<Vec<Sum>> = Pattern::new(Collective::AllReduce, algorithm, replicas).sums();

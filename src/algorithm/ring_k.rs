@@ -1,4 +1,4 @@
-//! `ring-k`: both operands are cut along k. Partial sums of `out` travel around a ring of ranks, and each adds its
+//! `ring-k`: both operands are cut along k. Partial sums of `out` travel around a ring, and each rank adds its
 //! products.
 //!
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 5.3, Algorithm 4, also known as reduce-scatter matrix
@@ -13,20 +13,18 @@
 //!   step 3    block 0b += left right            -
 //! ```
 //!
-//! Let s be the number of pieces per block. In step j, rank i computes piece j mod s of block (i + 1 + j/s) mod p,
-//! where j/s is rounded down, and adds its products to the sum that rank i + 1 computed s steps earlier. Each rank
-//! receives the fraction (p-1)/p of `out`.
+//! In step j, with s pieces per block, rank i computes piece j mod s of block (i + 1 + floor(j/s)) mod p, and adds it
+//! to the sum that rank i + 1 computed s steps earlier. Each rank receives the fraction (p-1)/p of `out`.
 //!
-//! A rank has s + 1 slots (buffers for one piece), each in turn for receiving, computing and sending. Its own block of
-//! `out` provides s, where the last s steps leave the result, so only one more piece of memory is needed.
+//! A rank has s + 1 slots (buffers for one piece), each in turn for receiving, computing and sending. Only one is extra
+//! memory: the others are its own block of `out`, where the last s steps leave the result.
 //!
-//! Pieces are cut along one dimension, whose indices are called rows. All have as many rows (their height); the
-//! smallest block determines them. The remaining rows of a block are transferred last, in the free slot. If blocks have
-//! different extents in any other dimension, all slots are exchange buffers (scratch memory), and the last steps copy
-//! the results to `out`.
+//! Pieces are cut along one dimension, whose indices are called rows. The smallest block determines their common
+//! height. A block's remaining rows are transferred last, in the free slot. If blocks differ in another dimension, all
+//! slots are exchange buffers (scratch memory), and the last steps copy the results to `out`.
 //!
-//! Partial sums must not overwrite existing values of `out` that products are added to. All slots are then exchange
-//! buffers, and the owner of a block adds the received sum to `beta out + left right`.
+//! Partial sums must not overwrite values of `out` that products are added to. All slots are then exchange buffers, and
+//! a block's owner adds the received sum to `beta out + left right`.
 
 use std::ops::Range;
 
@@ -41,10 +39,9 @@ use crate::distribution::{Bounds, Intervals, Region, is_empty, tile_bounds};
 use crate::schedule::verify::Order;
 use crate::schedule::{Accumulate, BufferId, Builder, CarriedSum, View, Work};
 
-/// The memory for one piece.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot {
-    /// The memory of this piece in the rank's own block of `out`.
+    /// This piece of the rank's own block.
     Own(usize),
     Exchange(BufferId),
 }
@@ -61,7 +58,7 @@ struct Ring<'a> {
     height: usize,
 }
 
-/// Operands are cut along `cut` (k), `out` along `out` (m or n), and its blocks along `split` into two to `pieces`
+/// Operands are cut along `cut` (k), `out` along `out` (m or n), and its blocks along `split` into 2 to `pieces`
 /// pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RingK {
@@ -71,7 +68,7 @@ pub struct RingK {
     pub pieces: usize,
 }
 
-/// Candidates for each k dimension and m or n dimension, with two or up to `MAX_PIECES` pieces per block.
+/// For each k and each m or n dimension, with two or up to `MAX_PIECES` pieces per block.
 pub fn candidates(setting: &Setting) -> Vec<RingK> {
     let mut all = Vec::new();
     for &cut in &setting.kinds.k {
@@ -83,9 +80,8 @@ pub fn candidates(setting: &Setting) -> Vec<RingK> {
     all
 }
 
-/// Prefers a dimension with at least two indices. If blocks differ in length along `cut_out`, chooses it, so that the
-/// pieces of all blocks have the same size. Otherwise prefers even extents, then dimensions other than `cut_out`, then
-/// the longest.
+/// Prefers a dimension with at least two indices. Then chooses `cut_out` if blocks differ along it, so that all pieces
+/// have the same size, or else prefers even extents, other dimensions than `cut_out`, and long ones, in this order.
 fn split(setting: &Setting, cut_out: Label) -> Label {
     let ranks = setting.ranks();
     let smallest = |label: Label| {
@@ -131,7 +127,7 @@ impl Generator for RingK {
         let ([a, b, c], ranks) = (contracted.elements, contracted.ranks() as f64);
         let (with_out, without) = if left.contains(&out) { (a * share, b * share) } else { (b * share, a * share) };
         let of_block = with_out * block;
-        // The elements that every piece reads: all of an operand without `split`; none if both have it.
+        // Every piece reads all of an operand without `split`.
         let both = contracted.tensors[..2].iter().all(|labels| labels.contains(&split));
         let shared = if both {
             0.0
@@ -151,7 +147,7 @@ impl Generator for RingK {
         cost.ring(compute, c * block, pieces, 2.0 * compute / (ranks * pieces))
     }
 
-    /// Counts all blocks of `out` except the next rank's, of which this rank computes the first partial sum.
+    /// All blocks of `out` except the next rank's, which this rank computes first.
     fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64> {
         let out = &contraction.out;
         Some(out.elements() - out.held((rank + 1) % ranks))
@@ -169,8 +165,8 @@ fn ring_k(builder: &mut Builder, contraction: &Contraction, [cut, split]: [Label
     let block = contraction.out.distribution.largest_block(&contraction.out.shape);
     let most = most_pieces(block.iter().product::<usize>() as f64).min(pieces).clamp(2, smallest.max(2));
     let largest = contraction.out.tile(0, split).len();
-    // Two copies of the largest remainder (the rows of a block that no piece contains) must fit into the memory of one
-    // piece. Divisors of the smallest block's number of rows leave the smallest remainders.
+    // Two of the largest remainders (rows in no piece) must fit into one slot. Divisors of the smallest block's number
+    // of rows leave the smallest remainders.
     let fits = |pieces: &usize| 2 * (largest - pieces * (smallest / pieces)) <= smallest / pieces;
     let equal = (2..=most).rev().filter(|pieces| smallest.is_multiple_of(*pieces)).find(fits);
     let pieces = equal.or_else(|| (2..=most).rev().find(fits)).unwrap_or(2);
@@ -220,7 +216,7 @@ impl Ring<'_> {
         }
     }
 
-    /// Adds this rank's products to `here`; also stores the sum if the piece is its own (`mine`).
+    /// Adds products to `here`; also stores the sum of an own piece (`mine`).
     fn compute(&self, builder: &mut Builder, piece: &Bounds, here: View, first: bool, mine: bool) {
         let ranges: Vec<_> =
             [self.cut, self.split].map(|label| (label, piece[self.tensor().dim(label)].clone())).into();
@@ -239,8 +235,8 @@ impl Ring<'_> {
         }
     }
 
-    /// The products in a sum that `rank` and the `count - 1` ranks after it have computed. The last of these added
-    /// first, so those beyond the last rank precede the others; neighbours' products are adjacent.
+    /// The products of `rank` and the `count - 1` ranks after it. The last added first, so those beyond the last rank
+    /// come first; neighbours' products are adjacent.
     fn products(&self, rank: usize, count: usize) -> CarriedSum {
         let Contraction { left, out, .. } = self.contraction;
         let end = rank + count;
@@ -269,7 +265,7 @@ impl Ring<'_> {
         let slots = self.slots(builder);
         let (pieces, steps) = (self.pieces, self.pieces * self.ranks);
         let (next, previous) = self.neighbours();
-        // The last steps must use the slots in the rank's own block.
+        // The last steps must use the rank's own block.
         let first = (steps - pieces) % slots.len();
         let at = |step: usize| {
             let piece = self.piece((self.rank + 1 + step / pieces) % self.ranks, step % pieces);
@@ -292,8 +288,8 @@ impl Ring<'_> {
         }
     }
 
-    /// One slot more than pieces, each large enough for any piece. All but the last are in the rank's own block of
-    /// `out`, if its pieces are large enough and `out` has no existing values.
+    /// Each is large enough for any piece. All but the last are in the rank's own block, if its pieces are large enough
+    /// and `out` has no existing values.
     fn slots(&self, builder: &mut Builder) -> Vec<Slot> {
         // Rank 0 has the largest pieces.
         let largest: Vec<usize> = self.piece(0, 0).iter().map(Range::len).collect();
@@ -308,7 +304,7 @@ impl Ring<'_> {
         (0..=self.pieces).map(slot).collect()
     }
 
-    /// The remainders have only a few rows per block. They arrive in two alternating buffers, without overlap.
+    /// Remainders are small, so they do not overlap with computing. They arrive in two alternating buffers.
     fn rest(&self, builder: &mut Builder, free: Option<BufferId>) {
         let largest = self.remainder(0);
         if is_empty(&largest) {
@@ -340,7 +336,7 @@ impl Ring<'_> {
         }
     }
 
-    /// Two views with room for `largest`, in the slot `free` if that is large enough.
+    /// Both are in the slot `free` if it is large enough.
     fn two_slots(&self, builder: &mut Builder, free: Option<BufferId>, largest: &Bounds) -> [View; 2] {
         let dim = self.tensor().dim(self.split);
         let rows = largest[dim].len();

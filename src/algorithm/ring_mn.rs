@@ -1,7 +1,7 @@
-//! `ring-mn`: `out` and one operand stay in place; the blocks of the other operand travel around a ring of ranks.
+//! `ring-mn`: `out` and one operand stay in place; blocks of the other travel around a ring of ranks.
 //!
-//! Source: J. Dressler, Scaling Out (Jena 2025), section 5.2, Algorithm 2; JAX's collective matrix multiplication. This
-//! description assumes that `right` travels; in the mirrored ring, `left` and `right` are swapped.
+//! Source: J. Dressler, Scaling Out (Jena 2025), section 5.2, Algorithm 2; JAX's collective matrix multiplication. In
+//! the mirrored ring, `left` and `right` are swapped.
 //!
 //! ```text
 //! mk,kn->mn on 3 ranks, rank 0            computes            meanwhile
@@ -11,23 +11,22 @@
 //! ```
 //!
 //! In each step, rank i contracts block (i + step) mod p of the travelling operand, of which it receives the fraction
-//! (p-1)/p. Its own block stays in place; others arrive in two alternating exchange buffers (scratch memory).
+//! (p-1)/p. Blocks arrive in two alternating exchange buffers (scratch memory).
 //!
 //! Large blocks can be transferred in pieces. A rank forwards a piece when it has arrived, and contracts the last block
-//! piece by piece. If transfers take as long as computation, only one piece's is exposed (not overlapped). Other blocks
-//! are contracted in one task each, so that the stationary operand is packed once per block.
+//! piece by piece, so that at most one piece's transfer is exposed (not overlapped) if transfers take as long as
+//! computation. Other blocks are one task each, so that the stationary operand is packed once per block.
 //!
-//! A block is divided along its outermost dimension. Pieces of dense blocks with equal extents are then contiguous and
-//! sent without packing, here along k, but not along n:
+//! A block is divided along its outermost dimension, so that pieces of dense blocks with equal extents are contiguous
+//! and sent without packing, here along k, but not along n:
 //!
 //! ```text
 //! kn, n0 travels    along k    aaaa      along n    aabb
 //!                              bbbb                 aabb
 //! ```
 //!
-//! If the outermost dimension is summed, each piece of the last block is contracted with the matching part of the
-//! stationary operand. If it is too short, or its pieces have too few summed indices, blocks are divided along the
-//! distributed dimension of the travelling operand instead.
+//! If the outermost dimension is too short, or its pieces have too few summed indices, blocks are divided along the
+//! distributed dimension instead.
 
 use std::ops::Range;
 
@@ -40,8 +39,8 @@ use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Bounds, tile_bounds};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
-/// `out` and one operand are cut along `cut`; the other operand travels, cut along `travel`. This is the right operand
-/// for an m dimension `cut`, else the left. Blocks have at most `pieces` pieces.
+/// `out` and one operand are cut along `cut`; the other (the right one if `cut` is an m dimension) travels, cut along
+/// `travel`. Blocks have at most `pieces` pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RingMn {
     pub cut: Label,
@@ -49,8 +48,8 @@ pub struct RingMn {
     pub pieces: usize,
 }
 
-/// Candidates for every pair of an m and an n dimension, in both orders. One piece suits rings whose computing time
-/// exceeds their transfer time; up to `MAX_PIECES` suit others.
+/// For every pair of an m and an n dimension, in both orders. One piece suits rings that compute longer than they
+/// transfer; up to `MAX_PIECES` suit others.
 pub fn candidates(setting: &Setting) -> Vec<RingMn> {
     let mirrored = setting.pairs().map(|(m, n)| (n, m));
     let rings = setting
@@ -97,9 +96,8 @@ impl Generator for RingMn {
         let (along, pieces) = (travelling[dim], pieces as f64);
         let summed = travelling.iter().filter(|label| !out.contains(label));
         let depth: f64 = summed.map(|&label| extent(label) as f64).product();
-        // The elements that pieces of the last block pack, read or write again. If the stationary operand lacks
-        // `along`, each packs it again. If `along` is in all tensors, pieces cost nothing. If it is summed, pieces may
-        // need additional passes over `out`.
+        // The elements that pieces of the last block access again. Each packs the stationary operand again if that
+        // lacks `along`. Pieces along a summed dimension may need additional passes over `out`; others cost nothing.
         let last_block_elements = match along {
             _ if !staying.contains(&along) => (pieces - 1.0) * stays * share,
             _ if out.contains(&along) => 0.0,
@@ -116,7 +114,6 @@ impl Generator for RingMn {
         cost.ring(compute, travels * block, pieces, last / pieces)
     }
 
-    /// Counts the travelling operand except the rank's own block.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let Contraction { left, right, .. } = contraction;
         let travels = if left.labels.contains(&self.cut) { right } else { left };
@@ -133,14 +130,14 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
     let (Some(_), Some(_)) = (stays.own(rank, &[]), travels.own(rank, &[])) else { return };
     let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
     let largest = travels.distribution.largest_block(&travels.shape);
-    // With two ranks, the buffer has the extents of the only received block, so that it is dense.
+    // With two ranks, the buffer fits the only received block, which is thus dense.
     let received = if ranks == 2 { travels.block(next).iter().map(Range::len).collect() } else { largest.clone() };
     let exchange: Vec<BufferId> = (1..ranks.min(3)).map(|_| travels.scratch(builder, received.clone())).collect();
     let accumulate = contraction.first();
     let (dim, many) = dim_and_pieces(&travels.labels, &largest, &out.labels, travel, most);
     let pieces = if ranks == 1 { 1 } else { many };
 
-    // Returns a piece of a step's block, in indices of the tensor and as a view of this rank's buffer.
+    // A piece of a step's block, in indices of the tensor and as a view.
     let piece = |step: usize, pieces: usize, which: usize| -> (Bounds, Option<View>) {
         let mut bounds = travels.block((rank + step) % ranks);
         let start = bounds[dim].start;
@@ -176,7 +173,7 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
 
 /// The minimum number of summed indices in a piece that is cut along a summed dimension. A local product passes over
 /// `out` once per about 512 summed indices, so with far fewer, cutting another dimension is cheaper, although pieces
-/// are then packed before they are sent, and every piece packs the stationary operand again.
+/// are then packed before they are sent, and each packs the stationary operand again.
 const MIN_DEPTH: usize = 256;
 
 fn dim_and_pieces(labels: &[Label], extents: &[usize], out: &[Label], travel: Label, most: usize) -> (usize, usize) {

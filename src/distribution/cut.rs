@@ -1,10 +1,10 @@
-//! How an axis of a grid of ranks cuts a dimension into tiles.
+//! Cuts of a dimension into tiles.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Intervals, tile_bounds};
 
-/// How an axis divides a dimension into tiles, one per coordinate.
+/// How an axis cuts a dimension into tiles, one per coordinate.
 ///
 /// ```
 /// # use einsum_dist::Cut;
@@ -16,7 +16,7 @@ use super::{Intervals, tile_bounds};
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cut {
-    /// One contiguous tile per coordinate, larger ones first, with sizes that differ by at most one.
+    /// Contiguous tiles, larger ones first, with sizes that differ by at most one.
     #[default]
     Even,
     /// Blocks of `block` indices go to the coordinates round-robin.
@@ -29,8 +29,7 @@ pub enum Cut {
 }
 
 impl Cut {
-    /// The indices in `0..extent` of coordinate `index` of an axis with `parts` coordinates. Cost: O(number of cyclic
-    /// blocks).
+    /// The indices in `0..extent` of coordinate `index` of `parts`. Cost: O(cyclic blocks).
     pub fn tile(&self, extent: usize, parts: usize, index: usize) -> Intervals {
         match self {
             Cut::Even => Intervals::from(tile_bounds(extent, parts, index)),
@@ -48,7 +47,7 @@ impl Cut {
         }
     }
 
-    /// The number of indices in the tile of coordinate `index`. Cost: O(1).
+    /// The length of [`Cut::tile`]. Cost: O(1).
     pub(crate) fn len(&self, extent: usize, parts: usize, index: usize) -> usize {
         match self {
             Cut::Cyclic { block } if parts > 1 => {
@@ -59,7 +58,7 @@ impl Cut {
         }
     }
 
-    /// The number of indices in the largest tile.
+    /// The length of the largest tile.
     pub fn largest(&self, extent: usize, parts: usize) -> usize {
         match self {
             Cut::Even => self.tile(extent, parts, 0).len(),
@@ -72,7 +71,7 @@ impl Cut {
         }
     }
 
-    /// Whether this cut is valid for an axis with `parts` coordinates.
+    /// Whether this cut is valid for `parts` coordinates.
     pub fn fits(&self, parts: usize) -> bool {
         match self {
             Cut::Even => true,
@@ -89,8 +88,8 @@ impl Cut {
         }
     }
 
-    /// The text after the dimension's name in `Distribution::describe`: empty for an even cut, otherwise, for example,
-    /// ` cyclic(2)` or ` at(1,9)`.
+    /// The text after the dimension in `Distribution::describe`: empty for an even cut, else such as ` cyclic(2)` or `
+    /// at(1,9)`.
     pub(super) fn describe(&self) -> String {
         match self {
             Cut::Even => String::new(),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
 /// Sorted, disjoint, nonempty, nonadjacent intervals. A single one, as in most of a schedule's millions of sets, is
-/// stored inline.
+/// inline.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Intervals(List);
 
@@ -19,7 +19,7 @@ impl From<Range<usize>> for Intervals {
 }
 
 impl Intervals {
-    /// The set of all indices in `ranges`.
+    /// The indices in `ranges`.
     ///
     /// # Panics
     /// If the ranges are not in ascending order, or not disjoint.
@@ -38,7 +38,7 @@ impl Intervals {
         Intervals(joined)
     }
 
-    /// The number of indices in the set.
+    /// The number of indices.
     pub fn len(&self) -> usize {
         self.0.iter().map(Range::len).sum()
     }
@@ -80,7 +80,7 @@ impl Intervals {
         false
     }
 
-    /// The positions of `run` within this set, from 0; `None` unless it is nonempty and inside a single interval.
+    /// The positions of `run` within this set; `None` unless inside a single interval.
     pub fn locate(&self, run: &Range<usize>) -> Option<Range<usize>> {
         let mut before = 0;
         for range in &self.0 {
@@ -93,7 +93,7 @@ impl Intervals {
         run.is_empty().then_some(0..0)
     }
 
-    /// The indices at a range of positions, from 0.
+    /// The indices at these positions.
     pub fn select(&self, positions: &Range<usize>) -> Intervals {
         select(self, std::slice::from_ref(positions))
     }

@@ -1,8 +1,7 @@
-//! Describes how a tensor is distributed over ranks.
+//! How a tensor is distributed over ranks.
 //!
-//! A [`Distribution`] arranges ranks as a grid. Each axis cuts one dimension ([`Cut`]), replicates the tensor, or has
-//! partial sums on its ranks. A rank stores a [`Region`] of the tensor, its *block*. This module only computes with
-//! extents.
+//! A [`Distribution`] is a grid of ranks. Each axis cuts a dimension ([`Cut`]), replicates the tensor, or has partial
+//! sums. A rank stores a [`Region`] of the tensor, its *block*. This module only computes with extents.
 //!
 //! ```text
 //! shape [5, 4] over 3 ranks, cut along dimension 0        rank 0: [0..2, 0..4]
@@ -10,9 +9,8 @@
 //!                                                         rank 2: [4..5, 0..4]
 //! ```
 //!
-//! Invariants: for any fixed coordinates along the axes of partial sums, the blocks of all ranks cover the tensor. If
-//! two ranks have different coordinates along an axis that cuts, their blocks are disjoint. Every block is a Cartesian
-//! product of index sets, one per dimension.
+//! Invariants: for any coordinates along the axes of partial sums, the blocks cover the tensor. Ranks with different
+//! coordinates along an axis that cuts have disjoint blocks.
 
 mod cut;
 mod intervals;

@@ -1,8 +1,8 @@
-//! Assigns a rank to each place in a grid (one coordinate per axis).
+//! The rank at each place of a grid.
 
 use serde::{Deserialize, Serialize};
 
-/// The rank at each place. `axes` is the number of coordinates along each axis, slowest first.
+/// The rank at each place. `axes` are the extents of the grid, slowest first.
 ///
 /// ```
 /// # use einsum_dist::distribution::Owners;
@@ -32,7 +32,7 @@ impl Default for Owners {
 }
 
 impl Owners {
-    /// The rank at the place with the given coordinates.
+    /// The rank at these coordinates.
     ///
     /// # Panics
     /// If the list of ranks has no entry for this place.
@@ -45,7 +45,7 @@ impl Owners {
         }
     }
 
-    /// Adds `to - from` to every rank; `None` if a rank would be negative or overflow.
+    /// Adds `to - from` to every rank, unless one would be negative or overflow.
     pub(super) fn moved(&self, axes: &[usize], from: usize, to: usize) -> Option<Owners> {
         let place = |rank: usize| (rank.checked_add(to)?).checked_sub(from);
         match self {
@@ -122,8 +122,8 @@ impl Owners {
                 let mut some: Vec<(usize, usize)> = strides.iter().copied().zip(axes.iter().copied()).collect();
                 some.retain(|&(_, axis)| axis > 1);
                 some.sort_unstable();
-                // Ranks are distinct if each stride is a multiple of the span (stride times coordinates) of the axis
-                // with the next smaller stride.
+                // Ranks are distinct if each stride is a multiple of the next smaller stride times its axis's
+                // coordinates.
                 let disjoint = |pair: &[(usize, usize)]| {
                     pair[0].0.checked_mul(pair[0].1).is_some_and(|span| pair[1].0.is_multiple_of(span))
                 };

@@ -1,4 +1,4 @@
-//! Distributions (ranks as a grid), and the block of each rank.
+//! Distributions: grids of ranks, and the block of each rank.
 
 use std::ops::Range;
 
@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 use super::owners::places;
 use super::{Cut, Intervals, Owners, Region};
 
-/// Maximum separate boxes in one block, because schedules list every box.
+/// Maximum boxes in one block: schedules list each.
 const MAX_PIECES: usize = 1 << 20;
 
-/// The effect of an axis on the tensor.
+/// The effect of an axis.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Divides a dimension among the coordinates of the axis.
+    /// Divides a dimension among the coordinates.
     Cut {
-        /// The position of the dimension, from 0.
+        /// Its position, from 0.
         dim: usize,
         /// The tiles.
         how: Cut,
     },
     /// Ranks that differ only along this axis store the same block.
     Replicate,
-    /// Ranks store partial sums, which add up to the tensor along the axis.
+    /// Ranks store partial sums, which add up to the tensor.
     Partial,
 }
 
-/// One axis of the grid of ranks.
+/// An axis of the grid.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Axis {
     /// The number of coordinates.
@@ -37,7 +37,6 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// The dimension that the axis cuts.
     pub(crate) fn cut_dim(&self) -> Option<usize> {
         match self.role {
             Role::Cut { dim, .. } => Some(dim),
@@ -46,10 +45,10 @@ impl Axis {
     }
 }
 
-/// The distribution of a tensor over a grid of ranks. Places are numbered in row-major order; ranks outside the grid
-/// store nothing.
+/// The distribution of a tensor over a grid of ranks. Places are in row-major order; ranks outside the grid store
+/// nothing.
 ///
-/// Further axes that cut the same dimension divide each tile again, by positions within the tile.
+/// A further axis that cuts the same dimension divides each tile again, by positions in it.
 ///
 /// ```
 /// # use einsum_dist::distribution::{Axis, Cut, Distribution, Owners, Role};
@@ -73,7 +72,6 @@ pub struct Distribution {
     end: usize,
 }
 
-/// A deserialized, unvalidated distribution.
 #[derive(Deserialize)]
 struct Unchecked {
     axes: Vec<Axis>,
@@ -89,7 +87,7 @@ impl TryFrom<Unchecked> for Distribution {
 }
 
 impl Distribution {
-    /// The distribution with these axes, and a rank of `owners` at each place.
+    /// The grid with these axes, and a rank of `owners` at each place.
     ///
     /// ```
     /// # use einsum_dist::distribution::{Axis, Distribution, Owners, Role};
@@ -126,7 +124,7 @@ impl Distribution {
         Distribution::try_new(axes, owners).unwrap_or_else(|error| panic!("no grid of ranks: {error}"))
     }
 
-    /// The distribution with these axes on consecutive ranks from 0. For axes from a file or a user, use
+    /// The grid with these axes on consecutive ranks from 0. For axes from files or users, use
     /// [`Distribution::try_new`].
     ///
     /// # Panics
@@ -143,7 +141,7 @@ impl Distribution {
         Distribution::new_or_panic(self.axes, owners)
     }
 
-    /// Checks that a tensor with `dims` dimensions can have this distribution on `ranks` ranks. Cost: O(axes).
+    /// Checks that this suits a tensor with `dims` dimensions on `ranks` ranks. Cost: O(axes).
     ///
     /// # Errors
     /// If an axis cuts a dimension that the tensor lacks, or if the grid needs more ranks.
@@ -157,8 +155,7 @@ impl Distribution {
         })
     }
 
-    /// Like [`Distribution::fits`], also for the number of separate boxes in a block of a tensor with this shape. Cost:
-    /// O(axes).
+    /// Like [`Distribution::fits`], also for the number of boxes in a block. Cost: O(axes).
     ///
     /// # Errors
     /// If [`Distribution::fits`] returns an error, or if a block could consist of more than 2^20 separate boxes.
@@ -217,7 +214,7 @@ impl Distribution {
         Distribution::new(vec![Axis { ranks, role: Role::Partial }])
     }
 
-    /// The axes of the grid, slowest first.
+    /// The axes, slowest first.
     pub fn axes(&self) -> &[Axis] {
         &self.axes
     }
@@ -241,12 +238,12 @@ impl Distribution {
         self.end
     }
 
-    /// The range from the smallest to the largest rank in the grid.
+    /// From the smallest to the largest rank.
     pub fn span(&self) -> Range<usize> {
         self.owners.start()..self.end
     }
 
-    /// The first dimension that an axis cuts into more than one tile, if any.
+    /// The first dimension that is cut into more than one tile.
     pub fn first_cut(&self) -> Option<usize> {
         self.axes.iter().find_map(|axis| match axis.role {
             Role::Cut { dim, .. } if axis.ranks > 1 => Some(dim),
@@ -254,7 +251,7 @@ impl Distribution {
         })
     }
 
-    /// Whether a block can consist of several boxes of the tensor.
+    /// Whether a block can consist of several boxes.
     pub fn is_scattered(&self) -> bool {
         let cyclic = |axis: &Axis| axis.ranks > 1 && matches!(&axis.role, Role::Cut { how: Cut::Cyclic { .. }, .. });
         self.axes.iter().any(cyclic)
@@ -270,8 +267,8 @@ impl Distribution {
         self.owners.rank(&self.extents(), coordinates)
     }
 
-    /// The rank from which `target` reads the block of `holder`: itself if possible, else one that spreads the load.
-    /// `None` if `holder` has no block.
+    /// The rank from which `target` reads the block of `holder`, if that has one: itself if possible, else one that
+    /// spreads the load.
     pub fn replica_for(&self, holder: usize, target: usize) -> Option<usize> {
         let mut coordinates = self.coordinates(holder)?;
         let same = self.coordinates(target).is_some_and(|own| {
@@ -300,12 +297,13 @@ impl Distribution {
         self.axes.iter().filter(|axis| axis.role == Role::Replicate).map(|axis| axis.ranks).product()
     }
 
-    /// The number of distinct blocks, at least 1; summands count separately, replicas do not.
+    /// The number of distinct blocks, at least 1. Summands count separately, replicas do not.
     pub fn parts(&self) -> usize {
         (self.places() / self.replicas().max(1)).max(1)
     }
 
-    /// The replica that `rank` stores, numbered in row-major order along the replicating axes; `None` outside the grid.
+    /// The number of the replica that `rank` stores, in row-major order along the replicating axes; `None` outside the
+    /// grid.
     pub fn replica(&self, rank: usize) -> Option<usize> {
         self.number_on(rank, &Role::Replicate)
     }
@@ -335,8 +333,7 @@ impl Distribution {
         Some(Region::from(dims))
     }
 
-    /// The extents of the block of `rank`, if it is in the grid. Cost: O(axes + dimensions), and that of
-    /// [`Owners::coordinates`].
+    /// The extents of [`Distribution::block`]. Cost: O(axes + dimensions), and that of [`Owners::coordinates`].
     pub(crate) fn block_extents(&self, shape: &[usize], rank: usize) -> Option<Vec<usize>> {
         let mut extents = shape.to_vec();
         for (axis, coordinate) in self.axes.iter().zip(self.coordinates(rank)?) {
@@ -347,7 +344,7 @@ impl Distribution {
         Some(extents)
     }
 
-    /// The ranks whose blocks overlap a region, ascending. Fixing coordinates axis by axis, few other blocks are
+    /// The ranks whose blocks overlap a region, ascending. Coordinates are fixed axis by axis, so few other blocks are
     /// computed.
     ///
     /// ```
@@ -391,8 +388,8 @@ impl Distribution {
         })
     }
 
-    /// The summand that `rank` stores, numbered in row-major order along the axes of partial sums; `None` outside the
-    /// grid.
+    /// The number of the summand that `rank` stores, in row-major order along the axes of partial sums; `None` outside
+    /// the grid.
     pub fn summand(&self, rank: usize) -> Option<usize> {
         self.number_on(rank, &Role::Partial)
     }
@@ -402,7 +399,7 @@ impl Distribution {
         self.replica(rank) == Some(0)
     }
 
-    /// The number of summands of the tensor; 1 without partial sums.
+    /// The number of summands; 1 without partial sums.
     pub fn summands(&self) -> usize {
         self.axes.iter().filter(|axis| axis.role == Role::Partial).map(|axis| axis.ranks).product()
     }
@@ -418,8 +415,8 @@ impl Distribution {
         extents
     }
 
-    /// Text such as `m/4`, `k/2 n/3`, `x3` (replicated), `sum/2` (partial sums) or `rank 0`. `names` are those of the
-    /// tensor's dimensions.
+    /// Text such as `m/4`, `k/2 n/3`, `x3` (replicated), `sum/2` (partial sums) or `rank 0`, with the `names` of the
+    /// dimensions.
     pub fn describe(&self, names: &[&str]) -> String {
         let parts = self.axes.iter().map(|axis| match &axis.role {
             Role::Cut { dim, how } => format!("{}/{}{}", names[*dim], axis.ranks, how.describe()),
@@ -443,7 +440,7 @@ impl Distribution {
     }
 }
 
-/// An invalid grid of ranks, or one that does not match a tensor or a run.
+/// An invalid grid, or one that does not suit a tensor or a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum GridError {
@@ -459,16 +456,16 @@ pub enum GridError {
     /// The number of the last rank overflows.
     #[error("it begins at rank {first}, and its {places} ranks end beyond what 64 bits count")]
     End { first: usize, places: usize },
-    /// The owners do not assign a distinct rank to each place.
+    /// The owners are not one distinct rank per place.
     #[error("its owners are not {places} ranks, each once")]
     Owners { places: usize },
-    /// The grid cuts a dimension that the tensor lacks.
+    /// The tensor lacks a dimension that is cut.
     #[error("it cuts dimension {dim} of {dims}")]
     Dimension { dim: usize, dims: usize },
-    /// The grid needs more ranks than the run has.
+    /// The run has too few ranks.
     #[error("it needs {needed} ranks, and there are {ranks}")]
     Ranks { needed: usize, ranks: usize },
-    /// A block would have too many separate boxes.
+    /// A block would have too many boxes.
     #[error(
         "blocks of rank 0 would be {pieces} separate pieces, {most} at most are possible: take larger cyclic blocks"
     )]

@@ -1,4 +1,4 @@
-//! Regions of a tensor (Cartesian products of one index set per dimension) and boxes (with single intervals).
+//! Regions of a tensor, and boxes (regions of single intervals).
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Intervals;
 
-/// A box, as one half-open interval per dimension.
+/// A box: one half-open interval per dimension.
 pub type Bounds = Vec<Range<usize>>;
 
 pub fn volume(bounds: &[Range<usize>]) -> usize {
@@ -18,7 +18,7 @@ pub fn is_empty(bounds: &[Range<usize>]) -> bool {
     bounds.iter().any(Range::is_empty)
 }
 
-/// The box `from` without the box `hole` in it, as disjoint boxes.
+/// Disjoint boxes of `from` without the box `hole` in it.
 pub fn without(from: &[Range<usize>], hole: &[Range<usize>]) -> Vec<Bounds> {
     let mut rest = from.to_vec();
     let mut pieces = Vec::new();
@@ -35,8 +35,7 @@ pub fn without(from: &[Range<usize>], hole: &[Range<usize>]) -> Vec<Bounds> {
     pieces
 }
 
-/// A Cartesian product of index sets, one per dimension. A tensor without dimensions has only one region, of one
-/// element.
+/// A Cartesian product of index sets, one per dimension. Without dimensions, it has one element.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Region(Vec<Intervals>);
 
@@ -53,7 +52,7 @@ impl From<Vec<Intervals>> for Region {
 }
 
 impl Region {
-    /// The region of all elements of a tensor.
+    /// All elements of a tensor.
     pub fn whole(shape: &[usize]) -> Region {
         Region(shape.iter().map(|&extent| Intervals::from(0..extent)).collect())
     }
@@ -112,8 +111,7 @@ impl Region {
         self.0.iter().zip(&other.0).all(|(a, b)| a.meets(b))
     }
 
-    /// Whether no two of the regions have an element in common. Cost: O(n log n) if few of them overlap along one
-    /// dimension.
+    /// Whether no two regions meet. Cost: O(n log n) if few overlap along one dimension.
     pub(crate) fn are_disjoint(regions: &[&Region]) -> bool {
         let starts = |dim: usize| regions.iter().map(move |region| region.0[dim].ranges().first().map(|r| r.start));
         let dims = regions.first().map_or(0, |region| region.0.len());
@@ -136,7 +134,7 @@ impl Region {
         })
     }
 
-    /// The boxes of the region, in row-major order of their first elements; none if it is empty.
+    /// The boxes of the region, in row-major order of their first elements.
     pub fn boxes(&self) -> Vec<Bounds> {
         let mut boxes: Vec<Bounds> = vec![Vec::new()];
         for dim in &self.0 {
@@ -154,23 +152,23 @@ impl Region {
         boxes
     }
 
-    /// The boxes of the region, each in the tensor and in a dense array of the region.
+    /// Each box in the tensor and in a dense array of the region.
     pub fn stored_boxes(&self) -> impl Iterator<Item = (Bounds, Bounds)> {
         self.boxes().into_iter().filter_map(|bounds| Some((bounds.clone(), self.locate(&bounds)?)))
     }
 
-    /// The box in a dense array of this region; `None` unless each interval is inside a single one of the region.
+    /// The box in a dense array of this region; `None` unless each interval is inside one of the region's.
     pub fn locate(&self, bounds: &[Range<usize>]) -> Option<Bounds> {
         each_dim(self.0.iter().zip(bounds).map(|(dim, run)| dim.locate(run)))
     }
 
-    /// The position of the region `of` in a dense array of this region; `None` if it is not a single box there.
+    /// The region `of` in a dense array of this region; `None` if it is not a single box there.
     pub fn positions(&self, of: &Region) -> Option<Bounds> {
         each_dim(self.0.iter().zip(&of.0).map(|(dim, of)| dim.positions(of)))
     }
 }
 
-/// Collects the ranges if all are `Some`, without spare capacity, because schedules have very many of these lists.
+/// Collects without spare capacity, because schedules have very many of these lists.
 fn each_dim(ranges: impl ExactSizeIterator<Item = Option<Range<usize>>>) -> Option<Bounds> {
     let mut bounds = Vec::with_capacity(ranges.len());
     for range in ranges {

@@ -1,4 +1,4 @@
-//! Tiles of a dimension that is cut evenly.
+//! Even tiles of a dimension.
 
 use std::ops::Range;
 

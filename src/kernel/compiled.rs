@@ -1,13 +1,12 @@
-//! Declares the entry points of the kernels as non-generic functions, one set for each element type.
+//! The entry points of the kernels as non-generic functions for each element type.
 //!
-//! Rust compiles a generic function in every crate that calls it, and kernels are most of this crate's code, so generic
-//! entry points call the non-generic methods of [`Compiled`].
+//! Rust compiles a generic function again in every crate that calls it, and kernels are most of this crate's code, so
+//! generic entry points call the methods of [`Compiled`].
 
 use super::tensor::{Tensor, TensorMut};
 use super::workspace::{OutOfMemory, Workspace};
 use crate::local_plan::{Isa, LocalContract, UnaryPlan};
 
-/// The kernels for one element type.
 pub trait Compiled: Copy {
     /// Implements [`super::contract_strided`].
     fn contract(
@@ -35,6 +34,6 @@ pub trait Compiled: Copy {
     /// If the extents of `input` and `out` differ.
     fn combine(input: Tensor<Self>, beta: Self, out: TensorMut<Self>);
 
-    /// Replaces every element of `out` by `value` plus `beta` times the element. If `beta` is 0, `out` is not read.
+    /// Computes `out = value + beta out`. If `beta` is 0, `out` is not read.
     fn broadcast(value: Self, beta: Self, out: TensorMut<Self>);
 }

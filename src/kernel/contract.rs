@@ -1,8 +1,7 @@
-//! Executes a [`LocalContract`] plan, which contracts two strided tensors.
+//! Executes a [`LocalContract`].
 //!
-//! The plan divides the work into shares, one per thread, and fixes the order of all additions, whatever the
-//! scheduling. Each share packs (copies) blocks of the operands into its part of the workspace, and reuses them in
-//! successive iterations. Later calls pack again, because elements may have changed.
+//! The plan divides the work into one share per thread, and fixes the order of all additions. Each share packs blocks
+//! of the operands into its part of the workspace. Every call packs again, because elements may have changed.
 
 use super::elementwise::scale_strided;
 use super::pointer::{Const, Mut};
@@ -54,8 +53,8 @@ pub(super) fn run<T: Element>(
         Body::Loops(body) => {
             let partials = workspace.slice(plan.workspace_elements())?;
             let operands = [left.as_ptr(), right.as_ptr()];
-            // SAFETY: `isa` and the layouts are checked above, and the plan's loops visit only indices of the three
-            // tensors. As `out` is a `TensorMut`, its elements are distinct and no other code accesses them.
+            // SAFETY: `isa` and the layouts are checked above, and the loops visit only indices of the tensors. The
+            // elements of a `TensorMut` are distinct, and no other code accesses them.
             unsafe { loops::run(body, isa, (alpha, beta), operands, conjugated, out.as_mut_ptr(), partials) }
         }
         Body::Staged(body) => {
@@ -69,8 +68,7 @@ pub(super) fn run<T: Element>(
             let operands = ordered([Const(left.as_ptr()), Const(right.as_ptr())], body.swapped);
             let conjugated = ordered(conjugated, body.swapped);
             let arguments = gemm::Arguments { operands, conjugated, out: Mut(out.as_mut_ptr()), alpha, beta };
-            // SAFETY: the plan is for three tensors with the layouts, element type and instructions checked above;
-            // `out` is borrowed mutably, and the workspace is as large as the plan requires.
+            // SAFETY: as above; the element type is checked too, and the workspace is as large as the plan requires.
             unsafe { gemm::run(body, isa, family, arguments, packed) }
         }
         #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -88,7 +86,7 @@ pub(super) fn run<T: Element>(
     Ok(())
 }
 
-/// Returns the operands' properties in the plan's order.
+/// Puts the operands' properties in the plan's order.
 fn ordered<V>([left, right]: [V; 2], swapped: bool) -> [V; 2] {
     if swapped { [right, left] } else { [left, right] }
 }

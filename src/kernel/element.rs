@@ -1,7 +1,6 @@
-//! Defines the element types that kernels are compiled for.
+//! The element types of kernels.
 //!
-//! [`Element`] is sealed: the workspace and the matrix products rely on types without padding, whose bit patterns are
-//! all valid.
+//! [`Element`] is sealed: types must have no padding and only valid bit patterns.
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -44,16 +43,15 @@ pub trait Element:
     /// Converts a complex number to the nearest value; real types drop the imaginary part.
     fn from_f64(re: f64, im: f64) -> Self;
 
-    /// Returns this number as a complex number in double precision.
+    /// Converts this number to double precision.
     fn to_c64(self) -> Complex<f64>;
 
     /// Returns the complex conjugate; a real number is its own.
     #[must_use]
     fn conjugate(self) -> Self;
 
-    /// Returns this number times `factor`, which is `alpha` or `beta` of a contraction. Without an imaginary part, it
-    /// scales both parts separately, because a complex multiplication would turn one part into NaN if the other is
-    /// infinite.
+    /// Returns this number times `factor`, the `alpha` or `beta` of a contraction. A real factor scales both parts
+    /// separately, because a complex multiplication would make one part NaN if the other is infinite.
     ///
     /// ```
     /// use einsum_dist::Element;

@@ -1,4 +1,4 @@
-//! Fills, scales, conjugates and adds tensors of equal shape with any strides, and finds their largest values.
+//! Element-wise operations on tensors with any strides.
 
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
@@ -40,8 +40,7 @@ fn conjugate_on<T: Element>(threads: usize, mut out: ArrayViewMutD<T>) {
     rayon::join(|| conjugate_on(threads / 2, first), || conjugate_on(threads - threads / 2, second));
 }
 
-/// Returns the largest absolute value of all real and imaginary parts, or 0 without elements. Any NaN gives NaN, and
-/// otherwise any infinity gives infinity.
+/// Returns the largest absolute value of all real and imaginary parts, or 0 without elements. Any NaN gives NaN.
 pub fn largest<T: Element>(input: ArrayViewD<T>) -> f64 {
     largest_on(useful_threads(rayon::current_num_threads(), input.len()), input)
 }
@@ -67,7 +66,7 @@ fn largest_on<T: Element>(threads: usize, input: ArrayViewD<T>) -> f64 {
     }
 }
 
-/// Returns the larger number, or NaN if one is NaN.
+/// Unlike [`f64::max`], returns NaN if one number is NaN.
 fn larger(one: f64, other: f64) -> f64 {
     if one.is_nan() || one > other { one } else { other }
 }
@@ -79,7 +78,7 @@ fn parts<T: Element>(value: &T) -> [f64; 2] {
 
 fn largest_in_line<T: Element>(values: &[T]) -> f64 {
     const LANES: usize = 8;
-    // `times_zero` becomes NaN at the first infinity or NaN. Both loops compute in independent lanes, as vectors.
+    // `times_zero` becomes NaN at the first infinity or NaN. Independent lanes compile to vectors.
     let (mut most, mut times_zero) = ([0.0f64; LANES], [0.0f64; LANES]);
     for chunk in values.chunks(LANES) {
         for ((most, times_zero), value) in most.iter_mut().zip(&mut times_zero).zip(chunk) {
@@ -104,7 +103,7 @@ pub(super) fn scale_strided<T: Element>(factor: T, out: TensorMut<T>) {
     }
 }
 
-/// Implements [`add`]. Computes `out = input + beta out`.
+/// Computes `out = input + beta out`.
 pub(super) fn combine<T: Element>(input: Tensor<T>, beta: T, mut out: TensorMut<T>) {
     assert_eq!(input.extents, out.extents, "tensors of different shapes");
     let strides = input.strides.iter().zip(out.strides);
@@ -112,18 +111,16 @@ pub(super) fn combine<T: Element>(input: Tensor<T>, beta: T, mut out: TensorMut<
     let dims: Loops<2> = dims.map(|(&extent, (&from, &to))| Dim { extent, strides: [from, to] }).collect();
     let plan = Permute::new(&dims, size_of::<T>(), rayon::current_num_threads());
     let factors = Factors { alpha: T::ONE, beta };
-    // SAFETY: the loops visit the indices of both tensors, which have the same extents; `out` is borrowed mutably, so
-    // its elements are distinct and no other code accesses them.
+    // SAFETY: the loops visit the indices of both tensors, whose extents are equal; `out` is borrowed mutably.
     unsafe { permute(&plan, widest(), input.as_ptr(), out.as_mut_ptr(), factors) }
 }
 
-/// Implements [`fill`] and [`scale`]. Computes `out = value + beta out`.
+/// Computes `out = value + beta out`.
 pub(super) fn broadcast<T: Element>(value: T, beta: T, mut out: TensorMut<T>) {
     let dims = out.extents.iter().zip(out.strides);
     let dims: Loops<2> = dims.map(|(&extent, &to)| Dim { extent, strides: [0, to] }).collect();
     let plan = Permute::new(&dims, size_of::<T>(), rayon::current_num_threads());
     let factors = Factors { alpha: T::ONE, beta };
-    // SAFETY: all source strides are 0, so only `value` is read; the loops visit the indices of `out`, which is
-    // borrowed mutably.
+    // SAFETY: as above; all source strides are 0, so only `value` is read.
     unsafe { permute(&plan, widest(), &value, out.as_mut_ptr(), factors) }
 }

@@ -1,9 +1,9 @@
-//! Computes a bound on the rounding error of a floating-point contraction.
+//! Bounds the rounding error of a contraction.
 //!
-//! The bound is that of N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002, sections 3.1
-//! and 3.6 (`docs/check.md`). It holds for any order of additions, with or without fused multiply-adds. Each factor
-//! beyond two adds one rounding. Both parts of a sum of n complex products are sums of 2 n real products, which doubles
-//! the roundings, and combining them adds a factor of sqrt(2).
+//! Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002, sections 3.1 and 3.6
+//! (`docs/check.md`). The bound holds for any order of additions, with or without fused multiply-adds. Each factor
+//! beyond two adds one rounding. Each part of a sum of n complex products is a sum of 2 n real products; combining the
+//! parts adds a factor of sqrt(2).
 
 use crate::dtype::Dtype;
 
@@ -25,6 +25,6 @@ pub fn error_bound(dtype: Dtype, terms: u64, factors: u32) -> f64 {
     };
     let complex = if dtype.is_complex() { 2.0 * std::f64::consts::SQRT_2 } else { 1.0 };
     let nu = complex * (terms as f64 + f64::from(factors)) * roundoff;
-    // The formula gives no bound beyond its pole at nu = 1.
+    // There is no bound beyond the pole at nu = 1.
     if nu < 1.0 { nu / (1.0 - nu) } else { f64::INFINITY }
 }

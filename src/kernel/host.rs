@@ -1,4 +1,4 @@
-//! Describes this machine as a target: an instruction set, a micro-kernel family, cache sizes and a number of threads.
+//! Describes this machine as a [`Target`].
 
 use std::fs;
 use std::sync::OnceLock;
@@ -11,13 +11,13 @@ pub fn host() -> Target {
     target(widest(), default_family(), rayon::current_num_threads())
 }
 
-/// Returns the default micro-kernel family, which depends on whether LIBXSMM generates code on this machine.
+/// Returns the default micro-kernel family: it includes LIBXSMM if that generates code here.
 pub fn default_family() -> KernelFamily {
     if generates() { KernelFamily::Mixed } else { KernelFamily::Own }
 }
 
-/// Tests with small products of both real types and both layouts of the right operand, because code generation can be
-/// disabled at run time.
+/// Tests small products of both real types and both layouts of `right`, because code generation can be disabled at run
+/// time.
 fn generates() -> bool {
     #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
@@ -33,14 +33,13 @@ fn generates() -> bool {
     false
 }
 
-/// Returns a target with this machine's caches and the given instruction set, family and number of threads. Unlike
-/// [`host`], does not start a thread pool.
+/// Returns a target with this machine's caches. Unlike [`host`], does not start a thread pool.
 pub fn target(isa: Isa, family: KernelFamily, threads: usize) -> Target {
     static CACHES: OnceLock<Caches> = OnceLock::new();
     Target { isa, family, caches: *CACHES.get_or_init(caches), threads }
 }
 
-/// Whether this build and this processor can run the code that LIBXSMM generates.
+/// Whether this build and this processor can run code of LIBXSMM.
 pub fn has_xsmm() -> bool {
     #[cfg(all(feature = "libxsmm", target_arch = "x86_64"))]
     return is_x86_feature_detected!("avx");
@@ -48,8 +47,8 @@ pub fn has_xsmm() -> bool {
     return cfg!(all(feature = "libxsmm", target_arch = "aarch64"));
 }
 
-/// Reads the cache sizes from sysfs; the second level is divided by the cores that share it. Other systems than Linux
-/// have the default sizes.
+/// Reads sysfs, and divides the second level by the cores that share it; systems other than Linux have the default
+/// sizes.
 fn caches() -> Caches {
     let mut caches = Caches::default();
     for index in 0..8 {
@@ -70,7 +69,7 @@ fn caches() -> Caches {
     caches
 }
 
-/// Returns the number of hardware threads, each counted as a core, in a list such as `0-3,8`, clamped to 1 to 4.
+/// Counts the hardware threads in a list such as `0-3,8`, clamped to 1 to 4; each counts as a core.
 fn sharers(list: Option<&str>) -> usize {
     let count = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

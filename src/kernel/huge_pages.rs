@@ -1,16 +1,14 @@
-//! Requests huge pages for large buffers where programs have to (`madvise`).
+//! Requests huge pages (`madvise`) for large buffers (`docs/placement.md`).
 //!
-//! Fewer pages mean fewer TLB misses when a kernel accesses memory with large strides. A request touches no page, so
-//! each is still placed on the NUMA node of its first user. Reserved pages (hugetlbfs) need an administrator and are not
-//! used.
+//! They reduce TLB misses at large strides. A request touches no page, so the first user still decides its NUMA node.
+//! Reserved pages (hugetlbfs) need an administrator and are not used.
 
 use std::mem::MaybeUninit;
 
-/// Size of a huge page in bytes on x86-64, and on AArch64 with pages of 4 KiB. Elsewhere, a request may have no effect.
+/// Bytes in a huge page on x86-64, and on AArch64 with pages of 4 KiB. Elsewhere, a request may have no effect.
 pub const HUGE_PAGE: usize = 2 << 20;
 
-/// Requests huge pages for every complete huge page inside `memory`. Does nothing if the system has no huge pages or
-/// needs no request.
+/// Requests every complete huge page inside `memory`, unless the system has none or needs no request.
 pub fn request_huge_pages<T>(memory: &mut [MaybeUninit<T>]) {
     let start = memory.as_mut_ptr().cast::<u8>();
     let before = start.align_offset(HUGE_PAGE);
@@ -35,8 +33,8 @@ mod system {
     }
 
     pub fn request(start: *mut u8, bytes: usize) {
-        // SAFETY: the caller borrows the memory exclusively, and this advice changes only the size of pages. If the
-        // system refuses, the pages stay small, which is harmless.
+        // SAFETY: the memory is borrowed exclusively, and this advice changes only the size of pages. A refusal is
+        // harmless.
         let _ = unsafe { madvise(start.cast(), bytes, Advice::LinuxHugepage) };
     }
 }

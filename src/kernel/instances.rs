@@ -1,4 +1,4 @@
-//! Implements [`Compiled`] for every element type, so that all kernels are compiled in this crate.
+//! Implements [`Compiled`] for every element type.
 
 use num_complex::Complex;
 

@@ -1,6 +1,6 @@
-//! Defines pointers that can be passed to worker threads.
+//! Pointers for worker threads.
 //!
-//! These types do not check whether an access is valid, so each dereference has its own safety comment.
+//! Accesses are not checked, so each has its own safety comment.
 
 /// A pointer into a tensor that the caller borrows until the parallel work has finished.
 #[derive(Debug)]
@@ -26,18 +26,17 @@ impl<T> Clone for Mut<T> {
 
 impl<T> Copy for Mut<T> {}
 
-// SAFETY: sending a pointer is harmless; reading a `T` through it on another thread is allowed because `T` is `Sync`.
+// SAFETY: sending a pointer is harmless; other threads may read a `T` because it is `Sync`.
 unsafe impl<T: Sync> Send for Const<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Const<T> {}
-// SAFETY: sending a pointer is harmless; the safety comment of each write states why no other thread accesses the
-// written elements.
+// SAFETY: sending a pointer is harmless; each write states why no other thread accesses the elements.
 unsafe impl<T: Send> Send for Mut<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Mut<T> {}
 
 impl<T> Const<T> {
-    /// Returns the pointer `offset` elements further; outside the tensor, it must not be dereferenced.
+    /// The result may be outside the tensor, but must not be dereferenced there.
     pub fn at(self, offset: isize) -> *const T {
         self.0.wrapping_offset(offset)
     }

@@ -1,9 +1,9 @@
-//! Executes a [`SmallBatchPlan`]: small matrix products of equal size, with code of LIBXSMM.
+//! Executes a [`SmallBatchPlan`] with LIBXSMM.
 //!
-//! This code overwrites its result, so a product that must be scaled or added goes through a buffer. Plain loops
-//! replace missing code, so every plan can run.
+//! Generated code overwrites its result, so a product that must be scaled or added goes through a buffer. Plain loops
+//! replace missing code.
 //!
-//! Each thread's share writes its own products, and has its own buffer. If `beta` is 0, `out` is not read.
+//! Each share has its own products and its own buffer.
 
 use rayon::prelude::*;
 
@@ -30,8 +30,7 @@ pub(super) unsafe fn run<T: Element>(plan: &SmallBatchPlan, arguments: Arguments
             let [mut a, mut b] = [0, 1].map(|t| arguments.operands[t].at(start[t]));
             let mut c = arguments.out.at(start[2]);
             for _ in 0..count {
-                // SAFETY: guaranteed by the caller; this is a product of the plan, and the buffer is large enough for
-                // one product.
+                // SAFETY: guaranteed by the caller for products of the plan; the buffer has room for one.
                 unsafe {
                     match code {
                         Some(code) if direct => code.call(a.cast(), b.cast(), c.cast()),
@@ -62,7 +61,7 @@ pub(super) unsafe fn run<T: Element>(plan: &SmallBatchPlan, arguments: Arguments
     }
 }
 
-/// Returns the element of `a b` at `row` and `column`.
+/// Returns an element of `a b`.
 ///
 /// # Safety
 /// All elements of the product's operands may be read.
@@ -74,7 +73,7 @@ unsafe fn sum<T: Element>(plan: &SmallBatchPlan, a: *const T, b: *const T, row: 
     (0..plan.extents[2]).fold(T::ZERO, |sum, k| sum + term(k))
 }
 
-/// Adds a buffered product to `out`, in a loop that the compiler can vectorise.
+/// Adds a product to `out`, in a loop that the compiler can vectorise.
 ///
 /// # Safety
 /// Same as for [`merge`]; `out` is initialised.

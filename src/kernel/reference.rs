@@ -1,5 +1,5 @@
-//! Computes an einsum in an obviously correct way, with one loop over the entire index space, in double precision, and
-//! is therefore unlikely to share a mistake with the kernels.
+//! Computes an einsum in an obviously correct way, with one loop over all indices in double precision, so that it is
+//! unlikely to share a mistake with the kernels.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use num_complex::Complex;
 use super::Element;
 use crate::dims::Label;
 
-/// One element of the result of a [`Reference`].
+/// An element of a [`Reference`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ReferenceValue {
     pub value: Complex<f64>,
@@ -22,7 +22,7 @@ pub struct ReferenceValue {
 #[derive(Debug)]
 pub struct Reference<'a, T: Clone> {
     operands: Vec<Elements<'a, T>>,
-    /// The extents of the labels of `out`, followed by those of the summed labels.
+    /// For the labels of `out`, then for the summed labels.
     extents: Vec<usize>,
     out_labels: usize,
 }
@@ -30,12 +30,12 @@ pub struct Reference<'a, T: Clone> {
 #[derive(Debug)]
 struct Elements<'a, T: Clone> {
     elements: Cow<'a, [T]>,
-    /// For each label, the distance in `elements` between successive indices.
+    /// One for each label, in `elements`.
     strides: Vec<usize>,
 }
 
 impl<'a, T: Element> Elements<'a, T> {
-    /// Borrows a contiguous array, or copies its elements.
+    /// Borrows a contiguous array, or copies another.
     fn new(labels: &[Label], operand: &ArrayViewD<'a, T>, all_labels: &[Label]) -> Self {
         let (elements, strides) = match (operand.to_slice_memory_order(), strides(operand)) {
             (Some(elements), Some(strides)) => (Cow::Borrowed(elements), strides),
@@ -54,7 +54,7 @@ impl<'a, T: Element> Elements<'a, T> {
     }
 }
 
-/// Returns the strides of an array, ignoring those of extents 0 and 1; `None` if one is negative.
+/// Ignores strides of extents 0 and 1; `None` if another is negative.
 fn strides<T>(array: &ArrayViewD<T>) -> Option<Vec<usize>> {
     let strides = array.strides().iter().zip(array.shape());
     strides.map(|(&stride, &extent)| if extent <= 1 { Some(0) } else { stride.try_into().ok() }).collect()
@@ -113,14 +113,13 @@ impl<'a, T: Element> Reference<'a, T> {
         }
     }
 
-    /// `point` assigns an index to each label.
     fn product(&self, point: &[usize]) -> Complex<f64> {
         let factors = self.operands.iter().map(|operand| operand.at(point));
         factors.reduce(times::<T>).unwrap_or(Complex::new(1.0, 0.0))
     }
 }
 
-/// Advances `index`, the last dimension fastest; returns false after the last index.
+/// Advances the last dimension fastest; returns false after the last index.
 fn next(index: &mut [usize], extents: &[usize]) -> bool {
     for (at, &extent) in index.iter_mut().zip(extents).rev() {
         *at += 1;
@@ -153,8 +152,7 @@ pub fn reference_contract<T: Element>(
     }
 }
 
-/// Returns the product of two elements of type `T`; for a real `T`, a complex multiplication would make the imaginary
-/// part NaN if a factor is infinite.
+/// For a real `T`, a complex multiplication would make the imaginary part NaN if a factor is infinite.
 fn times<T: Element>(a: Complex<f64>, b: Complex<f64>) -> Complex<f64> {
     if T::DTYPE.is_complex() { a * b } else { Complex::new(a.re * b.re, 0.0) }
 }

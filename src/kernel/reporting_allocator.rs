@@ -1,12 +1,12 @@
-//! Provides an allocator for programs that should end with a message instead of a signal when memory runs out.
+//! An allocator for programs that should end with a message when memory runs out.
 //!
 //! ```text
 //! fallible(|| alloc(..))    refused: null, which the caller turns into an error
 //! alloc(..) elsewhere       refused: the program's report, which states the missing bytes and ends the program
 //! ```
 //!
-//! Rust's containers abort the process (SIGABRT) if they cannot grow. Memory whose size depends on the input is
-//! therefore allocated inside [`fallible`]. A program without memory for the other, small allocations cannot continue.
+//! Rust's containers abort the process (SIGABRT) if they cannot grow, so memory whose size depends on the input is
+//! allocated inside [`fallible`]. Without memory for other, small allocations, a program cannot continue.
 //!
 //! C libraries do not use this allocator.
 
@@ -16,8 +16,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Called with the requested bytes when memory runs out, on one thread only. If it runs out of memory itself, the
-/// process ends without a report.
+/// Called with the requested bytes, on one thread only. If it runs out of memory itself, the process ends without a
+/// report.
 type Report = fn(usize) -> !;
 
 static REPORT: OnceLock<Report> = OnceLock::new();
@@ -25,11 +25,10 @@ static REPORT: OnceLock<Report> = OnceLock::new();
 /// The reporting thread ([`this_thread`]); 0 if none.
 static REPORTING: AtomicUsize = AtomicUsize::new(0);
 
-/// The exit code if the report function itself runs out of memory.
+/// The exit code if the report itself runs out of memory.
 const NO_REPORT: i32 = 1;
 
 thread_local! {
-    /// Whether the thread is inside [`fallible`].
     static FALLIBLE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -42,15 +41,15 @@ pub fn report_with(report: Report) {
     let _ = REPORT.set(report);
 }
 
-/// If the address space is limited (`ulimit -v`), makes all threads allocate small blocks from one arena. By default,
-/// each thread reserves at least 64 MiB for its own arena, which may leave none for the stacks of other threads, so
-/// that the process ends with a signal. Must be called before threads start.
+/// If the address space is limited (`ulimit -v`), makes all threads allocate small blocks from one arena. Otherwise
+/// each thread reserves at least 64 MiB, which may leave none for stacks of other threads, and the process ends with a
+/// signal. Must be called before threads start.
 pub fn share_few_addresses() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         use rustix::process::{Resource, getrlimit};
         if getrlimit(Resource::As).current.is_some() {
-            // SAFETY: the call sets a number that the allocator reads when it creates an arena for a thread.
+            // SAFETY: the call sets a number that the allocator reads when it creates an arena.
             let _ = unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
         }
     }
@@ -68,7 +67,7 @@ pub fn fallible<V>(ask: impl FnOnce() -> V) -> V {
     ask()
 }
 
-/// Returns `start`, or calls the report function if the allocation failed outside [`fallible`].
+/// Calls the report function if the allocation failed outside [`fallible`].
 fn given(start: *mut u8, bytes: usize) -> *mut u8 {
     if start.is_null()
         && FALLIBLE.try_with(|fallible| !fallible.get()).unwrap_or(true)
@@ -79,7 +78,7 @@ fn given(start: *mut u8, bytes: usize) -> *mut u8 {
     start
 }
 
-/// Calls the report function on the first thread that runs out of memory, while others wait for the end.
+/// Reports on the first thread that runs out of memory, while others wait for the end.
 fn refused(bytes: usize, report: Report) -> ! {
     match REPORTING.compare_exchange(0, this_thread(), Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => report(bytes),

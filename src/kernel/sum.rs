@@ -1,11 +1,10 @@
-//! Executes a [`Sum`] plan, which sums one tensor over some of its dimensions.
+//! Executes a [`Sum`] plan.
 //!
-//! Complex numbers are summed as pairs of reals. A long sum is computed in blocks, which are added pairwise. `out` is
-//! written once and never read.
+//! Complex numbers are pairs of reals. Blocks of a long sum are added pairwise. `out` is written once and never read.
 //!
 //! A line is a stretch of the input along the innermost loop; a unit is a stretch or element of `out` with one buffer.
-//! A step adds one line, or a piece of a long line, to a unit. The order of steps depends only on the plan, and no
-//! chain of additions is longer than [`crate::local_plan::longest_chain`], which bounds the rounding errors.
+//! A step adds one line, or a piece of a long line, to a unit. The order of steps depends only on the plan, and chains
+//! of additions have at most the length [`crate::local_plan::longest_chain`].
 
 use rayon::prelude::*;
 
@@ -21,20 +20,19 @@ const REALS: usize = 2 * UNIT;
 const MIN_SPLIT_STEPS: usize = 2;
 /// Lines in a block, added one after the other, if each corresponds to a stretch of `out`.
 const BLOCK_LINES: usize = 128;
-/// Maximum bytes in a block if each line is summed to a single element. `UNCACHED_BLOCK_BYTES` applies to lines that
-/// are not contiguous.
+/// Maximum bytes in a block if each line has a single sum, or `UNCACHED_BLOCK_BYTES` if lines are not contiguous.
 const BLOCK_BYTES: usize = 256 << 10;
 const UNCACHED_BLOCK_BYTES: usize = 128 << 10;
 /// Vectors in a chain, added one after the other.
 const CHAIN: usize = 64;
-/// Number of chains at the same time, to hide the latency of additions.
+/// Chains at the same time, to hide the latency of additions.
 const CHAINS: usize = 4;
 /// Reals in a piece of a strided line, added in eight chains.
 const STRIDED_PIECE_REALS: usize = 512;
-/// Maximum sums (of chains or strided pieces) that are added one after the other in a block.
+/// Maximum sums of chains or pieces that are added one after the other.
 const BLOCK_SUMS: usize = 128;
 const MIN_VECTOR_BYTES: usize = 16;
-/// Maximum reals in a line that is summed together with others: those of all chains in the shortest vectors.
+/// Maximum reals in a line that is summed together with others: all chains of the shortest vectors.
 const MAX_ROW_REALS: usize = CHAINS * CHAIN * MIN_VECTOR_BYTES / 8;
 const MAX_LANES: usize = 16;
 /// Maximum reals in a small unit, whose smaller buffer takes less time to clear.
@@ -91,7 +89,6 @@ impl<R: Real> SumShare<'_, R> {
         if shares == 1 { range(0) } else { (0..shares).into_par_iter().with_max_len(1).for_each(range) }
     }
 
-    /// Whether each unit is a short contiguous line.
     fn sums_rows(&self) -> bool {
         let Sum { line, line_is_summed, .. } = self.plan;
         *line_is_summed
@@ -132,8 +129,8 @@ impl<R: Real> SumShare<'_, R> {
         }
     }
 
-    /// Returns the number of steps in a block, which are added one after the other: limited by the bytes of a block and
-    /// by the length of a chain of additions. A line shorter than a vector or piece still costs one addition.
+    /// Returns the steps in a block, limited by its bytes and the length of a chain. A line shorter than a vector or
+    /// piece still costs one addition.
     fn block(&self) -> usize {
         if !self.plan.line_is_summed {
             return BLOCK_LINES;
@@ -147,8 +144,8 @@ impl<R: Real> SumShare<'_, R> {
         (bytes / (line * size_of::<R>())).min(most).max(1)
     }
 
-    /// Adds a range of steps to `total`. Splits the range among threads, then recursively into halves at multiples of
-    /// the block length.
+    /// Adds a range of steps to `total`: first splits it among threads, then halves it at multiples of the block
+    /// length.
     ///
     /// # Safety
     /// Same as for [`sum`], with one unit of `out`.
@@ -163,7 +160,7 @@ impl<R: Real> SumShare<'_, R> {
         let (len, block) = (range.len(), self.block());
         let forks = threads > 1 && len >= MIN_SPLIT_STEPS;
         if !forks && len <= block {
-            // SAFETY: the instruction set is available; the caller guarantees all other requirements.
+            // SAFETY: guaranteed by the caller; the instruction set is available.
             unsafe { R::dispatch(self.isa, Steps { share: self, from: from.at(0), count, range, total }) };
             return;
         }
@@ -205,7 +202,7 @@ impl<R: Real> RealBody<R> for Rows<'_, R> {
 }
 
 impl<R: Real> Rows<'_, R> {
-    /// Sums as many lines as a vector has elements, each to a vector, and these vectors' lanes together.
+    /// Sums as many lines as a vector has elements, each to a vector, then their lanes together.
     ///
     /// # Safety
     /// As above, for elements of `PARTS` reals.
@@ -339,7 +336,7 @@ fn additions(reals: usize, lanes: usize) -> usize {
     reals.div_ceil(lanes).min(reals / (CHAINS * lanes) + CHAINS)
 }
 
-/// Adds all elements of the lines in `range` to the first element of `total`, the whole unit.
+/// Adds all elements of the lines to the first element of `total`, the whole unit.
 ///
 /// # Safety
 /// Same as for [`Steps`].
@@ -352,8 +349,7 @@ unsafe fn sum_lines<S: Simd<R>, R: Real>(
     total: &mut [R],
 ) {
     let stride = plan.line.strides[0] * parts as isize;
-    // SAFETY: guaranteed by the caller; real and imaginary parts are in alternate lanes, because every vector has an
-    // even number of lanes.
+    // SAFETY: guaranteed by the caller; parts alternate as in memory, because every vector has an even number of lanes.
     unsafe {
         let (mut ended, mut sums, mut added) = (S::zero(), [S::zero(); CHAINS], 0);
         for (start, count) in range.map(|step| plan.step(step)) {

@@ -1,6 +1,6 @@
-//! Defines the strided tensors of the kernels: a pointer with extents and strides.
+//! The strided tensors of the kernels.
 //!
-//! They are like `ndarray` views, but cheaper to create, which matters for thousands of small contractions. Invariants:
+//! They are cheaper to create than `ndarray` views, which matters for thousands of small contractions. Invariants:
 //! every index refers to an initialised element, which no other code writes during the tensor's lifetime. In a
 //! [`TensorMut`], distinct indices refer to distinct elements that no other code accesses.
 

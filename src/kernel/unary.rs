@@ -37,8 +37,8 @@ pub(super) fn run<T: Element>(
         assert!(plan.fits(tensor, extents, strides), "a plan for tensors of another layout");
     }
     assert!(available(isa), "no {} on this machine", isa.name());
-    // SAFETY: the instruction set is available; both tensors have the layouts that the plan was made for, so the plan's
-    // loops stay inside both tensors. `out` is borrowed mutably. `permute` checks element sizes.
+    // SAFETY: the instruction set is available; the tensors have the plan's layouts, so its loops stay inside them.
+    // `out` is borrowed mutably. `permute` checks element sizes.
     unsafe {
         match plan.body() {
             UnaryBody::Permute(plan) => permute(plan, isa, input.as_ptr(), out.as_mut_ptr(), Factors::PUT),

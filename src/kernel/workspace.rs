@@ -1,8 +1,8 @@
 //! Keeps memory for packed blocks between calls.
 //!
-//! Memory is aligned for every element type and vector register. A workspace shrinks only if [`Workspace::clear`] is
-//! called or growing fails, which returns an error. Pages are zeroed by the operating system and untouched, so each is
-//! placed on the NUMA node of the thread that first packs into it. The contents are unspecified between calls.
+//! A workspace shrinks only in [`Workspace::clear`] or if growing fails, which returns an error. Pages are zeroed by
+//! the operating system and untouched, so each is placed on the NUMA node of the thread that first packs into it. The
+//! contents are unspecified between calls.
 
 use super::micro::Vectorized;
 use super::zeroed::Zeroed;
@@ -10,7 +10,7 @@ use super::zeroed::Zeroed;
 /// Alignment in bytes: a page, which suits every vector register and keeps other data out of the first page.
 const ALIGN: usize = 4096;
 
-/// A buffer that a contraction packs into, reusable for any element type.
+/// A buffer for packing, reusable for any element type.
 #[derive(Debug)]
 pub struct Workspace {
     memory: Option<Zeroed>,
@@ -65,7 +65,7 @@ impl Workspace {
     }
 
     fn grow(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
-        // Memory might not suffice for both buffers.
+        // Both buffers might not fit.
         self.clear();
         self.memory = Some(Zeroed::new(bytes, ALIGN).ok_or(OutOfMemory { bytes })?);
         Ok(())

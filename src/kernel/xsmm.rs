@@ -1,8 +1,8 @@
-//! Computes small matrix products with LIBXSMM, which generates code on the first request for a shape.
+//! Small matrix products with LIBXSMM, which generates code on the first request for a shape.
 //!
-//! Invariants: a [`Tile`] contains code that this machine can execute until the program ends, extents of at least 1,
-//! and large enough leading dimensions. On x86-64, the upper halves of the vector registers are cleared after every
-//! call, because they would slow down SSE instructions.
+//! Invariants: a [`Tile`] has code that this machine can execute until the program ends, extents of at least 1, and
+//! large enough leading dimensions. On x86-64, the upper halves of the vector registers are cleared after every call,
+//! because they would slow down SSE instructions.
 //!
 //! Products overwrite their destination and are not scaled: code that adds would start its sums with the old values,
 //! and round them once per term. The left operand cannot be transposed: LIBXSMM 1.17 does not support it, and LIBXSMM 2
@@ -10,7 +10,6 @@
 //!
 //! Matrices are column-major; exchanged operands give row-major products.
 
-/// A real type that LIBXSMM generates code for.
 pub trait Real: Copy {
     /// Generates code for checked extents, if LIBXSMM has any.
     fn generate(shape: Shape) -> Option<Code<Self>>;
@@ -23,7 +22,7 @@ pub struct Shape {
     transpose_b: bool,
 }
 
-/// Generated code for small products `c = a b` of one shape.
+/// Generated code for `c = a b` of one shape.
 #[derive(Clone, Copy)]
 pub(super) struct Tile<R> {
     code: Code<R>,
@@ -33,9 +32,8 @@ impl<R: Real> Tile<R> {
     /// Requests code for `c = a b`, where `c` is m x n, `a` is m x k and `b` is k x n, with columns `ldc`, `lda` and
     /// `ldb` elements apart. If `transpose_b`, `b` is row-major, and its rows are `ldb` elements apart.
     ///
-    /// A repeated request is a look-up in LIBXSMM's cache, which keeping the tile saves. Returns `None` if LIBXSMM has
-    /// no code, if an x86-64 machine lacks AVX, if an extent or a leading dimension is 0 or at least 2^24, or if a
-    /// leading dimension is too small.
+    /// Keeping the tile saves look-ups in LIBXSMM's cache. Returns `None` if LIBXSMM has no code, if an x86-64 machine
+    /// lacks AVX, if an extent or a leading dimension is 0 or at least 2^24, or if a leading dimension is too small.
     pub(super) fn get([m, n, k]: [usize; 3], [lda, ldb, ldc]: [usize; 3], transpose_b: bool) -> Option<Tile<R>> {
         // Generated code counts bytes in 32 bits.
         let fits = |value: &usize| (1..1 << 24).contains(value);
@@ -59,13 +57,13 @@ impl<R: Real> Tile<R> {
     /// between the last row of a matrix and its leading dimension are not accessed.
     #[inline(always)]
     pub(super) unsafe fn call(&self, a: *const R, b: *const R, c: *mut R) {
-        // SAFETY: the code is for this shape (`get`), and the caller guarantees access to the memory.
+        // SAFETY: the code is for this shape, and the caller guarantees access.
         unsafe { call(self.code, a, b, c) };
         clean();
     }
 }
 
-/// Whether generated code can run: on x86-64, [`clean`] requires AVX.
+/// On x86-64, [`clean`] requires AVX.
 fn usable() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("avx");
@@ -77,8 +75,7 @@ fn usable() -> bool {
 #[inline(always)]
 fn clean() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: tiles exist only on machines with AVX. All vector registers are declared as overwritten, and nothing else
-    // is changed.
+    // SAFETY: tiles exist only with AVX. All vector registers are declared as overwritten, and nothing else changes.
     unsafe {
         std::arch::asm!("vzeroupper", clobber_abi("C"), options(nomem, nostack, preserves_flags));
     }
@@ -120,7 +117,7 @@ mod first {
     /// Same as for `Tile::call`.
     #[inline(always)]
     pub unsafe fn call<R>(code: Code<R>, a: *const R, b: *const R, c: *mut R) {
-        // SAFETY: guaranteed by the caller; code that is generated without prefetching reads three arguments.
+        // SAFETY: guaranteed by the caller; code without prefetching reads three arguments.
         unsafe { code(a, b, c) }
     }
 }
@@ -135,7 +132,7 @@ mod second {
 
     use super::{Real, Shape};
 
-    /// Generated code, which is called with untyped pointers.
+    /// Called with untyped pointers.
     pub struct Code<R> {
         function: libxsmm_gemmfunction,
         of: PhantomData<fn(R)>,

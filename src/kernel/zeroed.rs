@@ -1,9 +1,8 @@
-//! Allocates zeroed memory without touching it, because the first write to a page decides the page's NUMA node.
+//! Allocates zeroed memory without touching it, because the first write to a page decides its NUMA node.
 //!
-//! Invariant: the memory starts at a multiple of the requested alignment. [`Zeroed::new`] requests only the common
-//! alignment and extra bytes, and moves the start up. For more, Rust's allocator would clear the memory itself, and so
-//! touch every page on one thread. Large memory starts and ends at huge pages, because the first access to a huge page is as
-//! slow as that to 20 of its 512 small ones (measured on a virtual machine).
+//! [`Zeroed::new`] requests only the common alignment and extra bytes, and moves the start up: for more, Rust's
+//! allocator would clear the memory itself, and so touch every page on one thread. Large memory starts and ends at huge
+//! pages, because the first access to a huge page is slow (`docs/placement.md`).
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::mem::MaybeUninit;
@@ -15,7 +14,7 @@ use super::reporting_allocator::fallible;
 /// The alignment that the system's allocator guarantees.
 const COMMON: usize = 16;
 
-/// Memory of at least this size consists of huge pages, so that it takes at most twice as much as was asked for.
+/// Memory of at least this size consists of huge pages, and takes at most twice the size requested.
 const MIN_HUGE: usize = HUGE_PAGE / 2;
 
 /// Zeroed bytes, freed when dropped.
@@ -40,12 +39,12 @@ impl Zeroed {
             _ => (bytes, align),
         };
         let layout = Layout::from_size_align(room.checked_add(align)?, COMMON).ok()?;
-        // SAFETY: the size of the layout is not 0, because it is at least `align`.
+        // SAFETY: the layout's size is at least `align`, so not 0.
         let base = NonNull::new(fallible(|| unsafe { alloc_zeroed(layout) }))?;
         let up = base.as_ptr().align_offset(align);
-        // SAFETY: `up` is less than `align`, and the allocation has `align` bytes more than `room`.
+        // SAFETY: `up` is less than `align`, by which the allocation exceeds `room`.
         let start = unsafe { base.add(up) };
-        // SAFETY: the bytes are allocated, and no other code has a pointer to them yet.
+        // SAFETY: no other code has a pointer to these bytes yet.
         request_huge_pages(unsafe { std::slice::from_raw_parts_mut(start.as_ptr().cast::<MaybeUninit<u8>>(), room) });
         Some(Zeroed { base, layout, start, bytes })
     }
@@ -54,7 +53,7 @@ impl Zeroed {
         self.start
     }
 
-    /// Returns the number of bytes from [`Zeroed::start`] on.
+    /// The number of bytes from [`Zeroed::start`] on.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }

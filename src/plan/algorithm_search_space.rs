@@ -1,6 +1,6 @@
-//! The choices, with prices, in one search for the algorithms and distributions of a tree.
+//! The choices, with prices, in one search for algorithms and distributions.
 //!
-//! A plan may need several searches, for example for slices or groups of ranks, with different [`SearchArguments`].
+//! A plan may need several, such as for slices or groups, with different [`SearchArguments`].
 
 use super::candidates::{Candidates, SearchArguments};
 use super::error::PlanError;
@@ -11,14 +11,14 @@ use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
-/// The distributions before and after a unary step whose input already has a distribution.
+/// The distributions around a unary step.
 pub struct UnaryPlacement {
     /// `None` if the step can keep the input's distribution.
     pub before: Option<Distribution>,
     pub step: Distribution,
-    /// `None` unless the step's result consists of partial sums.
+    /// `None` unless the result is partial sums.
     pub after: Option<Distribution>,
-    /// Of the redistribution before, the step, and the redistribution after it.
+    /// Of the redistribution before, the step, and that after.
     pub seconds: [f64; 3],
 }
 
@@ -45,7 +45,7 @@ impl<'a> SearchSpace<'a> {
         SearchSpace::new(self.tree, machine, self.options, self.arguments)
     }
 
-    /// Whether neither options nor arguments restrict the choices, as groups of ranks and pipelines require.
+    /// Whether nothing restricts the choices, as groups and pipelines require.
     pub fn is_plain(&self) -> bool {
         let SearchArguments { memory, step_by_step, .. } = self.arguments;
         let PlanOptions { algorithm, fixed, forbid_redistribution, cut, .. } = self.options;
@@ -71,7 +71,7 @@ impl<'a> SearchSpace<'a> {
             self.machine.ranks == 1 || self.options.algorithm.map(AlgorithmName::residency) == Some(Residency::Alone);
         let longest = (0..labels.len())
             .filter(|&dim| once(&labels[dim]) && !self.arguments.uncut.contains(&labels[dim]))
-            // Among equal extents, the first is chosen, because blocks cut along an outer dimension are dense.
+            // The first of equal extents, because blocks cut along an outer dimension are dense.
             .min_by_key(|&dim| std::cmp::Reverse(self.tree.extent(labels[dim])));
         match longest {
             Some(dim) if !undistributed => Distribution::cut(dim, self.machine.ranks),
@@ -79,8 +79,8 @@ impl<'a> SearchSpace<'a> {
         }
     }
 
-    /// Places a unary step. The input keeps its distribution `at` if that needs no communication; else it gets its
-    /// preferred one, as does a result of partial sums.
+    /// The input keeps its distribution `at` if that needs no communication; else it gets its preferred one, as do
+    /// partial sums.
     pub fn unary(&self, input: &[Label], out: &[Label], at: &Distribution) -> UnaryPlacement {
         let redistributed = |labels: &[Label], from: &Distribution| {
             let wanted = self.preferred(labels);
@@ -95,7 +95,7 @@ impl<'a> SearchSpace<'a> {
         UnaryPlacement { before, step, after, seconds: [first, seconds, last] }
     }
 
-    /// The candidate algorithms for contracting a node.
+    /// The candidates for contracting a node.
     ///
     /// # Errors
     /// If the user forced an algorithm or a cut that the node does not support.
@@ -106,10 +106,9 @@ impl<'a> SearchSpace<'a> {
         candidates.of(&tree.step_text(node), kinds, self.labels(node))
     }
 
-    /// The distributions that an algorithm requires and produces, and the predicted seconds of the contraction.
-    /// `input_distributions` are those of the inputs; `None` means that the contraction may choose. In the first
-    /// contraction of a subtree, the seconds include the overhead of the first synchronisation, unless the algorithm
-    /// runs on rank 0 alone.
+    /// The distributions that an algorithm requires and produces, and its predicted seconds. It may choose where
+    /// `input_distributions` is `None`. In the first contraction of a subtree, the seconds include the first
+    /// synchronisation, unless the algorithm runs on rank 0 alone.
     pub fn contraction(
         &self,
         node: NodeId,

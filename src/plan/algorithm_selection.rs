@@ -1,12 +1,12 @@
-//! Selects the algorithms for a whole tree by dynamic programming over the distributions of intermediates.
+//! Selects the algorithms for a tree by dynamic programming over the distributions of intermediates.
 //!
-//! Each node's table stores, for every distribution in which some algorithm can leave the node's tensor, the cheapest
-//! price of the subtree, including redistributions. The root's entries include redistributing the result as requested.
-//! Tracing back the cheapest yields every algorithm.
+//! A node's table has, for every distribution in which some algorithm can leave its tensor, the cheapest price of the
+//! subtree, with redistributions (at the root, also that of the result). Tracing back the cheapest yields all
+//! algorithms.
 //!
-//! Guarantee: no combination of candidates is cheaper according to [`Cost`] than the selected one, unless tables are
-//! truncated. Above [`MAX_FULL_TABLE_NODES`] nodes, a table keeps only its best few entries; above
-//! [`MAX_PRUNED_TABLE_NODES`], it keeps one entry, so each node's algorithm ignores the nodes above.
+//! Guarantee: no combination of candidates is cheaper according to [`Cost`], unless tables are truncated: above
+//! [`MAX_FULL_TABLE_NODES`] nodes to a few entries, and above [`MAX_PRUNED_TABLE_NODES`] to one, so that algorithms
+//! ignore the nodes above.
 
 use std::ops::Range;
 
@@ -31,12 +31,12 @@ struct Entry {
     /// Predicted, for the node's own step.
     own: f64,
     algorithm: Option<Algorithm>,
-    /// For each input, the index of the entry used from its table; 0 for free inputs.
+    /// The index into each input's table; 0 if free.
     inputs: [usize; 2],
 }
 
-/// The possible distributions of a tensor. Operands without a prescribed distribution, and unary steps over them, are
-/// free: their consumer chooses.
+/// The possible distributions of a tensor. The consumer chooses for operands without a prescribed one, and unary steps
+/// over them.
 enum Table {
     Free,
     Entries(Vec<Entry>),
@@ -44,7 +44,7 @@ enum Table {
 
 #[derive(Clone, Default)]
 pub struct Choice {
-    /// `None` for steps other than contractions.
+    /// `None` unless a contraction.
     pub algorithm: Option<Algorithm>,
     /// `None` for all ranks.
     pub group: Option<Range<usize>>,
@@ -97,7 +97,7 @@ impl Tables {
         Ok(Tables { tables, considered: all_considered })
     }
 
-    /// `None` if the consumer chooses the distribution.
+    /// `None` if the consumer chooses.
     pub fn cheapest(&self, tree: &Tree, node: NodeId) -> Option<Cheapest> {
         let Table::Entries(entries) = &self.tables[node] else { return None };
         // Sorted by price.
@@ -143,7 +143,7 @@ pub fn algorithms(space: &SearchSpace) -> Result<Vec<Choice>, PlanError> {
     Ok(chosen)
 }
 
-/// Keeps the first entry for each distribution, at most `keep` in total. `entries` must be sorted, cheapest first.
+/// The first entry for each distribution, at most `keep`. `entries` must be sorted, cheapest first.
 fn best(entries: Vec<Entry>, keep: usize) -> Vec<Entry> {
     let mut kept: Vec<Entry> = Vec::new();
     for entry in entries {
@@ -158,7 +158,7 @@ fn describe(tree: &Tree, algorithm: &Algorithm) -> String {
     algorithm.describe(|label| tree.name(label).to_owned())
 }
 
-/// The first [`MAX_CONSIDERED`] algorithms, for display; equal descriptions appear once.
+/// The first [`MAX_CONSIDERED`] distinct descriptions.
 pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, f64, f64)>) -> Vec<Candidate> {
     let mut considered: Vec<Candidate> = Vec::new();
     for (algorithm, contraction, whole) in priced {
@@ -214,7 +214,7 @@ impl AlgorithmSearch<'_> {
     }
 
     fn contract(&self, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Result<Vec<Entry>, PlanError> {
-        // Algorithms that accept any distributions are priced for those in which the inputs are cheapest to produce.
+        // If an algorithm accepts any distributions, the inputs have their cheapest.
         let input_distributions = inputs.map(|input| match &self.tables[input] {
             Table::Free => None,
             Table::Entries(entries) => entries.first().map(|entry| &entry.distribution),

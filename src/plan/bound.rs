@@ -1,11 +1,11 @@
-//! The communication lower bound of a contraction: the words that the busiest rank must receive if the work and the
-//! tensors are divided evenly.
+//! The communication lower bound of a contraction: the words that the busiest rank must receive if work and tensors are
+//! divided evenly.
 //!
-//! The bound is the larger of two bounds, and never negative. The first depends on memory. If each of the p ranks of
-//! one batch computes x = m n k / p multiply-adds and has S words of memory, then a rank needs Q = 2x/a + a^2 words,
-//! where a = min(sqrt S, x^(1/3)) (COSMA, Theorem 2, in the form that its proof supports). The second does not depend
-//! on memory and has the 1D, 2D and 3D cases of Al Daas, Ballard, Grigori, Kumar and Rouse (2022). The words that the
-//! rank stores from the start (its share of the three tensors) are subtracted.
+//! It is the larger of two bounds, and never negative. If each of the p ranks of a batch computes x = m n k / p
+//! multiply-adds and has S words of memory, it needs Q = 2x/a + a^2 words, where a = min(sqrt S, x^(1/3)) (COSMA,
+//! Theorem 2, in the form that its proof supports). The second bound, independent of memory, has the 1D, 2D and 3D
+//! cases of Al Daas, Ballard, Grigori, Kumar and Rouse (2022). The rank's share of the three tensors, which it stores
+//! from the start, is subtracted.
 
 use std::ops::Range;
 
@@ -26,8 +26,7 @@ pub fn bytes(plan: &Plan, value: &Value) -> Option<f64> {
     Some(words(c, m, n, k, ranks as f64, memory) * element)
 }
 
-/// The bound in words. `c`, `m`, `n` and `k` are the products of the extents of all dimensions of that kind
-/// ([`crate::dims`]); `memory` is in words per rank.
+/// `c`, `m`, `n` and `k` are the products of the extents of each kind ([`crate::dims`]); `memory` is in words per rank.
 pub fn words(c: f64, m: f64, n: f64, k: f64, ranks: f64, memory: Option<f64>) -> f64 {
     if ranks <= c || c * m * n * k == 0.0 {
         return 0.0;

@@ -1,10 +1,9 @@
 //! Distributes independent subtrees over the workers of one rank.
 //!
-//! Small contractions would leave all workers but one idle, so subtrees of them are concurrent branches, at most one
-//! per worker.
+//! Small contractions would leave workers idle, so subtrees of them are concurrent branches, at most one per worker.
 //!
-//! Invariants: all branches come before all other steps; otherwise, steps keep their order. Plans for several ranks
-//! have no branches, and large contractions are never concurrent: their work is already divided.
+//! Invariants: branches come before all other steps, which keep their order. Plans for several ranks have no branches,
+//! and large contractions are never concurrent: their work is already divided.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -24,16 +23,16 @@ use crate::tree::{self, NodeId, Step, Tree};
 /// Per step, in multiply-adds.
 const STEP_OVERHEAD: f64 = 1e4;
 
-/// Per step and concurrent branch, from contention for the lock of buffers.
+/// Per step and branch, from contention for the lock of buffers.
 const CONTENTION_OVERHEAD: f64 = 1e4;
 
-/// For starting all branches and waiting for them.
+/// For starting and joining all branches.
 const SECTION_OVERHEAD: f64 = 2e5;
 
-/// Maximum fraction of the sequential time that branches may take.
+/// Maximum fraction of the sequential time.
 const MAX_TIME_SHARE: f64 = 0.8;
 
-/// Maximum peak memory as a multiple of the sequential plan's.
+/// Maximum multiple of the sequential peak memory.
 const MAX_MEMORY_FACTOR: u64 = 2;
 
 /// A plan with branches if faster and memory suffices, else `plan`, made from `tree`.
@@ -82,7 +81,7 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
     let contention = CONTENTION_OVERHEAD * workers as f64;
     let (costs, small) = costs(tree, STEP_OVERHEAD + contention);
     let pieces = cut(tree, workers, contention, &costs, small)?;
-    // Assigns the pieces, largest first, to the least loaded branch.
+    // Pieces, largest first, go to the least loaded branch.
     let mut sorted = pieces;
     sorted.sort_by(|one, other| other.cmp(one));
     let mut loads = vec![0.0; workers];
@@ -137,8 +136,8 @@ fn costs(tree: &Tree, step: f64) -> (Vec<f64>, Vec<Option<f64>>) {
     (costs, small)
 }
 
-/// Cuts subtrees of small steps into pieces; `None` if that saves too little time. Steps above run after all branches,
-/// one at a time.
+/// Cuts subtrees of small steps into pieces; `None` if that saves too little. Steps above run after all branches, one
+/// at a time.
 fn cut(tree: &Tree, workers: usize, contention: f64, costs: &[f64], small: Vec<Option<f64>>) -> Option<Vec<Piece>> {
     let root = tree.root();
     let mut is_inner = vec![false; tree.nodes.len()];

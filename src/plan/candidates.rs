@@ -1,4 +1,4 @@
-//! The candidate algorithms for a contraction, with all choices of dimensions that the options allow.
+//! The candidate algorithms for a contraction, with all choices of dimensions.
 
 use super::error::PlanError;
 use super::options::PlanOptions;
@@ -6,17 +6,16 @@ use crate::algorithm::{Algorithm, AlgorithmName, Residency, Setting};
 use crate::dims::{Kind, Kinds, Label};
 use crate::machine::Machine;
 
-/// The arguments of one search for the algorithms of a tree.
+/// The arguments of one search for algorithms.
 #[derive(Debug, Clone, Copy)]
 pub struct SearchArguments<'a> {
-    /// Maximum bytes of a plan on each rank; `None` if unlimited. Some passes search with another limit than the
-    /// user's.
+    /// Maximum bytes on each rank, which some passes set to another limit than the user's.
     pub memory: Option<u64>,
-    /// Excludes algorithms that need a whole tensor on one rank, unless no other applies. Set if the fastest plan needs
-    /// too much memory.
+    /// Excludes algorithms that need a whole tensor on one rank, if possible. Set if the fastest plan needs too much
+    /// memory.
     pub spread: bool,
     pub step_by_step: bool,
-    /// Dimensions that must not be distributed, because they are sliced or split into batches.
+    /// Dimensions not to distribute, because they are sliced or in batches.
     pub uncut: &'a [Label],
 }
 
@@ -46,7 +45,7 @@ impl Candidates<'_> {
             .all(kinds, out)
             .into_iter()
             .filter(|algorithm| algorithm.cuts().iter().all(|cut| !self.arguments.uncut.contains(cut)))
-            // On one rank, every algorithm reduces to the local one.
+            // On one rank, all algorithms reduce to the local one.
             .filter(|algorithm| {
                 forced.is_some() || self.ranks() > 1 || algorithm.kind().residency() == Residency::Alone
             })
@@ -119,8 +118,7 @@ fn without_whole_tensors(all: Vec<Algorithm>) -> Vec<Algorithm> {
     if others.is_empty() { on_one_rank } else { others }
 }
 
-/// Whether the algorithm cuts the wanted dimensions: a single one must be its first cut; several must be exactly its
-/// cuts, in any order.
+/// A single dimension must be its first cut; several must be exactly its cuts, in any order.
 fn cuts_as_asked(algorithm: &Algorithm, wanted: &[Label]) -> bool {
     let cuts = algorithm.cuts();
     match wanted {

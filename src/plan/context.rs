@@ -1,4 +1,4 @@
-//! The request that every pass reads, and the prices that all searches share.
+//! The request that every pass reads, and shared prices.
 //!
 //! Invariant: there is one context per plan, from a checked request.
 
@@ -18,16 +18,15 @@ pub struct PlanningContext<'a> {
     pub tree: &'a Tree,
     pub machine: &'a Machine,
     pub options: &'a PlanOptions,
-    /// The slices that the options prescribe, without those of the whole dimension.
+    /// The prescribed slices, without whole dimensions.
     pub slices: Vec<Slice>,
-    /// A plan that needs slices has at least this many if possible, so that every group of ranks has some.
+    /// A sliced plan has at least this many if possible, so that every group has some.
     pub least_slices: usize,
     prices: RefCell<Prices>,
 }
 
 impl<'a> PlanningContext<'a> {
-    /// Checks the machine, the operands and dimensions that the options name, and that every tensor fits into an
-    /// address space.
+    /// Checks the machine, the options' operands and dimensions, and that every tensor fits into an address space.
     pub fn new(
         expression: &'a str,
         tree: &'a Tree,
@@ -51,7 +50,7 @@ impl<'a> PlanningContext<'a> {
             return Err(PlanError::UnknownCut(unknown.clone()));
         }
         for node in &tree.nodes {
-            // The largest element type has 16 bytes. An extent of 0 counts as 1, so that it cannot hide an overflow.
+            // The largest type has 16 bytes. An extent of 0 counts as 1, so that it cannot hide an overflow.
             let mut sizes = node.labels.iter().map(|&label| tree.extent(label).max(1));
             if sizes
                 .try_fold(16usize, |bytes, extent| bytes.checked_mul(extent))
@@ -65,8 +64,7 @@ impl<'a> PlanningContext<'a> {
         Ok(PlanningContext { expression, tree, machine, options, slices, least_slices: 1, prices })
     }
 
-    /// The tree with the cheapest memory layouts of its intermediates, or unchanged if the options forbid other layouts
-    /// or specify no target.
+    /// The tree with the cheapest layouts of intermediates, unless the options forbid others or specify no target.
     pub fn arranged(&self, tree: &Tree) -> Tree {
         let PlanOptions { dtype, layout, target, runs, .. } = *self.options;
         match target.filter(|_| layout) {

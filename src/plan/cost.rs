@@ -1,5 +1,4 @@
-//! Predicts steps other than contractions, and, from schedules, contractions by algorithms that accept any
-//! distributions.
+//! Predicts steps other than contractions, and, from schedules, contractions with any distributions.
 
 use crate::algorithm::{Algorithm, Contraction, Cost, Tensor};
 use crate::dims::Label;
@@ -12,8 +11,7 @@ const MAX_SAMPLED_RANKS: usize = 16;
 const MAX_SAMPLED_BLOCKS: usize = 8;
 
 impl Cost<'_> {
-    /// For an algorithm that accepts any distributions, the maximum over the sampled ranks. Computing and receiving
-    /// overlap, but nothing overlaps with receiving the first message.
+    /// The maximum over sampled ranks. Computing and receiving overlap, except for the first message.
     pub fn slicing(&self, algorithm: &Algorithm, distributions: &[Tensor; 3]) -> f64 {
         let ranks = self.machine.ranks;
         let sampled_ranks: Vec<usize> = (0..ranks).step_by(ranks.div_ceil(MAX_SAMPLED_RANKS)).collect();
@@ -37,7 +35,7 @@ impl Cost<'_> {
         busiest.fold(0.0, f64::max)
     }
 
-    /// Predicted seconds of a task on all workers of a rank.
+    /// Seconds of a task on all workers.
     pub fn work(&self, schedule: &Schedule, work: &Work) -> f64 {
         match work {
             Work::Contract { left, right, out, .. } => {
@@ -58,14 +56,14 @@ impl Cost<'_> {
         }
     }
 
-    /// Predicted seconds of a unary step from `input` to `out`, if the result has this distribution.
+    /// Seconds of a unary step whose result has this distribution.
     pub fn unary(&self, input: &[Label], out: &[Label], distribution: &Distribution) -> f64 {
         // Permutations and sums reach half of the rate of copies.
         let passes = if input == out { 1.0 } else { 2.0 };
         passes * self.stream((self.volume(input) + self.volume(out)) / distribution.parts() as f64)
     }
 
-    /// The busiest sampled rank receives what it lacks, in one message from each rank of `from`.
+    /// The busiest sampled rank receives what it lacks in one message from each rank of `from`.
     pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> f64 {
         if from == to {
             return 0.0;
@@ -81,7 +79,7 @@ impl Cost<'_> {
         let missing: Vec<f64> = missing.collect();
         let all = missing.iter().sum::<f64>() / missing.len().max(1) as f64 * ranks as f64;
         let missing = missing.into_iter().fold(0.0, f64::max);
-        // The ranks of `from` send each element once, in equal numbers, because replicas of `to` forward elements.
+        // Ranks of `from` send each element once, in equal numbers: replicas of `to` forward elements.
         let sent = all / (to.replicas() * from.places().max(1)) as f64;
         let missing = missing.max(sent);
         if missing == 0.0 {

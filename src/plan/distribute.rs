@@ -1,9 +1,8 @@
-//! Turns the chosen algorithms into a plan's values: the steps and the redistributions between them.
+//! Turns algorithms into a plan's values: steps and redistributions.
 //!
-//! The consumer of an operand chooses its distribution, unless the user prescribes it. An intermediate keeps the
-//! distribution that its step produces; if its consumer requires another, the redistribution is a step of its own. A
-//! unary step over a free operand adopts the distribution that its consumer requires. [`SearchSpace::unary`] places all
-//! other unary steps.
+//! The consumer chooses an operand's distribution, unless the user does. If a consumer requires another distribution of
+//! an intermediate than its step produces, the redistribution is a step of its own. Unary steps over free operands
+//! adopt what their consumers require. [`SearchSpace::unary`] places all others.
 
 use std::ops::Range;
 
@@ -21,7 +20,7 @@ use crate::distribution::{Axis, Distribution, Role};
 use crate::schedule::ReuseScope;
 use crate::tree::{NodeId, Step, UnaryOp};
 
-/// Smaller differences are ignored, because predictions are not exact.
+/// Smaller differences are ignored: predictions are not exact.
 const MAX_EQUAL_TIME_RATIO: f64 = 1.05;
 
 #[derive(Clone, Copy)]
@@ -52,7 +51,7 @@ pub fn whole_tree(
     emit(context, space, algorithm_selection::algorithms(space)?, branches)
 }
 
-/// The plan with the cheapest algorithm for each step alone, if it moves fewer bytes and is about as fast; else `plan`.
+/// The cheapest algorithm for each step alone, if that moves fewer bytes and is about as fast; else `plan`.
 pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Plan {
     let SearchSpace { tree, machine, options, arguments, .. } = *space;
     let several = tree.contractions() > 1 || !options.fixed.is_empty();
@@ -67,7 +66,7 @@ pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) 
     if as_fast && lower::all_bytes_received(&steps) < lower::all_bytes_received(&plan) { steps } else { plan }
 }
 
-/// Builds the plan for a tree. `chosen` is indexed by node.
+/// `chosen` is indexed by node.
 ///
 /// # Errors
 /// If a step requires a redistribution, but the user forbids redistributions.
@@ -164,7 +163,7 @@ impl Planner<'_> {
                 _ => Ok(TensorPlacement::Free),
             },
             Step::Unary { input, op } => match self.placed[*input] {
-                // A sum over all dimensions yields a scalar, which has no dimension to cut, so the input is cut.
+                // A scalar has no dimension to cut, so the input is cut.
                 TensorPlacement::Free
                     if !self.space.tree.nodes[node].labels.is_empty() || self.space.machine.ranks == 1 =>
                 {
@@ -211,7 +210,7 @@ impl Planner<'_> {
             };
             below = Some(self.push(labels, wanted, source, seconds));
         }
-        // `below` is set, because the chain contains at least the node itself.
+        // The chain contains at least the node itself.
         Ok(below.unwrap_or_default())
     }
 

@@ -5,7 +5,7 @@
 #[non_exhaustive]
 #[expect(missing_docs, reason = "fields are what messages say")]
 pub enum PlanError {
-    /// The forced algorithm needs other kinds of dimensions or another number of ranks.
+    /// The forced algorithm needs other dimensions or ranks.
     #[error("algorithm {algorithm} does not apply to `{node}`: it needs {needs}")]
     NoAlgorithm { algorithm: &'static str, node: String, needs: String },
     /// No algorithm cuts the dimensions that must be cut.
@@ -14,19 +14,19 @@ pub enum PlanError {
     /// A prescribed distribution is not possible.
     #[error("{0}")]
     Distribution(String),
-    /// A path does not fit the expression, or a path search is not possible.
+    /// A path does not fit the expression, or cannot be searched.
     #[error("{0}")]
     Path(String),
     /// A dimension to cut is not in the expression.
     #[error("there is no dimension `{0}` to cut")]
     UnknownCut(String),
-    /// A step requires a redistribution, which is forbidden.
+    /// A redistribution is required but forbidden.
     #[error("`{node}` needs {tensor} redistributed from {from} to {to}, which is forbidden")]
     Redistribution { node: String, tensor: String, from: String, to: String },
-    /// The plan exceeds the memory limit even in slices.
+    /// No plan fits into the memory limit.
     #[error("rank {rank} needs {needed} bytes, {} more than the memory limit of {limit}, {place}", needed - limit)]
     Memory { rank: usize, needed: u64, limit: u64, place: String },
-    /// The plan would need more slices than a run could ever finish.
+    /// A run would never finish all slices.
     #[error("the memory limit of {limit} bytes takes more than {most} slices: they would never end")]
     TooManySlices { limit: u64, most: u64 },
     /// No such constant operand.
@@ -41,7 +41,7 @@ pub enum PlanError {
     /// The machine lacks ranks or workers.
     #[error("a plan needs at least one rank and one worker")]
     NoRanks,
-    /// The machine has too many ranks for the planner.
+    /// The machine has too many ranks.
     #[error("plans are made for at most {most} ranks, not for {ranks}")]
     TooManyRanks { ranks: usize, most: usize },
     /// The machine fails [`Machine::check`](crate::Machine::check).

@@ -1,19 +1,18 @@
-//! The text form of the distributions that the user prescribes.
+//! The text form of prescribed distributions.
 //!
 //! Entries for each operand and then the result are separated by `;`. An entry lists the axes of a grid of ranks,
-//! slowest axis first, separated by spaces or commas. Trailing entries may be omitted. The entry `*` leaves the choice
-//! to the planner.
+//! slowest first, separated by spaces or commas. For `*` and omitted entries at the end, the planner chooses.
 //!
 //! | axis | means |
 //! |---|---|
 //! | `m:4` | m cut evenly over 4 ranks |
-//! | `m:cyclic(64,2)` | m block-cyclic: blocks of 64 indices assigned round-robin to 2 ranks |
+//! | `m:cyclic(64,2)` | m block-cyclic: blocks of 64 indices, round-robin over 2 ranks |
 //! | `m:at(10,30)` | m cut before indices 10 and 30, over 3 ranks |
 //! | `x2` | replicated on 2 ranks |
 //! | `one` | the whole tensor on one rank |
-//! | `@4`, `@(2,0,7)` | at the end of an entry, the ranks of the grid in row-major order: from 4 on, or as listed |
+//! | `@4`, `@(2,0,7)` | at the end, the ranks of the grid in row-major order: from 4 on, or as listed |
 //!
-//! The text cannot describe partial sums, because users never provide or receive them.
+//! Users never provide or receive partial sums.
 
 use super::error::PlanError;
 use crate::distribution::{Axis, Cut, Distribution, GridError, Owners, Role};
@@ -21,7 +20,7 @@ use crate::tree::{Step, Tree};
 
 const MAX_AXES: usize = 256;
 
-/// The distributions that the user prescribes; `None` leaves the choice to the planner.
+/// Prescribed distributions; `None` leaves the choice to the planner.
 ///
 /// ```
 /// use einsum_dist::FixedDistributions;
@@ -36,7 +35,7 @@ const MAX_AXES: usize = 256;
 /// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FixedDistributions {
-    /// One per operand; the planner chooses those missing at the end.
+    /// One per operand, except those missing at the end.
     pub operands: Vec<Option<Distribution>>,
     /// The distribution of the result.
     pub output: Option<Distribution>,
@@ -76,8 +75,7 @@ impl FixedDistributions {
         FixedDistributions::read(text, &terms.iter().map(Vec::as_slice).collect::<Vec<_>>(), ranks)
     }
 
-    /// Parses the text form. Each entry of `terms` lists the dimension names of one operand, the last those of the
-    /// result.
+    /// Parses the text form. `terms` has the dimension names of each operand, and last those of the result.
     ///
     /// # Errors
     /// If an entry does not describe a distribution of its tensor. The message quotes the invalid part.

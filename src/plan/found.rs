@@ -10,12 +10,11 @@ use crate::dims::Label;
 use crate::machine::Machine;
 use crate::tree::{EinsumSource, Einsums, Order, Tree};
 
-/// Operations and bytes per second of a worker in a search with a memory limit, unless it is slower by more than the
-/// factor `MAX_SLOWER`.
+/// Operations and bytes per second of a worker with a memory limit, unless it is slower by more than `MAX_SLOWER`.
 const LIMITED_RATES: [f64; 2] = [2.5e11, 3e10];
 const MAX_SLOWER: f64 = 16.0;
 
-/// The contraction tree of an expression, and what the path searches did.
+/// A tree, and what the path searches did.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct SearchedTree {
@@ -41,7 +40,7 @@ impl SearchedTree {
     }
 }
 
-/// An order that was found, as a file stores it.
+/// An order, as a file stores it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundOrder {
     /// Numbers of tensors, over all operands.
@@ -54,7 +53,6 @@ pub struct FoundOrder {
 }
 
 impl FoundOrder {
-    /// The order of a tree that was searched with this budget.
     pub fn of(found: &SearchedTree, seconds: Option<f64>) -> FoundOrder {
         let SearchedTree { tree, limits, records, .. } = found.clone();
         FoundOrder { ssa_path: found.numbers(), sliced: tree.sliced, limits, records, seconds }
@@ -79,8 +77,8 @@ fn in_order(einsums: &Einsums, choice: &PathChoice) -> Result<Tree, PlanError> {
     Tree::new(einsums, |_| Ok(orders.next().unwrap_or_default()))
 }
 
-/// See [`Plan::searched_tree`](super::Plan::searched_tree). `known` is from a search that differed at most in its
-/// budget, and is used if it was as long, or found a better order.
+/// See [`Plan::searched_tree`](super::Plan::searched_tree). `known`, which may differ in its budget, is used if it was
+/// searched as long, or is better.
 pub fn tree(
     einsums: &Einsums,
     machine: &Machine,
@@ -119,7 +117,7 @@ fn searched(
     options: &PlanOptions,
     watch: &Watch,
 ) -> Result<SearchedTree, PlanError> {
-    // Ranks compete for memory and cores, so with measured rates, a search for slices would depend on their number.
+    // Ranks compete for memory and cores, so measured rates depend on their number, and slices must not.
     let fixed = |measured: f64, fixed: f64| {
         if options.memory_limit.is_some() { fixed.min(MAX_SLOWER * measured) } else { measured }
     };
@@ -151,21 +149,21 @@ fn searched(
         chosen.extend((network.tensors.len() > 2).then_some(sliced));
         Ok::<_, PlanError>(order)
     })?;
-    // The slices of one of several einsums say little, because the memory limit is common.
+    // The memory limit is common, so the slices of one of several einsums say little.
     if let [sliced] = &mut chosen[..] {
         tree.sliced = std::mem::take(sliced);
     }
     Ok(SearchedTree { tree, limits, records, cached: false })
 }
 
-/// log2 of the elements that fit into the free memory of all ranks; infinite if it is unknown.
+/// log2 of the elements that fit into the free memory of all ranks; infinite if unknown.
 fn free_elements(machine: &Machine, options: &PlanOptions) -> f64 {
     let elements = |bytes| bytes as f64 * machine.ranks as f64 / options.dtype.size() as f64;
     options.free_memory.map_or(f64::INFINITY, |bytes| elements(bytes).log2())
 }
 
-/// log2 of the elements of intermediates that fit into the memory limit beside the operands and the result, on one rank
-/// if groups of ranks may take slices, or else on all ranks; infinite without a limit.
+/// log2 of the elements of intermediates that fit into the limit beside operands and result, on one rank if groups of
+/// ranks may take slices, else on all; infinite without a limit.
 fn elements_within_limit(einsums: &Einsums, machine: &Machine, options: &PlanOptions) -> f64 {
     let Some(limit) = options.memory_limit else { return f64::INFINITY };
     let elements =
@@ -180,6 +178,6 @@ fn elements_within_limit(einsums: &Einsums, machine: &Machine, options: &PlanOpt
     if machine.ranks > 1 && slice_group_search::may_group(options) && one > 0.0 {
         return one.log2();
     }
-    // If nothing is left, no slices help, and the plan says how much memory is missing.
+    // If nothing is left, no slices help; the plan says how much is missing.
     if all > users { (all - users).log2() } else { f64::INFINITY }
 }

@@ -1,4 +1,4 @@
-//! Assigns independent subtrees to disjoint groups of ranks, which run concurrently.
+//! Runs independent subtrees on disjoint groups of ranks.
 //!
 //! ```text
 //! [ab,bc->ac],[cd,de->ce]->ae on 4 ranks       ranks 0, 1            ranks 2, 3
@@ -7,10 +7,9 @@
 //! ```
 //!
 //! Small contractions move less data, in fewer transfers, on fewer ranks. From the root down, ranks are divided between
-//! the two input subtrees in proportion to their work, or kept together, whichever is faster. A subtree whose ranks
-//! stay together is planned by [`super::algorithm_selection`].
+//! both inputs in proportion to their work, or kept together for [`super::algorithm_selection`], whichever is faster.
 //!
-//! All groups are ranges of ranks. There are none if the user prescribes a distribution.
+//! Groups are ranges of ranks. Prescribed distributions rule them out.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,7 +28,7 @@ use crate::tree::{NodeId, Step, inputs};
 const MAX_NODES: usize = 256;
 const MAX_GROUP_SIZES: usize = 12;
 
-/// The plan with groups if it is faster than `plan` and transfers no more bytes.
+/// The plan with groups if it is faster and transfers no more bytes.
 pub fn grouped(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Result<Plan, PlanError> {
     if !space.arguments.uncut.is_empty() || plan.pipeline.is_some() {
         return Ok(plan);
@@ -74,7 +73,7 @@ impl<'a> Grouping<'a> {
         Some(chosen)
     }
 
-    /// Whether there are contractions below both inputs of a contraction.
+    /// Whether there are contractions below both inputs.
     fn forks(&self, node: NodeId) -> bool {
         match self.space.tree.nodes[node].step {
             Step::Contract { left, right, .. } => self.contracts(left) && self.contracts(right),
@@ -112,7 +111,7 @@ impl<'a> Grouping<'a> {
 struct GroupSearch<'a> {
     grouping: &'a Grouping<'a>,
     work: Vec<f64>,
-    /// The tables for the whole tree, by the number of ranks.
+    /// Tables for the whole tree, by number of ranks.
     planned: BTreeMap<usize, Tables>,
 }
 

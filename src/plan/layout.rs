@@ -1,12 +1,10 @@
-//! Chooses the order of dimensions of intermediates with the lowest total price of local contractions
-//! ([`price_contract`]).
+//! Chooses the order of dimensions of intermediates by the price of local contractions ([`price_contract`]).
 //!
-//! Dynamic programming, inputs before consumers, finds the lowest cost of each subtree for a few candidate orders of
-//! its result. In large trees that run too briefly for this, orders change one by one, as long as pricing pays.
-//! Operands and the result keep their layout.
+//! Dynamic programming finds the lowest cost of each subtree for a few orders of its result. In large trees that run
+//! too briefly for this, orders change one by one, as long as pricing pays.
 //!
-//! Guarantee: only the order of labels changes. Results of unary steps and inputs of small steps keep their layouts,
-//! because optimising them does not pay.
+//! Guarantee: only the order of labels changes. Operands, the result, results of unary steps and inputs of small steps,
+//! for which it does not pay, keep their layouts.
 
 use std::collections::HashMap;
 
@@ -25,7 +23,7 @@ const TOGETHER_SHARE: f64 = 0.03;
 /// The same, as a fraction of all multiply-adds.
 const MIN_SHARE: f64 = 1e-3;
 
-/// New layouts must cost less than this fraction, because prices are estimates.
+/// New layouts must cost less than this fraction: prices are estimates.
 const MAX_COST_SHARE: f64 = 0.97;
 
 /// If the price with the original layouts is reliable.
@@ -34,16 +32,16 @@ const UNRELIABLE_PRICE_FACTOR: f64 = 1.3;
 /// Nanoseconds to price a contraction.
 const PRICING: f64 = 3e4;
 
-/// Single changes may take this share of all runs and `FREE_PRICING` nanoseconds, and those of one order `ORDER_SHARE`
-/// of its contractions.
+/// Single changes may take this share of all runs and `FREE_PRICING` nanoseconds, those of one order `ORDER_SHARE` of
+/// its contractions.
 const PRICING_SHARE: f64 = 0.25;
 const FREE_PRICING: f64 = 5e6;
 const ORDER_SHARE: f64 = 0.5;
 
-/// Cached prices of contractions for one element type and target. Trees that differ in one extent share most prices.
+/// Prices for one element type and target. Trees that differ in one extent share most.
 pub type Prices = HashMap<Vec<isize>, Price>;
 
-/// The tree with the cheapest orders of dimensions, or a copy if they save too little. It will run `runs` times.
+/// The tree with the cheapest orders, or a copy if they save too little.
 pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices, runs: f64) -> Tree {
     let mut search = LayoutSearch { tree, dtype, target, prices };
     let written: f64 = (0..tree.nodes.len()).map(|node| search.cost(tree, node)).sum();
@@ -79,7 +77,7 @@ pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices, 
     arranged
 }
 
-/// The candidate orders of a node's dimensions, the original first.
+/// A node's orders, the original first.
 struct Table {
     orders: Vec<Vec<Label>>,
     choices: Vec<Choice>,
@@ -118,8 +116,8 @@ impl LayoutSearch<'_> {
         (arranged, tables[tree.root()].choices[0].cost)
     }
 
-    /// A tree that no order alone improves, as far as pricing pays, and its cost. Rounds end, because each change
-    /// lowers the cost.
+    /// A tree that no order alone improves, as far as pricing pays, and its cost. Rounds end: each change lowers the
+    /// cost.
     fn one_by_one(&mut self, orders: &[Vec<Vec<Label>>], written: f64, runs: f64) -> (Tree, f64) {
         let (mut arranged, mut cost) = (self.tree.clone(), written);
         let mut open = Vec::new();
@@ -207,8 +205,8 @@ impl LayoutSearch<'_> {
     }
 }
 
-/// Orders that suit a tensor's producer or consumer, the original first. Dimensions of one kind there are adjacent, in
-/// the order of one of its other tensors.
+/// Orders that suit a tensor's producer or consumer, the original first. Dimensions of one kind are adjacent, in the
+/// order of another tensor there.
 fn orders(tree: &Tree, node: NodeId, consumer: Option<NodeId>) -> Vec<Vec<Label>> {
     let labels = |id: NodeId| tree.nodes[id].labels.as_slice();
     let own = labels(node);

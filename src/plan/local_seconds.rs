@@ -1,7 +1,7 @@
-//! Predicts the steps of one rank from their local plans, which know the order of dimensions.
+//! Predicts steps from local plans, which know the order of dimensions.
 //!
 //! Algorithms are chosen with prices by size only ([`Cost::product`]), equal for all candidates. Plans without a
-//! target, for several ranks and for other machines keep these.
+//! target, for several ranks or other machines keep these.
 
 use super::structure::{Plan, Source, Value};
 use crate::algorithm::Cost;
@@ -9,7 +9,7 @@ use crate::local_plan::{Layout, Target, plan_unary, price_contract, row_major};
 use crate::machine::Machine;
 
 pub fn predicted(mut plan: Plan) -> Plan {
-    // A machine with a topology is another one, whose instructions and caches are unknown.
+    // A topology means another machine, with unknown instructions and caches.
     let known = plan.ranks() == 1 && plan.machine.topology.is_none();
     let Some(target) = plan.target.filter(|_| known) else { return plan };
     let target = Target { threads: plan.machine.workers, ..target };
@@ -51,8 +51,8 @@ fn step_seconds(plan: &Plan, value: &Value, touched: f64, target: &Target) -> Op
 }
 
 impl Plan {
-    /// The additional seconds of each step, in the order of [`Plan::values`] without operands, in the first run of a
-    /// process: new memory for its result, and in the first step everything else ([`Machine::first_run_seconds`]).
+    /// The additional seconds of each step ([`Plan::values`] without operands) in a process's first run: new memory for
+    /// its result, and in the first step everything else ([`Machine::first_run_seconds`]).
     ///
     /// [`Machine::first_run_seconds`]: crate::Machine::first_run_seconds
     pub fn first_run_seconds(&self) -> Vec<f64> {

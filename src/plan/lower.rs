@@ -1,6 +1,6 @@
 //! Turns a plan into the tasks of one rank.
 //!
-//! Tasks follow the order of steps, in a pipeline ([`super::Pipeline`]) batch by batch. Intermediates in a pipeline are
+//! Tasks follow the order of steps, in a pipeline ([`super::Pipeline`]) batch by batch. Its intermediates are
 //! double-buffered: a batch arrives while the previous one is contracted.
 
 use std::ops::Range;
@@ -10,15 +10,15 @@ use super::structure::{Plan, ResultResidency, Source};
 use crate::algorithm::{Contraction, Tensor, redistribute, unary};
 use crate::schedule::{Buffer, BufferId, BufferPlacement, Builder, Carried, Factor, Home, Schedule, View, Work};
 
-/// The buffers for a rank's block of a value; `None` on ranks outside the value's grid.
+/// A rank's block of a value; `None` outside the grid.
 #[derive(Clone, Copy)]
 enum Block {
     Whole(Option<BufferId>),
-    /// Two buffers for one batch each, used alternately.
+    /// For one batch each, used alternately.
     DoubleBuffer([Option<BufferId>; 2]),
 }
 
-/// The schedule of one rank (within its group, if any) for one slice.
+/// The schedule of one rank (in its group, if any) for one slice.
 pub fn lower(plan: &Plan, rank: usize) -> Schedule {
     if !slice_groups::has_groups(plan) {
         return tasks(plan, rank).finish();
@@ -55,7 +55,7 @@ fn builder(plan: &Plan, rank: usize) -> Builder {
 
 fn append(plan: &Plan, mut builder: Builder) -> Builder {
     let last = plan.values.len() - 1;
-    // Steps other than contractions cannot add onto the output, so they need a separate buffer.
+    // Only contractions can add onto the output; other steps need a separate buffer.
     let onto = plan.accumulate && matches!(plan.values[last].source, Source::Contract { .. });
     let mut blocks: Vec<Block> = Vec::with_capacity(plan.values.len());
     let mut starts = Vec::with_capacity(plan.values.len());
@@ -163,7 +163,7 @@ fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Optio
     }))
 }
 
-/// Declares a buffer for this rank's block of any batch; the first is the largest.
+/// A buffer for any batch; the first is the largest.
 fn declare_batch_buffer(builder: &mut Builder, plan: &Plan, node: usize) -> Option<BufferId> {
     let tensor = plan.tensor(node, 0);
     let region = tensor.distribution.block(&tensor.shape, builder.rank())?;

@@ -1,11 +1,10 @@
-//! Chooses the dimensions to slice so that a plan fits into a memory limit.
+//! Chooses dimensions to slice so that a plan fits into memory.
 //!
-//! A model of the tree ([`slice_model`](super::slice_model)) proposes the dimensions to slice, with ever smaller memory
-//! targets until a complete plan stays within the limit on the busiest rank. For small trees, complete plans also slice
-//! one dimension after another, and the cheaper wins. Slices that the path search chose with the order are tried first.
-//! `docs/trees.md` says when results and operands are in parts.
+//! A model ([`slice_model`](super::slice_model)) proposes them, with ever smaller memory targets until a complete plan
+//! fits. For small trees, complete plans also slice one dimension after another, and the cheaper wins. The path
+//! search's slices are tried first. `docs/trees.md` says when results and operands are in parts.
 //!
-//! Invariant: the contraction order never changes here.
+//! Invariant: the contraction order does not change.
 
 use super::candidates::SearchArguments;
 use super::context::PlanningContext;
@@ -20,42 +19,41 @@ use super::structure::{Plan, ResultResidency, Slice, Source, Value};
 use crate::dims::{Label, distinct};
 use crate::tree::{Step, Tree};
 
-/// Number of intermediates, and of operands in parts, largest first, whose dimensions are tried.
+/// Number of the largest intermediates, and operands in parts, whose dimensions are tried.
 const CANDIDATE_INTERMEDIATES: usize = 4;
 
-/// Larger trees are not sliced so a second time, because complete plans take long.
+/// Larger trees are not sliced with complete plans, which take long.
 const MAX_TRIAL_CONTRACTIONS: usize = 24;
 
-/// Dimensions that may be tried for that, each with at least one complete plan, if other slices are known.
+/// Dimensions that may be tried for that, each with a complete plan, if other slices are known.
 const MAX_TRIALS: usize = 100;
 
 const MAX_PLANS: usize = 12;
 
 const MAX_RAISED_PLANS: usize = 3;
 
-/// Larger pieces (extents of a sliced dimension in one slice) are tried only if nodes x sliced dimensions is at most
-/// this.
+/// Maximum nodes x sliced dimensions for which larger pieces (extents in one slice) are tried.
 const MAX_COARSENED: usize = 20_000;
 
-/// The search ends when the largest target that fits and the smallest that does not are this close.
+/// The search ends when the largest target that fits is this close to one that does not.
 const TARGET_TOLERANCE: f64 = 0.02;
 
 /// Overhead per slice as a fraction of the cost of all operations.
 const PER_SLICE: f64 = 0.01;
 
-/// Assumed rate at which a rank reads parts of operands.
+/// Assumed rate for parts of operands.
 const READ_BYTES_PER_SECOND: f64 = 1e9;
 
-/// At most this many slices for each group are cut to balance the groups.
+/// To balance groups, at most this many slices each are cut.
 const MAX_SLICES_PER_GROUP: f64 = 8.0;
 
-/// More slices must reduce the operations of the busiest group to this fraction.
+/// They must reduce the busiest group's operations to this fraction.
 const ENOUGH_LESS: f64 = 0.97;
 
-/// The result is whole if that costs at most this many times the unsliced plan.
+/// A whole result may cost this many times the unsliced plan.
 const MAX_COST_INCREASE: f64 = 1.1;
 
-/// A plan made without the memory limit, if it fits. On one rank, the limit affects only the slices.
+/// A plan made without the limit, if it fits. On one rank, the limit affects only slices.
 pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanError> {
     let Some(limit) = context.options.memory_limit.filter(|_| context.machine.ranks > 1) else { return Ok(None) };
     let arguments = SearchArguments { memory: None, ..SearchArguments::new(context.options) };
@@ -63,7 +61,7 @@ pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanErro
     Ok((busiest(&plan).0 <= limit).then_some(Plan { memory_limit: Some(limit), ..plan }))
 }
 
-/// Whether some intermediate exceeds the memory of all ranks, so that every plan without batches has slices.
+/// Whether some intermediate exceeds the memory of all ranks. Every plan without batches then has slices.
 pub fn must_slice(context: &PlanningContext) -> bool {
     let Some(limit) = context.options.memory_limit else { return false };
     let all = limit as f64 * context.machine.ranks as f64;
@@ -71,7 +69,7 @@ pub fn must_slice(context: &PlanningContext) -> bool {
     steps.any(|node| context.tree.elements(&node.labels) * context.options.dtype.size() as f64 > all)
 }
 
-/// Whether a plan without slices fits: `whole`, one with a lower limit, or one that spreads memory evenly.
+/// Whether `whole`, a plan with a lower limit, or one that spreads memory evenly fits.
 pub fn fits_without_slices(context: &PlanningContext, whole: &Plan) -> bool {
     let Some(limit) = context.options.memory_limit else { return true };
     let fits = |arguments, plan: Plan| {
@@ -82,7 +80,7 @@ pub fn fits_without_slices(context: &PlanningContext, whole: &Plan) -> bool {
     fits(arguments, whole.clone()) || arranged(context, context.tree, spread).is_ok_and(|plan| fits(spread, plan))
 }
 
-/// A plan within the memory limit, with slices only if none fits without.
+/// A plan within the limit, with slices only if none fits without.
 ///
 /// # Errors
 /// If none of the plans tried fits within the limit.
@@ -119,7 +117,7 @@ fn with_operands(context: &PlanningContext, (limit, reads): (u64, bool), whole: 
     }
 }
 
-/// A plan with the prescribed slices, with the result or operands in parts if it does not fit otherwise.
+/// A plan with the prescribed slices, and if necessary, the result or operands in parts.
 ///
 /// # Errors
 /// If it does not fit within the limit, or a forced algorithm or cut needs a sliced dimension.
@@ -152,7 +150,7 @@ fn arranged(context: &PlanningContext, tree: &Tree, arguments: SearchArguments) 
 
 const TIGHTER_LIMITS: usize = 6;
 
-/// Gflop, with the overhead for slices and for reading operands in parts.
+/// Gflop, with the overhead for slices and reading.
 fn cost(plan: &Plan) -> f64 {
     priced(plan.total_gflop() + reading_gflop(plan), plan.slice_count() as f64)
 }
@@ -173,8 +171,7 @@ fn priced(gflop: f64, slices: f64) -> f64 {
 struct MemoryFit<'a> {
     context: &'a PlanningContext<'a>,
     limit: u64,
-    /// Whether operands are in parts. While slices are sought, all are; an operand without a sliced dimension has a
-    /// single part.
+    /// Whether operands are in parts: all while slices are sought. Without a sliced dimension, there is a single part.
     reads: bool,
     arguments: SearchArguments<'a>,
 }
@@ -183,7 +180,7 @@ struct Sliced {
     slices: Vec<Slice>,
     plan: Plan,
     peak: u64,
-    /// The rank that needs `peak` bytes.
+    /// The rank with `peak`.
     rank: usize,
 }
 
@@ -211,8 +208,8 @@ impl MemoryFit<'_> {
         }
     }
 
-    /// Lowers the limit until the plan fits; else returns `whole`. This helps because grid algorithms choose tiles that
-    /// fill the limit, and packing needs additional memory.
+    /// Lowers the limit until the plan fits; else returns `whole`. Grid algorithms choose tiles that fill the limit,
+    /// and packing needs more.
     fn with_tighter_limits(&self, whole: Plan) -> Plan {
         let (mut adjusted_limit, mut peak) = (self.limit, busiest(&whole).0);
         for _ in 0..TIGHTER_LIMITS {
@@ -274,7 +271,7 @@ impl MemoryFit<'_> {
         keeping(counts.partition_point(|&count| busiest(&keeping(count)).0 <= self.limit))
     }
 
-    /// Cuts until there are enough slices for all groups. The number with the fewest operations of the busiest group wins.
+    /// Cuts until there are enough slices for all groups, with the fewest operations of the busiest group.
     fn with_enough_slices(&self, found: Sliced) -> Sliced {
         let groups = self.context.least_slices as f64;
         if found.slices.is_empty() || groups <= 1.0 {
@@ -335,7 +332,7 @@ impl MemoryFit<'_> {
         self.sliced(slices, whole.plan.result).ok().filter(|found| found.peak <= self.limit)
     }
 
-    /// The cheapest plan that fits with slices of the model. `least` gets the smallest peak of the others.
+    /// The cheapest plan that fits. `least` gets the smallest peak of the others.
     fn by_model(&self, whole: &Sliced, packs: bool, least: &mut Option<Sliced>) -> Option<Sliced> {
         let model = Model::new(self.context.tree, whole.plan.result, self.reads, packs);
         let bytes = self.context.options.dtype.size() as f64;
@@ -391,18 +388,18 @@ impl MemoryFit<'_> {
         best
     }
 
-    /// The next memory target for the model in bytes, given that it counted `live` bytes for `planned`.
+    /// The model's next target in bytes, after it counted `live` bytes for `planned`.
     fn target(&self, planned: &Sliced, live: f64) -> f64 {
         let users = planned.plan.max_user_bytes().1;
         let (available, used) = (self.limit.saturating_sub(users) as f64, planned.peak.saturating_sub(users) as f64);
         let shared = live * available / used.max(1.0);
         let excess = planned.peak.saturating_sub(self.limit) as f64;
-        // On several ranks, the peak is assumed to be proportional to the size of the live tensors. On one rank,
-        // packing may need as much memory for smaller tensors as for larger ones.
+        // On several ranks, the peak is assumed to be proportional to the live tensors. On one rank, packing may need
+        // as much for smaller tensors.
         if self.context.machine.ranks > 1 { shared } else { (live - excess).max(shared / 2.0) }
     }
 
-    /// The dimension to exclude after planning failed: the first that cannot be sliced alone, or else the last.
+    /// The dimension to exclude: the first that cannot be sliced alone, or else the last.
     fn refused(&self, slices: &[Slice], result: ResultResidency) -> Option<Label> {
         let infeasible = slices.iter().find(|slice| self.sliced(vec![**slice], result).is_err());
         infeasible.or(slices.last()).map(|slice| slice.label)
@@ -416,7 +413,7 @@ impl MemoryFit<'_> {
             let next = if trials <= most { self.next(&found, labels) } else { None };
             found = next.ok_or_else(|| self.too_large(&found, ""))?;
         }
-        // Dimensions sliced later saved memory too, so earlier pieces may be smaller than necessary.
+        // Later slices saved memory too, so earlier pieces may be too small.
         let enlarged = self.enlarge_pieces(found);
         if slice_count(&enlarged.slices) > MAX_SLICES {
             return Err(PlanError::TooManySlices { limit: self.limit, most: MAX_SLICES as u64 });
@@ -443,7 +440,7 @@ impl MemoryFit<'_> {
             let Ok(mut next) = self.sliced(slices, now.plan.result) else { continue };
             let least = best.as_ref().map_or(f64::INFINITY, |best| cost(&best.plan));
             if next.peak <= self.limit {
-                // Slicing never reduces the operations, so `cheapest` is a lower bound with this number of pieces.
+                // A lower bound, because slicing never reduces the operations.
                 let at = now.slices.len();
                 let cheapest =
                     |pieces: usize| priced(now.plan.total_gflop(), now.plan.slice_count() as f64 * pieces as f64);
@@ -458,9 +455,9 @@ impl MemoryFit<'_> {
         best
     }
 
-    /// Makes the piece of `found.slices[at]` the largest of the ascending `pieces` that fits; `found` must fit.
+    /// Enlarges `found.slices[at]` to the largest of the ascending `pieces` that fits; `found` must fit.
     fn enlarge_piece(&self, mut found: Sliced, at: usize, pieces: &[usize]) -> Sliced {
-        // Bisection works because larger pieces need more memory. The smallest is first, because often none fits.
+        // Bisection, because larger pieces need more memory. The smallest is first, because often none fits.
         let (mut fit, mut do_not, mut middle) = (0, pieces.len(), 0);
         while fit < do_not {
             let mut slices = found.slices.clone();
@@ -481,7 +478,7 @@ impl MemoryFit<'_> {
         tree
     }
 
-    /// A lower bound of the busiest rank's bytes. Only pipelines keep less of a step, and sliced plans have none.
+    /// A lower bound of the busiest rank's bytes: sliced plans have no pipelines, which keep less of a step.
     fn least_peak(&self, slices: &[Slice]) -> u64 {
         let bytes = largest_step(&self.tree_of(slices)).saturating_mul(self.context.options.dtype.size());
         (bytes / self.context.machine.ranks) as u64
@@ -491,8 +488,8 @@ impl MemoryFit<'_> {
         let tree = self.tree_of(&slices);
         let output = &tree.nodes[tree.root()].labels;
         let mut cut: Vec<Slice> = slices.iter().filter(|slice| slice.piece < slice.extent).copied().collect();
-        // Summed dimensions are innermost, so that each part of the output is finished before the next; those of large
-        // operands outermost, because their parts are then read less often.
+        // Summed dimensions are innermost, so that parts of the output are finished one by one; those of large operands
+        // are outermost, so that their parts are read less often.
         let largest = |label: Label| {
             let operands = self.context.tree.nodes.iter().filter(|node| matches!(node.step, Step::Leaf { .. }));
             let having = operands.filter(|node| self.reads && node.labels.contains(&label));
@@ -524,8 +521,7 @@ impl MemoryFit<'_> {
     }
 }
 
-/// Dimensions above extent 1 of the largest tensors. Those of a result in parts come first, slowest first: parts are
-/// then contiguous.
+/// Dimensions of the largest tensors, first those of a result in parts, slowest first, so that parts are contiguous.
 fn candidates<'a>(plan: &'a Plan) -> Vec<Label> {
     let last = plan.values.len() - 1;
     let is_between = |(id, value): &(usize, &Value)| *id < last && !matches!(value.source, Source::Operand(_));
@@ -536,7 +532,7 @@ fn candidates<'a>(plan: &'a Plan) -> Vec<Label> {
     };
     let between = largest(plan.values.iter().enumerate().filter(is_between).map(|(_, value)| value).collect());
     let in_parts = largest(plan.operands_in_parts.iter().map(|&index| plan.operand(index)).collect());
-    // Without intermediates, packed operands exceed the limit, so the dimensions of all values are candidates.
+    // Without intermediates, packed operands exceed the limit.
     let others: Vec<&Value> = if between.is_empty() { plan.values.iter().collect() } else { between };
     let result = (plan.result == ResultResidency::InParts).then(|| plan.output());
     let labels = result.into_iter().chain(in_parts).chain(others).flat_map(|value| &value.labels).copied();

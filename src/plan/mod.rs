@@ -1,12 +1,10 @@
-//! Plans a tree: a distribution for every tensor and an algorithm for every contraction.
+//! Plans a tree: a distribution per tensor and an algorithm per contraction.
 //!
-//! A [`Plan`] is a plain value without tensor elements. It can be printed ([`Plan::explain`]), compared
-//! ([`Plan::fingerprint`]), turned into schedules ([`Plan::schedule`]), verified ([`Plan::verify`]), and run
-//! ([`crate::api::World`]).
+//! A [`Plan`] is a value that can be printed ([`Plan::explain`]), compared ([`Plan::fingerprint`]), turned into
+//! schedules ([`Plan::schedule`]), verified ([`Plan::verify`]), and run ([`crate::api::World`]).
 //!
-//! Invariants: values come after their inputs; every input of a contraction has the distribution that its algorithm
-//! requires. A tensor has no more replicas than the user requests or a diagonal needs, because grid algorithms gather
-//! shared tiles.
+//! Invariants: values come after their inputs; inputs of contractions have the distributions that algorithms require.
+//! Only users and diagonals add replicas, because grid algorithms gather shared tiles.
 
 #![warn(missing_docs)]
 

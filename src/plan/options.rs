@@ -1,4 +1,4 @@
-//! The options, with which a user fixes choices of the planner.
+//! The options of the planner.
 
 use std::str::FromStr;
 
@@ -19,11 +19,11 @@ impl FromStr for AlgorithmName {
     }
 }
 
-/// The contraction kernel on each rank. A plan records this choice, which every rank resolves on its own machine.
+/// The contraction kernel. A plan records this choice, which every rank resolves on its own machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum KernelChoice {
-    /// Our own, except that LIBXSMM, if built in, computes batches of small products.
+    /// Our own; LIBXSMM, if built in, for batches of small products.
     #[default]
     Auto,
     /// Micro-kernels from LIBXSMM.
@@ -36,7 +36,7 @@ pub enum KernelChoice {
     Avx512,
     /// Our own, for AArch64.
     Neon,
-    /// One product at a time in double precision, as a reference.
+    /// One product at a time in double precision.
     Reference,
 }
 
@@ -98,12 +98,12 @@ fn by_name<T: Copy>(
 /// Whether a plan has a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PipelineChoice {
-    /// Only if a pipeline is predicted to be clearly faster.
+    /// If a pipeline is predicted to be clearly faster.
     #[default]
     Auto,
     /// Never.
     Off,
-    /// With these numbers, if the steps share a suitable dimension.
+    /// If the steps share a suitable dimension.
     Of {
         /// Batches into which one dimension is cut evenly.
         batches: usize,
@@ -112,8 +112,7 @@ pub enum PipelineChoice {
     },
 }
 
-/// Planning options. By default, the element type is float32 and the cost model makes all choices. Setters have the
-/// options' names.
+/// Planning options, with setters of the same names. By default, the type is float32 and the cost model chooses.
 ///
 /// ```
 /// use einsum_dist::AlgorithmName;
@@ -132,68 +131,67 @@ pub enum PipelineChoice {
 pub struct PlanOptions {
     /// The element type of all tensors.
     pub dtype: Dtype,
-    /// The algorithm of every contraction; planning fails if it does not apply.
+    /// The algorithm of all contractions. Planning fails if it does not apply.
     pub algorithm: Option<AlgorithmName>,
     /// Prescribed distributions.
     pub fixed: FixedDistributions,
-    /// Names of one or two dimensions that algorithms must cut in the contractions that have them.
+    /// One or two dimensions that algorithms must cut in contractions that have them.
     pub cut: Vec<String>,
-    /// Adds the result onto an output that already has values. Otherwise, a program compiles a second plan in its first
-    /// run with a nonzero `beta`.
+    /// Adds the result onto an output that has values. Otherwise, the first run with a nonzero `beta` compiles a second
+    /// plan.
     pub accumulate: bool,
-    /// Operands, by index, that stay the same in all runs of a program. Values that depend only on them are kept from
+    /// Operands, by index, that are the same in all runs of a program. Values that depend only on them are kept from
     /// the first run ([`crate::api::Program::renew`] recomputes them), except the result, values with a sliced
     /// dimension, and all values if the plan otherwise exceeds the memory limit.
     pub constant: Vec<usize>,
-    /// Operands, by index, whose complex conjugates are contracted. This costs a pass only if the expression contracts
-    /// nothing, and has no effect for real types.
+    /// Operands, by index, to conjugate, with no effect for real types. This costs a pass only if nothing is
+    /// contracted.
     pub conjugate: Vec<usize>,
-    /// Maximum bytes on each rank, as in [`Plan::peak_bytes`](super::Plan::peak_bytes). If a plan needs more, it runs
-    /// in slices.
+    /// Maximum [`Plan::peak_bytes`](super::Plan::peak_bytes) of each rank. A plan that needs more runs in slices.
     pub memory_limit: Option<u64>,
-    /// Bytes that each rank can allocate, if known ([`World::with_free_memory`](crate::World::with_free_memory)). This
-    /// only ends searches early whose orders exceed it, so that they can go on with a limit.
+    /// Bytes that each rank can allocate, if known ([`World::with_free_memory`](crate::World::with_free_memory)).
+    /// Searches whose orders exceed it end early, so that they can go on with a limit.
     pub free_memory: Option<u64>,
     /// A result that does not fit into memory may be delivered in parts
-    /// ([`ResultResidency::InParts`](super::ResultResidency)), with [`Program::run_part`](crate::Program::run_part).
+    /// ([`Program::run_part`](crate::Program::run_part)).
     pub in_parts: bool,
-    /// A rank may keep only those parts of operands that a slice needs, if no plan fits otherwise
-    /// ([`Plan::operands_in_parts`](super::Plan)). They are read with [`OperandParts`](crate::OperandParts).
+    /// If no plan fits otherwise, a rank may keep only those parts of operands that a slice needs, read with
+    /// [`OperandParts`](crate::OperandParts).
     pub operands_in_parts: bool,
-    /// The algorithm `cannon` may run on any number of ranks and leaves those beyond the largest square number idle.
+    /// The algorithm `cannon` may run on any number of ranks, with those beyond the largest square number idle.
     pub idle: bool,
-    /// The number of groups of ranks ([`Plan::slice_groups`](super::Plan::slice_groups)), at most that of ranks; `None`
-    /// leaves the choice to the planner. Tensors in parts and prescribed distributions rule out groups.
+    /// The number of [`Plan::slice_groups`](super::Plan::slice_groups), at most that of ranks; by default, the planner
+    /// chooses. Tensors in parts and prescribed distributions rule out groups.
     pub slice_groups: Option<usize>,
-    /// The order of a rank's chunks in `slicing`.
+    /// The order of chunks in `slicing`.
     pub reorder: Reorder,
-    /// Planning fails if a step requires a redistribution.
+    /// Planning fails if a redistribution is required.
     pub forbid_redistribution: bool,
     /// Whether batches pass through groups of ranks ([`Pipeline`](super::Pipeline)).
     pub pipeline: PipelineChoice,
     /// Every contraction has the algorithm that is cheapest for it alone, as a baseline.
     pub step_by_step: bool,
-    /// Compiling fails on a rank that lacks this kernel.
+    /// The kernel. Compiling fails on a rank that lacks it.
     pub kernel: KernelChoice,
     /// The contraction order.
     pub path: PathChoice,
-    /// Names of the dimensions to slice, each with its extent in one slice, which divides that of the dimension. The
-    /// plan then has these slices and no others.
+    /// The dimensions to slice, each with its extent in one slice, a divisor of the whole extent. There are then no
+    /// other slices.
     pub sliced: Vec<(String, usize)>,
-    /// The time budget of the search for an order, in seconds. It is converted to search steps with
-    /// [`path_speed`](Self::path_speed), so that all ranks find the same order. `None` means 10 seconds for
-    /// [`PathChoice::Optimal`], at most one second for `Anneal`, a fraction of the predicted time of all runs for
-    /// `Auto`, and otherwise no limit.
+    /// The time budget of the search for an order in seconds, converted to search steps with
+    /// [`path_speed`](Self::path_speed), so that all ranks find the same order. `None` means 10 for
+    /// [`PathChoice::Optimal`], at most 1 for `Anneal`, a fraction of the predicted time of all runs for `Auto`, and
+    /// otherwise no limit.
     pub path_seconds: Option<f64>,
-    /// An order, as numbers of tensors ([`PathChoice::Numbered`]), that a search with a memory limit begins with.
+    /// The order ([`PathChoice::Numbered`]) with which a search with a memory limit begins.
     pub path_start: Option<Order>,
     /// The speed of searches relative to a core of about 3 GHz.
     pub path_speed: f64,
-    /// How often the plan will run: [`PathChoice::Auto`] and the choice of layouts take longer if that pays.
+    /// How often the plan will run: [`PathChoice::Auto`] and the choice of layouts take longer if it pays.
     pub runs: usize,
     /// Intermediates may have a cheaper order of dimensions than in the expression.
     pub layout: bool,
-    /// The instructions, caches and threads of a rank, which determine its packing workspace. If `None`,
+    /// Instructions, caches and threads of a rank, which determine its packing workspace. By default,
     /// [`Shaped::plan`](crate::Shaped::plan) uses those of the host that plans.
     pub target: Option<Target>,
 }

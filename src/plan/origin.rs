@@ -1,7 +1,7 @@
-//! What a plan was made from and a later run may find otherwise: the contraction orders with their slices, the memory
-//! limit, which may depend on the free memory, the number of runs, and the measured rates of the machine.
+//! What a plan was made from and a later run may find otherwise: orders with slices, the memory limit, which may depend
+//! on the free memory, the number of runs, and the machine's measured rates.
 //!
-//! Invariant: the same expression, extents, options, processors and program make the same plan from an origin.
+//! Invariant: with the same expression, extents, options, processors and program, an origin gives the same plan.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,9 +39,8 @@ impl PlanOrigin {
         }
     }
 
-    /// The tree and the machine of this origin, and options with its number of runs and, unless they have one, its memory
-    /// limit; `None` if it belongs to another expression, extents, element type, choice of the path, or number of ranks or
-    /// workers.
+    /// The tree and the machine, and options with the number of runs and, unless they have one, the memory limit;
+    /// `None` if the expression, extents, element type, choice of the path, or number of ranks or workers differs.
     pub fn found(
         &self,
         expression: (&str, &Einsums),

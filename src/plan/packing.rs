@@ -1,8 +1,8 @@
-//! The packing workspace for each rank's local contractions before any tensor exists.
+//! Predicts the packing workspace for local contractions.
 //!
-//! Guarantee: in a program compiled for the plan's target, it equals the bytes reserved for packing after runs on dense
-//! arrays. These arrays are the user's blocks, or whole tensors in which each block is a box (one range of indices per
-//! dimension). It does not include transport buffers, or packing for user arrays with other layouts.
+//! Guarantee: it equals the bytes that a program for the plan's target reserves for packing after runs on dense arrays:
+//! blocks, or whole tensors in which each block is a box. Transport buffers, and packing for other layouts, are not
+//! included.
 
 use std::collections::HashMap;
 
@@ -23,14 +23,14 @@ impl<'a> Packing<'a> {
         Packing { plan, elements: HashMap::new(), between: Between::of(plan) }
     }
 
-    /// Peak bytes on one rank over all slices: user blocks, arena and workspace.
+    /// Peak bytes over all slices: user blocks, arena and workspace.
     pub fn peak_bytes(&mut self, schedule: &Schedule) -> u64 {
         let outside = self.plan.bytes_outside(schedule.rank, self.plan.result, true);
         let beside = self.between.arena_bytes(schedule.rank);
         schedule.peak_bytes().saturating_add(self.bytes(schedule)).saturating_add(outside).saturating_add(beside)
     }
 
-    /// Number of bytes of workspace; 0 if the plan has no target.
+    /// Bytes of workspace; 0 without a target.
     fn bytes(&mut self, schedule: &Schedule) -> u64 {
         let Some(target) = self.plan.target else { return 0 };
         let dtype = self.plan.dtype;
@@ -61,13 +61,13 @@ impl<'a> Packing<'a> {
         elements.saturating_mul(dtype.size()) as u64
     }
 
-    /// The extents of the dense array in which this buffer is a box: for an operand or the result the whole tensor,
-    /// which users may pass, else the buffer.
+    /// The dense array in which this buffer is a box: for operands and the result the whole tensor, which users may
+    /// pass, else the buffer.
     fn array(&self, buffer: &Buffer) -> Vec<usize> {
-        // A block of several boxes is copied to a dense block first.
+        // Several boxes are copied to a dense block first.
         let one_box =
             |place: &BufferPlacement| place.region.dims().iter().all(|intervals| intervals.ranges().len() <= 1);
-        // The slices of a group work on dense blocks and copies.
+        // Slices of groups work on dense blocks and copies.
         let home = if slice_groups::has_groups(self.plan) { Home::Arena } else { buffer.home };
         let whole = match home {
             Home::Operand(index) if self.plan.operands_in_parts.contains(&index) => None,
@@ -79,7 +79,7 @@ impl<'a> Packing<'a> {
     }
 }
 
-/// The most bytes on any sampled rank, and that rank.
+/// The most bytes on a sampled rank, and that rank.
 pub fn busiest(plan: &Plan) -> (u64, usize) {
     let mut packing = Packing::new(plan);
     let peaks = plan.sampled_ranks().into_iter().map(|rank| (packing.peak_bytes(&plan.schedule(rank)), rank));

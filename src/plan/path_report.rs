@@ -16,7 +16,7 @@ const MAX_PRINTED_STEPS: usize = 24;
 #[derive(Debug, Clone, PartialEq)]
 pub struct PathReport {
     path: Vec<[usize; 2]>,
-    /// Number of dimensions of the expression, and the maximum in one contraction.
+    /// Dimensions of the expression, and the maximum in one contraction.
     pub scaling: [usize; 2],
     /// log2 of the operations in a single step, then along the path.
     pub log2_flops: [f64; 2],

@@ -1,4 +1,4 @@
-//! Pipelines: batches pass through the steps of a tree, and each group of steps has its own ranks.
+//! Pipelines: batches pass through groups of steps, each with its own ranks.
 //!
 //! ```text
 //! [bi,ij->bj],jk->bk on 2 ranks, b in 3 batches        rank 0              rank 1
@@ -8,13 +8,12 @@
 //!                                                      -                   bj,jk->bk of 2
 //! ```
 //!
-//! With s groups and b batches, a run takes b + s - 1 times the seconds that the slowest group needs for one batch (the
-//! maximum of its computing and receiving times). Operands of only one step, such as weights, stay on that step's
-//! ranks.
+//! With s groups and b batches, a run takes b + s - 1 times the seconds of the slowest group for one batch (the maximum
+//! of computing and receiving). Operands of only one step, such as weights, stay on its ranks.
 //!
-//! Invariant: steps run in the order of the tree; groups are consecutive steps on consecutive ranges of ranks. The
-//! batch dimension is in the result of every contraction. There is no pipeline for trees with unary steps on
-//! intermediates, sliced trees, and prescribed distributions.
+//! Invariant: groups are consecutive steps of the tree on consecutive ranges of ranks. The result of every contraction
+//! has the batch dimension. There are no pipelines for unary steps on intermediates, slices, and prescribed
+//! distributions.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -35,13 +34,13 @@ use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
 const BATCHES: [usize; 6] = [2, 4, 8, 16, 32, 64];
-/// Schedules list the tasks of every batch.
+/// Schedules list every batch.
 const MAX_BATCHES: usize = 1 << 16;
 const MAX_GROUPS: usize = 256;
-/// A pipeline must take at most this fraction, because its prediction is less certain.
+/// A pipeline must take at most this fraction: its prediction is less certain.
 const MAX_TIME_SHARE: f64 = 0.8;
 
-/// A plan with a pipeline if it is clearly faster or requested, otherwise `plan`.
+/// A plan with a pipeline if clearly faster or requested, else `plan`.
 pub fn pipelined(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Result<Plan, PlanError> {
     let SearchSpace { tree, machine, options, arguments, .. } = *space;
     if !arguments.uncut.is_empty() {
@@ -57,7 +56,7 @@ pub fn pipelined(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> 
     Ok(Plan { pipeline: Some(pipeline), ungrouped: Some(plan.seconds()), ..pipelined })
 }
 
-/// A pipeline. `chosen` is indexed by node.
+/// `chosen` is indexed by node.
 struct Stages {
     pipeline: Pipeline,
     chosen: Vec<Choice>,
@@ -73,7 +72,7 @@ impl Pipelining<'_> {
         if pipeline == PipelineChoice::Off || !self.space.is_plain() || self.space.machine.ranks < 2 {
             return None;
         }
-        // The verifier cannot determine the batch of an element without products.
+        // The verifier cannot tell the batch of an element without products.
         if self.space.tree.extents.contains(&0) {
             return None;
         }
@@ -136,7 +135,7 @@ impl Pipelining<'_> {
         .collect()
     }
 
-    /// For each wanted number of groups, the first contraction after each group, and its number of ranks.
+    /// For each wanted number of groups, the contraction after each group, and its ranks.
     fn groups(&self, nodes: &[NodeId], wanted: Range<usize>) -> Vec<Vec<(usize, usize)>> {
         let work: Vec<f64> = nodes.iter().map(|&node| self.space.tree.products(node)).collect();
         let most = nodes.len().min(self.space.machine.ranks).min(wanted.end.saturating_sub(1));
@@ -144,8 +143,8 @@ impl Pipelining<'_> {
         (wanted.start.max(2)..most + 1).map(|groups| self.shares(&divisions.ends(groups), &work)).collect()
     }
 
-    /// One rank per group, and each other to the group with the most work per rank. With at least as many compute nodes
-    /// as groups, none is shared.
+    /// One rank per group, and each other to the group with the most work per rank. With enough compute nodes, none is
+    /// shared.
     fn shares(&self, ends: &[usize], work: &[f64]) -> Vec<(usize, usize)> {
         let Machine { ranks, ranks_per_node, .. } = *self.space.machine;
         let whole = ranks.is_multiple_of(ranks_per_node) && ranks / ranks_per_node >= ends.len();
@@ -185,14 +184,14 @@ impl<'a> Batched<'a> {
         (self.pieces + groups - 1) as f64 * slowest
     }
 
-    /// The seconds for a run with these groups; `None` if at least `least`.
+    /// The seconds of a run; `None` if at least `least`.
     fn seconds(
         &self,
         (nodes, numbers): (&[NodeId], &[Option<usize>]),
         groups: &[(usize, usize)],
         least: f64,
     ) -> Option<f64> {
-        // The distributions of the results priced so far, by contraction number.
+        // Distributions of results, by contraction number.
         let mut made: Vec<Distribution> = Vec::new();
         let (mut slowest, mut from, mut first) = (0.0f64, 0, 0);
         for &(end, ranks) in groups {
@@ -207,7 +206,7 @@ impl<'a> Batched<'a> {
                         let Some(before) = numbers[input].filter(|&number| number < from) else { continue };
                         let labels = &self.tree.nodes[input].labels;
                         let elements: usize = self.tree.shape(labels).iter().product();
-                        // Each rank receives its block in one message from every rank that has part of it.
+                        // One message from every rank that has part of the block.
                         let bytes = elements as f64 * self.space.options.dtype.size() as f64 / wanted.parts() as f64;
                         let messages = made[before].places().max(1);
                         receive += messages as f64 * self.space.machine.link_latency
@@ -277,7 +276,7 @@ fn cheapest(priced: Vec<Priced>) -> Option<Priced> {
 /// Consecutive ranges with the smallest largest sum, for every number up to a maximum.
 struct Divisions {
     works: usize,
-    /// `starts[g - 1][n]` is where the last range starts if the first n amounts of work are divided into g + 1 ranges.
+    /// `starts[g - 1][n]` is where the last of g + 1 ranges of the first n amounts of work starts.
     starts: Vec<Vec<usize>>,
 }
 
@@ -304,8 +303,8 @@ impl Divisions {
                     return (f64::INFINITY, end);
                 }
                 let last = |start: usize| sums[end] - sums[start];
-                // From `cross` on, the largest range before the last one has at least as much work as the last, and
-                // starting the last even later only adds to it.
+                // From `cross` on, the largest range before the last has at least as much work as the last, and only
+                // grows if the last starts later.
                 while cross < end && least[cross] < last(cross) {
                     cross += 1;
                 }

@@ -1,4 +1,4 @@
-//! Queries about a plan, mostly answered by other modules.
+//! Queries about a plan.
 
 use super::context::PlanningContext;
 use super::error::PlanError;
@@ -17,7 +17,7 @@ use crate::timeline::Timeline;
 use crate::tree::{Einsums, Tree};
 
 impl Plan {
-    /// The tree of an expression, in the order that the options select.
+    /// The tree of an expression.
     ///
     /// # Errors
     /// If an explicit path does not fit the expression.
@@ -42,8 +42,8 @@ impl Plan {
         path::numbers(&self.path, self.operands)
     }
 
-    /// The order and slices as a JSON object, which [`GivenPath`](crate::GivenPath) reads. It has `path` as in
-    /// opt_einsum, `ssa_path` and `sliced_inds` as in cotengra, and `multiply_adds` over all slices.
+    /// The order and slices as a JSON object, which [`GivenPath`](crate::GivenPath) reads: `path` as in opt_einsum,
+    /// `ssa_path` and `sliced_inds` as in cotengra, and `multiply_adds` over all slices.
     pub fn path_json(&self) -> String {
         path_report::written(self).to_string()
     }
@@ -60,13 +60,13 @@ impl Plan {
         Ok(local_seconds::predicted(plan))
     }
 
-    /// The tasks of one rank in one slice, without those between groups of ranks ([`Plan::slice_groups`]). Cost:
-    /// O(tasks of that rank), plus O(ranks) for some steps.
+    /// One rank's tasks in one slice, without those between groups ([`Plan::slice_groups`]). Cost: O(tasks), plus
+    /// O(ranks) for some steps.
     pub fn schedule(&self, rank: usize) -> Schedule {
         lower::lower(self, rank)
     }
 
-    /// [`Plan::schedule`] of a plan without groups, with what each transfer carries.
+    /// [`Plan::schedule`] without groups, with what each transfer carries.
     pub fn described(&self, rank: usize) -> Described {
         let (schedule, carried) = lower::described(self, rank);
         Described { schedule, carried }
@@ -77,9 +77,9 @@ impl Plan {
         spec::spec(self)
     }
 
-    /// Proves that in the schedules of all ranks, sends match receives, no rank deadlocks, no buffer is read before it
-    /// is written, every element of the result contains each product once, and memory stays within the limit. Cost:
-    /// O(tasks of all ranks).
+    /// Proves that in the schedules of all ranks, sends match receives, no rank deadlocks, buffers are written before
+    /// they are read, every result element contains each product once, and memory stays within the limit. Cost: O(tasks
+    /// of all ranks).
     ///
     /// # Errors
     /// If a schedule has a fault, which is a bug in an algorithm.
@@ -88,8 +88,8 @@ impl Plan {
     }
 
     /// Proves the schedules of one rank of each class (ranks whose blocks have equal extents), step by step. Cost: the
-    /// schedules of all ranks that send to the checked ranks. For several threads, call
-    /// [`Plan::verify_whole_schedules`] and [`Plan::each_step`] instead.
+    /// schedules of all ranks that send to these. For several threads, call [`Plan::verify_whole_schedules`] and
+    /// [`Plan::each_step`].
     ///
     /// # Errors
     /// Same as for [`Plan::verify`].
@@ -105,12 +105,12 @@ impl Plan {
         proof::whole_schedules(self)
     }
 
-    /// Each step as a plan of its own, whose operands are the step's inputs.
+    /// Each step as a plan whose operands are its inputs.
     pub fn each_step(&self) -> Vec<Step> {
         proof::each_step(self)
     }
 
-    /// A 64-bit hash of the plan without predicted times. Ranks compare their hashes before the first transfer.
+    /// A hash of the plan without predicted times, which ranks compare before the first transfer.
     pub fn fingerprint(&self) -> u64 {
         // Their last bits may differ between processors.
         let mut plan = self.clone();
@@ -123,16 +123,14 @@ impl Plan {
     }
 
     /// The plan as text. Each value has a row with the MB that the busiest rank receives and the predicted seconds,
-    /// over all slices. Printing costs as much as building the schedules of all ranks, or of 8 if there are more than
-    /// 256.
+    /// over all slices. Cost: the schedules of [`Plan::sampled_ranks`].
     pub fn explain(&self) -> Explain<'_> {
         Explain(self)
     }
 
-    /// Simulates one slice of the plan on its machine. Groups of ranks that take disjoint slices run alike, so one is
-    /// simulated, and the timeline has the groups of the first 1024 ranks. Above 1024 ranks in a group, one rank of each
-    /// class is simulated ([`Timeline::shown`]), or `None` if `slicing` adds replicas. Cost: O(tasks of the simulated
-    /// ranks).
+    /// Simulates one slice on the plan's machine. Slice groups run alike, so one is simulated, and the timeline has the
+    /// groups of the first 1024 ranks. In groups of more than 1024 ranks, one rank of each class is simulated
+    /// ([`Timeline::shown`]); `None` if `slicing` adds replicas. Cost: O(tasks of the simulated ranks).
     pub fn simulate(&self) -> Option<Timeline> {
         simulate::simulate(self, true)
     }
@@ -142,7 +140,7 @@ impl Plan {
         simulate::simulate(self, false)
     }
 
-    /// Predicted seconds for a task that runs alone, with all workers or the whole link.
+    /// Predicted seconds of a task alone, with all workers or the whole link.
     pub fn task_seconds(&self, schedule: &Schedule, task: TaskId) -> f64 {
         simulate::task_seconds(self, schedule, task)
     }
@@ -152,8 +150,8 @@ impl Plan {
     }
 
     /// An upper bound on the additions of any term of a result element: blocked sums in each step
-    /// ([`longest_chain`](crate::local_plan::longest_chain)), the combination of partial sums of threads, tasks, ranks
-    /// and slices, and the addition onto an output.
+    /// ([`longest_chain`](crate::local_plan::longest_chain)), partial sums of threads, tasks, ranks and slices, and the
+    /// addition onto an output.
     ///
     /// An element's error is at most the [`error_bound`](crate::kernel::error_bound) for this number of terms, with one
     /// factor per operand, times the sum of the absolute values of its products. Cost: O(steps), and on several ranks
@@ -169,21 +167,20 @@ impl Plan {
         rounding::roundings(self)
     }
 
-    /// Bytes for a rank's blocks of operands and output, intermediates, and packing. A run on dense arrays (whole
-    /// tensors or blocks) uses no more, and on one rank exactly this. Packing is not counted without a
-    /// [`target`](crate::PlanOptions::target). Cost: building the rank's schedule and planning its local contractions.
+    /// Bytes for a rank's blocks of operands and output, intermediates, and, with a
+    /// [`target`](crate::PlanOptions::target), packing. A run on dense arrays (whole tensors or blocks) uses no more,
+    /// and on one rank exactly this. Cost: the rank's schedule and local plans.
     pub fn peak_bytes(&self, rank: usize) -> u64 {
         Packing::new(self).peak_bytes(&self.schedule(rank))
     }
 
-    /// Bytes that a rank receives in a run of every step, for each value of the plan. Cost: building the rank's
-    /// schedules.
+    /// Bytes that a rank receives in a run of every step, for each value. Cost: the rank's schedules.
     pub fn bytes_received(&self, rank: usize) -> Vec<u64> {
         self.all_bytes_received(&[self.schedule(rank)]).swap_remove(0)
     }
 
-    /// The maximum and mean over all ranks of [`Plan::bytes_received`], for each value. If some step's words cannot be
-    /// counted without schedules, those of `schedules`.
+    /// Maximum and mean of [`Plan::bytes_received`] for each value, over all ranks or over `schedules` if some step's
+    /// words cannot be counted without schedules.
     pub(crate) fn received(&self, schedules: &[Schedule]) -> Vec<(u64, f64)> {
         received::over_ranks(self).unwrap_or_else(|| {
             let received = self.all_bytes_received(schedules);
@@ -196,8 +193,8 @@ impl Plan {
         })
     }
 
-    /// Calls `see` for each rank with its [`Plan::bytes_received`], counted without schedules. `None` with
-    /// `slicing`, or if tensors are distributed otherwise than by their algorithm. Cost: O(ranks x values).
+    /// Calls `see` with each rank's [`Plan::bytes_received`], counted without schedules. `None` with `slicing`, or if
+    /// tensors are not distributed as their algorithm distributes them. Cost: O(ranks x values).
     pub fn count_received(&self, see: impl FnMut(usize, &[u64])) -> Option<()> {
         received::each_rank(self, see)
     }
@@ -230,15 +227,14 @@ impl Plan {
         schedules.iter().map(|schedule| packing.peak_bytes(schedule)).collect()
     }
 
-    /// A lower bound on the bytes that the busiest rank receives, for algorithms that divide work and tensors evenly.
-    /// `None` unless distributed tensors are contracted.
+    /// Minimum bytes that the busiest rank receives if work and tensors are divided evenly. `None` unless distributed
+    /// tensors are contracted.
     pub fn lower_bound_bytes(&self, value: &Value) -> Option<f64> {
         bound::bytes(self, value)
     }
 
     /// The ranks with neither a task (other than synchronisation) nor a block, because the work cannot be divided
-    /// further or fewer ranks are predicted to be faster. Cost: computing all blocks and building the schedules of
-    /// ranks without blocks.
+    /// further or fewer ranks are predicted to be faster. Cost: all blocks, and the schedules of ranks without.
     ///
     /// ```
     /// use einsum_dist::{Machine, PlanOptions, Problem};

@@ -1,4 +1,4 @@
-//! Decides which steps a later slice or a later run can skip because none of their inputs has changed.
+//! Decides which steps later slices and runs skip because no input has changed.
 //!
 //! | a value stays valid for | if every operand that it depends on |
 //! |---|---|
@@ -12,8 +12,7 @@
 use super::structure::{Plan, Source, Value};
 use crate::schedule::ReuseScope;
 
-/// Sets how long each value stays valid and occupies memory. `between_slices` also keeps values for all slices of a
-/// run.
+/// Sets how long values stay valid and occupy memory. `between_slices` also keeps them for all slices of a run.
 pub fn lasting(mut plan: Plan, between_slices: bool) -> Plan {
     let result = plan.unmoved(plan.values.len() - 1);
     for id in 0..plan.values.len() {
@@ -33,7 +32,7 @@ pub fn lasting(mut plan: Plan, between_slices: bool) -> Plan {
     plan
 }
 
-/// How long the block of an operand stays valid. `keeps` also keeps it for all slices of a run.
+/// `keeps` also keeps the operand for all slices of a run.
 pub fn operand_lasts(plan: &Plan, value: &Value, operand: usize, keeps: bool) -> ReuseScope {
     let is_sliced = value.labels.iter().any(|label| plan.slices.iter().any(|slice| slice.label == *label));
     match (is_sliced, plan.constant.contains(&operand)) {

@@ -1,4 +1,4 @@
-//! Bounds the additions of any term of a result element, on every rank with every kernel.
+//! Bounds the additions of any term of a result element, with every kernel.
 
 use super::slice_groups;
 use super::structure::{Plan, Source, Value};
@@ -10,7 +10,7 @@ const MIN_SHARED_PRODUCTS: u64 = 32;
 
 pub(super) fn roundings(plan: &Plan) -> u64 {
     if slice_groups::has_groups(plan) {
-        // A group adds its slices onto zeros, and its sum is one summand of the combination.
+        // Groups add slices onto zeros, and are summands of the combination.
         let combined = (plan.slice_groups - 1) as u64;
         let of_group = roundings(&slice_groups::of_group(plan));
         return of_group.saturating_add(combined).saturating_add(plan.accumulate.into());
@@ -45,7 +45,7 @@ fn sum(plan: &Plan, value: &Value) -> Option<(u64, SumKind)> {
     }
 }
 
-/// Maximum additions with which a step adds a partial sum to a result element.
+/// Maximum additions of partial sums to a result element.
 fn visits(plan: &Plan, value: &Value) -> u64 {
     sum(plan, value).map_or(1, |(terms, of)| longest_visits(terms, of))
 }
@@ -70,8 +70,7 @@ fn sum_of(kinds: &Kinds, product: impl Fn(&mut dyn Iterator<Item = Label>) -> u6
     }
 }
 
-/// An upper bound on the additions that combine partial sums: in each step, at most one per work task of one rank, and
-/// one per rank with a partial sum.
+/// In each step, at most one addition per work task of one rank, and one per rank with a partial sum.
 fn partial_sum_additions(plan: &Plan, slices: u64) -> u64 {
     if plan.ranks() < 2 {
         return 0;

@@ -1,12 +1,12 @@
-//! Simulates a plan by running the schedules of all ranks without data.
+//! Runs the schedules of all ranks without data.
 //!
 //! A rank has three lanes (work, send, receive) of sequential tasks. [`super::cost`] prices work. Transfers are not
-//! buffered: one begins when its send and receive lanes are free and both ranks are ready. It occupies both lanes for
-//! (bytes / bandwidth) seconds, and its latency overlaps with later tasks. Links do not share bandwidth. Without
-//! overlap, each waits for all of the other kind before it in the schedule.
+//! buffered: one begins when both lanes are free and both ranks ready, and occupies them for (bytes / bandwidth)
+//! seconds. Its latency overlaps with later tasks. Links do not share bandwidth. Without overlap, transfers and work
+//! wait for all of the other kind before them in the schedule.
 //!
-//! Guarantee: schedules that the verifier accepts are simulated up to their last task. Unlike predicted times,
-//! simulated times exclude contention and the startup time.
+//! Guarantee: schedules that the verifier accepts run to their last task. Unlike predicted times, simulated times
+//! exclude contention and startup.
 
 use super::structure::Plan;
 use super::{lockstep, slice_groups};
@@ -14,7 +14,7 @@ use crate::algorithm::Cost;
 use crate::schedule::{Action, Lane, Schedule, Task, TaskId};
 use crate::timeline::{Activity, Span, Timeline};
 
-/// Maximum number of ranks that are all simulated, because all their schedules are in memory.
+/// Maximum ranks that are all simulated, with all schedules in memory.
 const MAX_SIMULATED_RANKS: usize = 1024;
 
 pub fn simulate(plan: &Plan, overlap: bool) -> Option<Timeline> {
@@ -33,7 +33,7 @@ pub fn simulate(plan: &Plan, overlap: bool) -> Option<Timeline> {
     Some(Timeline { seconds: simulation.end(), spans: simulation.spans, ..blank_timeline(plan) })
 }
 
-/// The timeline of the groups of up to [`MAX_SIMULATED_RANKS`] ranks, without the steps between groups.
+/// The groups of up to [`MAX_SIMULATED_RANKS`] ranks, without steps between groups.
 fn of_groups(plan: &Plan, group: Timeline) -> Timeline {
     let shown = plan.slice_groups.min((MAX_SIMULATED_RANKS / plan.ranks_per_group()).max(1));
     let spans = (0..shown).flat_map(|number| {
@@ -83,7 +83,7 @@ struct Lanes {
     tasks: [Vec<TaskId>; 3],
     next: [usize; 3],
     free: [f64; 3],
-    /// For each lane, the latest end time of its tasks so far.
+    /// The latest end on each lane.
     latest_end: [f64; 3],
     done: Vec<Option<f64>>,
 }
@@ -135,7 +135,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Runs one task at the head of one of `rank`'s lanes. Returns the peer of a transfer, or `rank` for work.
+    /// Runs the head of one of `rank`'s lanes. Returns the peer of a transfer, or `rank` for work.
     fn step(&mut self, rank: usize) -> Option<usize> {
         for lane in [Lane::Work, Lane::Send, Lane::Recv] {
             let Some((task, ready)) = self.head(rank, lane) else { continue };

@@ -1,4 +1,4 @@
-//! Slicing runs the same steps for each piece (range of indices) of some dimensions to save memory.
+//! Slicing runs the same steps for each piece (range of indices) of some dimensions, to save memory.
 //!
 //! ```text
 //! ab,bc->ac with b in 3 pieces: out = a b0, b0 c      b is summed: the first slice writes out,
@@ -9,28 +9,27 @@
 //!                               out1 = a1 b0, b0 c ... out1 += a1 b2, b2 c     of out per piece, one after another
 //! ```
 //!
-//! If the result is too large too, a rank keeps one part at a time
+//! If the result is too large too, ranks keep one part at a time
 //! ([`ResultResidency::InParts`](super::ResultResidency::InParts)), which the caller reads before the next.
 //!
-//! Invariants: all pieces of a dimension have the same length, so one schedule suits all slices. No tensor is
-//! distributed along a sliced dimension, so the slice of a rank's block is its block of the sliced tensor. The loops
-//! over summed dimensions are innermost. Values that are the same in all slices are computed once if memory suffices
-//! and the result is whole.
+//! Invariants: pieces of a dimension have equal lengths, so one schedule suits all slices. No tensor is distributed
+//! along a sliced dimension, so the slice of a rank's block is its block of the slice. Loops over summed dimensions are
+//! innermost. Values that are the same in all slices are computed once if memory suffices and the result is whole.
 
 use super::structure::Slice;
 
-/// Maximum slices; a run with more would never finish.
+/// A run with more slices would never finish.
 pub const MAX_SLICES: f64 = 1e12;
 
-/// The number of slices, as a float because it may exceed every integer type.
+/// As a float, because it may exceed every integer type.
 pub fn slice_count(slices: &[Slice]) -> f64 {
     slices.iter().map(|slice| slice.pieces() as f64).product()
 }
 
 const MAX_FACTOR: usize = 1 << 20;
 
-/// The divisors of a number, ascending, starting with 1. Above 2^40, the factor without prime factors up to 2^20 counts
-/// as a prime. Cost: at most about 2^20 divisions.
+/// Ascending divisors. Above 2^40, the factor without prime factors up to 2^20 counts as a prime. Cost: at most about
+/// 2^20 divisions.
 pub fn divisors(number: usize) -> Vec<usize> {
     if number == 0 {
         return Vec::new();
@@ -41,7 +40,7 @@ pub fn divisors(number: usize) -> Vec<usize> {
         if factor > MAX_FACTOR || factor > rest / factor {
             factor = rest;
         }
-        // The new divisors are the last `known` divisors, each multiplied by the factor.
+        // New divisors are the last `known` times the factor.
         let known = all.len();
         while rest.is_multiple_of(factor) {
             rest /= factor;

@@ -1,11 +1,11 @@
 //! Chooses the groups of [`slice_groups`].
 //!
-//! Planning time does not depend on the number of ranks, because only one group is planned, for some sizes, and
-//! composed with copies of operands and sums of results. Groups of one rank are planned first, and chosen for large
-//! trees if they use most of the machine, because other plans take long to make. Otherwise, the quickest plan that fits
-//! wins, possibly without groups.
+//! Only one group is planned, for some sizes, and composed with copies of operands and sums of results, so planning
+//! time does not depend on the number of ranks. Groups of one rank are planned first, and chosen for large trees if
+//! they use most of the machine, because other plans take long to make. Otherwise, the quickest plan that fits wins,
+//! possibly without groups.
 //!
-//! There are no groups for tensors in parts and prescribed distributions.
+//! Tensors in parts and prescribed distributions have no groups.
 
 use super::context::PlanningContext;
 use super::error::PlanError;
@@ -21,13 +21,12 @@ const MAX_TOGETHER: usize = 256;
 /// Larger trees take long to plan for several ranks.
 const MAX_COMPARED_CONTRACTIONS: usize = 24;
 
-/// Groups of one rank are chosen without comparison if they need at most 1 / this times the seconds of one rank without
-/// the operations that slices add, divided by the ranks.
+/// Groups of one rank are chosen without comparison if they reach this fraction of a perfect speed-up over one rank
+/// without the operations that slices add.
 const SUFFICIENT_EFFICIENCY: f64 = 0.7;
 
-/// Groups of one rank are also chosen for large trees if all runs are predicted to take at most this long above
-/// [`MAX_TOGETHER`] ranks. Otherwise, other plans must be able to save this long per contraction, which is what planning
-/// takes on 2 to 16 ranks.
+/// They are also chosen for large trees if all runs take at most this long above [`MAX_TOGETHER`] ranks, or else if
+/// other plans cannot save this long per contraction, which planning takes on 2 to 16 ranks.
 const MAX_UNCOMPARED_SECONDS: f64 = 10.0;
 const COMPARISON_SECONDS: f64 = 0.02;
 
@@ -36,7 +35,7 @@ const MAX_SIZES: usize = 6;
 /// Sizes in a row slower than the best that end the search.
 const MAX_SLOWER: usize = 2;
 
-/// Plans for one size, each with less memory for the slices.
+/// Plans for one size, with less and less memory for slices.
 const MAX_TRIES: usize = 4;
 
 /// Every rank receives a message from each group that divides the result.
@@ -47,7 +46,7 @@ pub enum First {
     None,
     /// A plan to compare with others.
     Possible(Box<Plan>),
-    /// The plan to use: the options prescribe its groups, or no other plan can be much quicker.
+    /// The groups are prescribed, or no other plan can be much quicker.
     Chosen(Box<Plan>),
 }
 
@@ -121,7 +120,7 @@ pub fn skips_together(context: &PlanningContext) -> bool {
     machine.ranks > MAX_TOGETHER && options.slice_groups != Some(1) && options_allow_groups(context)
 }
 
-/// Above [`MAX_TOGETHER`] ranks, the quickest plan with groups for a tree that needs slices, if any.
+/// Above [`MAX_TOGETHER`] ranks, the quickest plan with groups.
 pub fn only_in_groups(
     context: &PlanningContext,
     plan: impl Fn(&PlanningContext) -> Result<Plan, PlanError>,
@@ -145,7 +144,7 @@ fn options_allow_groups(context: &PlanningContext) -> bool {
 
 pub fn may_group(options: &PlanOptions) -> bool {
     let PlanOptions { fixed, forbid_redistribution, cut, algorithm, slice_groups, .. } = options;
-    // A prescribed algorithm or cut says how all ranks are to work on a step.
+    // A prescribed algorithm or cut is for all ranks.
     let is_free = cut.is_empty() && algorithm.is_none();
     fixed.is_empty() && !forbid_redistribution && is_free && *slice_groups != Some(1)
 }
@@ -166,7 +165,7 @@ struct Search<'a, P> {
 }
 
 impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
-    /// The quickest plan for this number of slices, if it takes less than `seconds`.
+    /// The quickest plan, if it takes less than `seconds`.
     fn quickest(&self, slices: usize, mut seconds: Option<f64>) -> Option<Plan> {
         let ranks = self.context.machine.ranks;
         let (mut best, mut slower) = (None, 0);
@@ -185,7 +184,7 @@ impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
         best
     }
 
-    /// A plan within the memory limit; `None` if one group needs no slices, or too few for all groups.
+    /// `None` if one group needs no slices, or too few for all.
     fn for_groups(&self, groups: usize) -> Result<Option<Plan>, PlanError> {
         let PlanningContext { expression, tree, machine, options, .. } = *self.context;
         let size = machine.ranks / groups;
@@ -219,7 +218,7 @@ impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
             if needed <= limit {
                 return Ok(Some(plan));
             }
-            // A group may use less than is available, and would then be the same again.
+            // A group that uses less than is available would be the same again.
             available = busiest(&group).0.min(available).saturating_sub(needed - limit);
         }
         let place = format!("in {groups} groups of ranks, each with copies of the operands");

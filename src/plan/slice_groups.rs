@@ -1,4 +1,4 @@
-//! Groups of ranks that take disjoint sets of slices, with plans composed of ordinary plans.
+//! Groups of ranks that take disjoint sets of slices.
 //!
 //! ```text
 //! ab,bc->ac with b in 4 pieces, on 4 ranks in 2 groups
@@ -9,9 +9,9 @@
 //!   combination         out    = part0 + part1
 //! ```
 //!
-//! The spread of an operand copies it from the first group to all others ([`spread`]), so no rank holds it twice. The
-//! slice plan is that of one group, with ranks from 0 ([`of_group`]). The combination adds the partial sums of all
-//! groups ([`combination`]). Each is an ordinary plan.
+//! All parts are ordinary plans: the spread of an operand from the first group to all others ([`spread`]), so that no
+//! rank holds it twice; the slice plan of one group, with ranks from 0 ([`of_group`]); and the sum of all groups'
+//! partial sums ([`combination`]).
 //!
 //! | values of the whole plan | distributed over | computed |
 //! |---|---|---|
@@ -20,8 +20,8 @@
 //! | the result, a redistribution of the value before it | all ranks | once per run |
 //!
 //! Invariants: group g has the ranks from g p to (g + 1) p, where p is the ranks divided by the groups; later ranks are
-//! idle. Each group takes consecutive slices, in numbers that differ by at most 1. It adds their results onto zeros in
-//! a block of the whole result. The combination adds in the order of the groups.
+//! idle. Groups take consecutive slices, in numbers that differ by at most 1, and add results onto zeros in a block of
+//! the whole result. The combination adds in the order of the groups.
 
 use std::ops::Range;
 
@@ -32,37 +32,37 @@ use crate::machine::Machine;
 use crate::schedule::{Action, ReuseScope, Schedule};
 
 impl Plan {
-    /// The ranks in a group that contracts slices: all unless the plan has groups ([`Plan::slice_groups`]).
+    /// The ranks in each of [`Plan::slice_groups`].
     pub fn ranks_per_group(&self) -> usize {
         self.ranks() / self.slice_groups
     }
 
-    /// The group of a rank; `None` for ranks after the last group, which are idle.
+    /// The group of a rank; `None` for idle ranks after the last.
     pub fn slice_group_of(&self, rank: usize) -> Option<usize> {
         Some(rank / self.ranks_per_group().max(1)).filter(|&group| group < self.slice_groups)
     }
 
-    /// The slices that a group computes; every slice is in one group.
+    /// The slices of a group.
     pub fn slices_of_group(&self, group: usize) -> Range<usize> {
         tile_bounds(self.slice_count(), self.slice_groups, group)
     }
 
-    /// The slices that a rank works on.
+    /// The slices of a rank.
     pub fn slices_of_rank(&self, rank: usize) -> Range<usize> {
         self.slice_group_of(rank).map_or(0..0, |group| self.slices_of_group(group))
     }
 
-    /// For each operand, the plan that copies it to all groups but the first; `None` if the plan has no groups.
+    /// For each operand, the plan that copies it to the other groups; `None` without groups.
     pub fn spreads(&self) -> Option<Vec<Plan>> {
         has_groups(self).then(|| (0..self.operands).map(|operand| spread(self, operand)).collect())
     }
 
-    /// The plan that adds the partial sums of all groups; `None` if the plan has no groups.
+    /// The plan that adds the partial sums of groups; `None` without groups.
     pub fn combination(&self) -> Option<Plan> {
         has_groups(self).then(|| combination(self))
     }
 
-    /// Predicted seconds for copying operands to the other groups and adding their results.
+    /// Predicted seconds of [`Plan::spreads`] and [`Plan::combination`].
     pub fn seconds_between_groups(&self) -> f64 {
         if !has_groups(self) {
             return 0.0;
@@ -71,14 +71,14 @@ impl Plan {
         copies.chain([self.values.len() - 1]).map(|id| self.values[id].seconds).sum()
     }
 
-    /// The value that is the copy of an operand in every group, or the operand in a plan without groups.
+    /// The value that is an operand's copy in every group, or the operand without groups.
     pub fn copy_of(&self, operand: usize) -> usize {
         let leaf = self.leaves[operand];
         let is_it = |value: &Value| matches!(value.source, Source::Redistribute { input } if input == leaf);
         self.values.iter().position(is_it).unwrap_or(leaf)
     }
 
-    /// The distribution of a value over all ranks: replicas of the groups' values, and summands of the result.
+    /// A value's distribution over all ranks: replicas in groups, and summands of the result.
     pub fn distribution_over_groups(&self, id: usize) -> Distribution {
         let Value { distribution, .. } = &self.values[id];
         let last = self.values.len() - 1;
@@ -89,8 +89,8 @@ impl Plan {
         }
     }
 
-    /// Bytes of a rank's blocks of operands and output outside the current slice, which schedules do not count; with
-    /// groups, these include the block of the user's result. With `reads`, operands in parts have none.
+    /// Bytes of a rank's blocks of operands and output outside the current slice, which schedules do not count, with
+    /// groups also the block of the user's result. With `reads`, operands in parts have none.
     pub fn bytes_outside(&self, rank: usize, output: ResultResidency, reads: bool) -> u64 {
         let users = |plan: &Plan, rank: usize| {
             let outside = |value: &Value| {
@@ -135,7 +135,7 @@ pub fn of_group(plan: &Plan) -> Plan {
         slice_groups: 1,
         leaves: leaves(&values, plan.operands),
         values,
-        // Other groups may compute the elements that no slice of this group computes.
+        // Other groups may compute elements that this one does not.
         accumulate: true,
         ..without_values(plan)
     }
@@ -170,7 +170,7 @@ pub fn spread(plan: &Plan, operand: usize) -> Plan {
     moved(plan, id, &plan.operand(operand).distribution, &others.moved(0, ranks))
 }
 
-/// The steps between groups; none if the plan has no groups.
+/// The steps between groups, if any.
 pub struct Between {
     /// Operands with equal shapes and distributions have one plan.
     pub spreads: Vec<(Plan, Vec<usize>)>,
@@ -189,7 +189,7 @@ impl Between {
         Between { spreads, combination: plan.combination() }
     }
 
-    /// Bytes of arenas that a rank keeps beside that of the slices.
+    /// Arenas that a rank keeps beside that of the slices.
     pub fn arena_bytes(&self, rank: usize) -> u64 {
         let bytes = |plan: &Plan| plan.schedule(rank).arena_bytes as u64;
         let spreads = self.spreads.iter().map(|(spread, operands)| bytes(spread) * operands.len() as u64);
@@ -208,7 +208,7 @@ fn moved(plan: &Plan, id: usize, from: &Distribution, to: &Distribution) -> Plan
     Plan { machine: plan.machine.clone(), ..moved }
 }
 
-/// Composes the plan for all ranks from the slice plan of one group. `result` is the distribution of the result.
+/// Composes the plan for all ranks from the slice plan of one group.
 pub fn composed(group: &Plan, machine: &Machine, groups: usize, result: Distribution, accumulate: bool) -> Plan {
     let operands = group.operands;
     let whole = |value: &Value, source: Source, lasts: ReuseScope| Value {
@@ -261,7 +261,7 @@ pub fn cut_over_groups(distribution: &Distribution, groups: usize, ranks_per_gro
     with_axis(distribution, (groups, ranks_per_group), &Role::Cut { dim, how: Cut::Even }, false)
 }
 
-/// Adds an axis along which ranks are `stride` apart, before or after the other axes.
+/// Adds an axis along which ranks are `stride` apart.
 fn with_axis(distribution: &Distribution, (groups, stride): (usize, usize), role: &Role, before: bool) -> Distribution {
     let axis = Axis { ranks: groups, role: role.clone() };
     let mut axes = distribution.axes().to_vec();
@@ -305,8 +305,7 @@ fn listed(
     }
 }
 
-/// A schedule of the slice plan with the ranks and nodes of the whole plan. The group begins at rank `first` of
-/// `ranks`.
+/// A slice plan's schedule with ranks and nodes of the whole plan. The group begins at rank `first` of `ranks`.
 pub fn in_group(mut schedule: Schedule, (first, ranks): (usize, usize), operands: usize) -> Schedule {
     schedule.rank += first;
     schedule.ranks = ranks;

@@ -1,7 +1,7 @@
-//! A model of how slicing changes the memory and the operations of a tree.
+//! Models how slicing changes a tree's memory and operations.
 //!
 //! Whole operands and results, which slicing does not shrink, are not counted. A query is one pass over the nodes.
-//! Ranks, alignment and algorithms are ignored, so only a complete plan shows whether slices suffice.
+//! Ranks, alignment and algorithms are ignored, so only a plan shows whether slices suffice.
 
 use super::slice::{divisors, slice_count};
 use super::structure::{ResultResidency, Slice};
@@ -15,11 +15,11 @@ pub struct Model<'a> {
     pub tree: &'a Tree,
     inputs: Vec<[Option<NodeId>; 2]>,
     consumers: Vec<Option<NodeId>>,
-    /// For each label, the tensors that have it, ascending; `contractions` likewise.
+    /// The tensors with each label, ascending; `contractions` likewise.
     tensors: Vec<Vec<NodeId>>,
     contractions: Vec<Vec<NodeId>>,
     is_counted: Vec<bool>,
-    /// Whether a tensor is an operand or result in parts, which are live from the first step to the last.
+    /// Operands and results in parts, live throughout.
     is_resident: Vec<bool>,
     packs: bool,
 }
@@ -41,9 +41,9 @@ impl State {
 
 #[derive(Debug, Clone, Copy)]
 pub struct SliceCost {
-    /// Maximum elements that are live at the same time.
+    /// Maximum live elements.
     pub peak: f64,
-    /// Sum of (live / target)^4 over all steps above the target. Unlike the peak, it decreases if one of several equal
+    /// Sum of (live / target)^4 over steps above the target. Unlike the peak, it decreases if one of several equal
     /// steps shrinks.
     pub excess: f64,
     /// Multiply-adds in one slice.
@@ -83,7 +83,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// The state in which `label` has the extent `piece` in one slice. The full extent undoes the slicing.
+    /// The state with extent `piece` of `label`; the full extent undoes the slicing.
     pub fn with(&self, state: &State, label: Label, piece: usize) -> State {
         let mut next = state.clone();
         let extent = self.tree.extent(label);
@@ -105,7 +105,7 @@ impl<'a> Model<'a> {
         next
     }
 
-    /// The state with one more cut that has the fewest operations over all slices; `None` if all extents are 1.
+    /// The state with one more cut and the fewest operations; `None` if all extents are 1.
     pub fn finer(&self, state: &State) -> Option<State> {
         let all: f64 = state.products.iter().sum();
         let cuts = (0..self.tree.extents.len() as u32).map(Label).filter_map(|label| {
@@ -150,7 +150,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// The distinct labels of tensors that are live in steps above `target`, without sliced and `forbidden` ones.
+    /// Labels live in steps above `target`, without sliced and `forbidden` ones.
     pub fn candidates(&self, state: &State, target: f64, forbidden: &[Label]) -> Vec<Label> {
         let mut before = Vec::with_capacity(self.inputs.len() + 1);
         before.push(0);
@@ -159,7 +159,7 @@ impl<'a> Model<'a> {
         for (id, node) in self.tree.nodes.iter().enumerate() {
             let (root, is_resident) = (self.tree.root(), self.is_resident[id]);
             let until = if is_resident { root } else { self.consumers[id].unwrap_or(id) };
-            // Whole operands need memory only in the contraction that packs them.
+            // Whole operands need memory only where they are packed.
             let from = if self.is_counted[id] { id } else { until };
             let from = if id == root || is_resident { 0 } else { from };
             let is_relevant = self.packs || self.is_counted[id] || is_resident;
@@ -174,7 +174,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// The most elements of the inputs and output of one contraction.
+/// Maximum elements of one contraction's tensors.
 pub fn largest_step(tree: &Tree) -> usize {
     let elements = |node: NodeId| tree.nodes[node].labels.iter().map(|&label| tree.extent(label));
     let elements = |node| elements(node).fold(1, usize::saturating_mul);

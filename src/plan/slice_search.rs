@@ -1,10 +1,10 @@
 //! Searches for labels to slice, with the model of [`slice_model`](super::slice_model).
 //!
-//! Until no step exceeds the target, a trial slices the label with the lowest score (added operations against reduction
-//! of the excess). Then it enlarges pieces (extents of a label in one slice) and replaces labels where that is cheaper.
-//! As in cotengra's slice finder, trials differ in the weight and in random noise with fixed seeds.
+//! Until no step exceeds the target, a trial slices the label with the lowest score (added operations against reduced
+//! excess). Then it enlarges pieces (extents in one slice) and replaces labels where that is cheaper. As in cotengra's
+//! slice finder, trials differ in the weight and in noise with fixed seeds.
 //!
-//! Guarantee: the same tree and target give the same slices, which fit according to the model.
+//! Guarantee: the same tree and target give the same slices, which fit in the model.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -14,18 +14,18 @@ use crate::dims::Label;
 
 const TRIALS: u64 = 24;
 
-/// Trials without noise, which run first, one for each weight.
+/// Trials without noise, which run first, one per weight.
 const WITHOUT_NOISE: u64 = 4;
 
 const MAX_VISITS: usize = 300_000_000;
 
-/// Node visits per trial and node: about ten rounds that evaluate sixty labels each.
+/// Node visits per trial and node: ten rounds of sixty labels.
 const VISITS_PER_NODE: usize = 600;
 
-/// Added to the added cost, because all labels sliced at no cost would otherwise have the same score.
+/// Added to the cost, because all labels sliced at no cost would otherwise have the same score.
 const SLICE_WEIGHT: f64 = 0.01;
 
-/// A price from the total operations in all slices, and the number of slices.
+/// From the operations in all slices, and the number of slices.
 pub type Price = dyn Fn(f64, f64) -> f64;
 
 #[derive(Clone, Copy)]
@@ -33,12 +33,12 @@ struct Weights {
     /// `None`: the added cost divided by the reduction of the excess. `Some(factor)`: the cost minus the factor times
     /// the reduction.
     reduction: Option<f64>,
-    /// The factor of the random samples.
+    /// The factor of the noise.
     temperature: f64,
     seed: u64,
 }
 
-/// Finds distinct sets of slices with which no step has more than `target` live elements, cheapest first.
+/// Distinct sets of slices with which no step has more than `target` live elements, cheapest first.
 pub fn slices(model: &Model, target: f64, forbidden: &[Label], price: &Price) -> Vec<State> {
     let nodes = model.tree.nodes.len();
     let trials = TRIALS.min((MAX_VISITS / (VISITS_PER_NODE * nodes).max(1)).max(4) as u64);

@@ -1,4 +1,4 @@
-//! The specification that schedules are verified against; it depends only on the plan's values.
+//! The specification of schedules, from a plan's values only.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub fn spec(plan: &Plan) -> Spec {
     of_ranks(plan, &(0..plan.ranks()).collect::<Vec<_>>())
 }
 
-/// The specification of the results of the ranks `ranks`, ascending.
+/// The results of `ranks`, ascending.
 pub fn of_ranks(plan: &Plan, ranks: &[usize]) -> Spec {
     if slice_groups::has_groups(plan) {
         return over_groups(plan);
@@ -46,8 +46,8 @@ pub fn without_order(plan: &Plan) -> Spec {
     Spec { values: values.collect(), output: plan.values.len() - 1, accumulate: plan.accumulate }
 }
 
-/// The specification of the slices of a plan with groups, before they are combined, with the nodes of the whole plan
-/// and without the order of sums, which [`Plan::verify`] proves for one group.
+/// The slices of a plan with groups, before they are combined, with the nodes of the whole plan and without the order
+/// of sums, which [`Plan::verify`] proves for one group.
 fn over_groups(plan: &Plan) -> Spec {
     let first = plan.operands;
     let Spec { values, output, accumulate } = without_order(&slice_groups::of_group(plan));
@@ -72,8 +72,7 @@ fn over_groups(plan: &Plan) -> Spec {
     Spec { values: user.chain(shifted).collect(), output: output + first, accumulate }
 }
 
-/// The order in which the step of value `id` adds summands. In a pipeline, those of each batch precede those of the
-/// next.
+/// The order in which value `id` adds summands, in a pipeline batch by batch.
 fn order(plan: &Plan, id: usize, ranks: &[usize]) -> Order {
     let Source::Contract { left, right, algorithm, group, .. } = &plan.values[id].source else {
         return Order::Ascending;

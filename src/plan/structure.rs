@@ -21,7 +21,7 @@ use crate::tree::{self, UnaryOp};
 pub enum Source {
     /// The operand with this index.
     Operand(usize),
-    /// A contraction. `group` is the range of ranks that contract, numbered from 0 by the algorithm; `None` means all.
+    /// `group` is the range of ranks that contract, which the algorithm numbers from 0; `None` means all.
     Contract { left: usize, right: usize, kinds: Kinds, algorithm: Algorithm, group: Option<Range<usize>> },
     /// A step with one input.
     Unary { input: usize, op: UnaryOp },
@@ -55,15 +55,13 @@ pub struct Value {
     pub labels: Vec<Label>,
     /// The extents in one slice; [`Plan::whole_shape`] has those over all slices.
     pub shape: Vec<usize>,
-    /// The distribution over the ranks.
     pub distribution: Distribution,
-    /// The step that produces the tensor.
     pub source: Source,
     /// Predicted seconds of the step in one slice.
     pub seconds: f64,
     /// Later slices and runs may skip its step.
     pub lasts: ReuseScope,
-    /// The best candidates, cheapest first; for display, neither in the fingerprint nor serialised.
+    /// The best candidates, cheapest first. For display only, so neither in the fingerprint nor serialised.
     #[serde(skip)]
     pub considered: Vec<Candidate>,
 }
@@ -77,7 +75,7 @@ pub struct Candidate {
     pub contraction: f64,
     /// Predicted, with all steps below it and redistributions.
     pub whole: f64,
-    /// Whether it is used; it may cost more if later steps cost less.
+    /// Whether it is used. It may cost more if later steps cost less.
     pub chosen: bool,
 }
 
@@ -110,32 +108,32 @@ pub struct Plan {
     pub dtype: Dtype,
     /// The planned machine.
     pub machine: Machine,
-    /// The name of each dimension, by label.
+    /// Names of dimensions, by label.
     pub names: Vec<String>,
-    /// The extent of each dimension in one slice, by label.
+    /// Extents in one slice, by label.
     pub extents: Vec<usize>,
-    /// Sliced dimensions; the loop over the pieces of the first is outermost.
+    /// Sliced dimensions; the loop over the first is outermost.
     pub slices: Vec<Slice>,
-    /// Groups of ranks that take disjoint sets of slices; 1 if all ranks work on every slice.
+    /// Groups of ranks with disjoint sets of slices; 1 if all ranks work on every slice.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub slice_groups: usize,
-    /// Whether the result is whole in memory, or one part at a time.
+    /// Whether the result is whole in memory.
     pub result: ResultResidency,
     /// The number of operands.
     pub operands: usize,
     /// Operands in parts, by index, ascending. Each has a sliced dimension.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub operands_in_parts: Vec<usize>,
-    /// The value of each operand, as an index into `values`.
+    /// The index of each operand in `values`.
     pub leaves: Vec<usize>,
     /// Operands, by index, that are constant between runs.
     pub constant: Vec<usize>,
-    /// The operands, by index, that are conjugated, ascending.
+    /// Conjugated operands, by index, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conjugate: Vec<usize>,
-    /// Operands and results of steps, in order of production; the last is the result.
+    /// Operands and results of steps, in order; the last is the result.
     pub values: Vec<Value>,
-    /// The values of each concurrent branch: consecutive ranges from the first value on.
+    /// The values of each branch: consecutive ranges from the first on.
     #[serde(rename = "lanes")]
     pub branches: Vec<Range<usize>>,
     /// The pipeline, if any.
@@ -150,7 +148,7 @@ pub struct Plan {
     pub memory_limit: Option<u64>,
     /// The kernel.
     pub kernel: KernelChoice,
-    /// The instructions, caches and threads of a rank.
+    /// Instructions, caches and threads of a rank.
     pub target: Option<Target>,
 }
 
@@ -163,7 +161,7 @@ fn is_one(number: &usize) -> bool {
     *number == 1
 }
 
-/// A sliced dimension, cut into pieces of equal extent.
+/// A sliced dimension, in pieces of equal extent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slice {
     /// The dimension.
@@ -218,7 +216,7 @@ fn starts(slices: &[Slice], slice: usize, labels: &[Label]) -> Vec<usize> {
     starts
 }
 
-/// Batches of one dimension that pass one after another through groups of ranks.
+/// Batches of one dimension that pass through groups of ranks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pipeline {
     /// The batch dimension, which no step sums.
@@ -285,7 +283,7 @@ impl Plan {
         self.machine.ranks
     }
 
-    /// The result of the plan.
+    /// The result.
     pub fn output(&self) -> &Value {
         &self.values[self.values.len() - 1]
     }
@@ -330,7 +328,7 @@ impl Plan {
         if value.lasts == ReuseScope::Slice { self.slice_rounds() } else { 1 }
     }
 
-    /// Slices one after another; groups run several at a time.
+    /// Slices one after another; groups run several at once.
     pub fn slice_rounds(&self) -> usize {
         self.slice_count().div_ceil(self.slice_groups)
     }
@@ -368,8 +366,7 @@ impl Plan {
         done.into_iter().fold(0.0, f64::max)
     }
 
-    /// Operations in a value's step over all slices and ranks, in 10^9. A multiply-add counts as 2 operations (8 for
-    /// complex numbers).
+    /// Operations in a value's step over all slices and ranks, in 10^9.
     pub fn gflop(&self, value: &Value) -> f64 {
         match &value.source {
             Source::Contract { kinds, .. } => {
@@ -386,7 +383,7 @@ impl Plan {
         self.values.iter().map(|value| self.gflop(value)).sum()
     }
 
-    /// The ranks that reports sample: all up to 256, and 8 otherwise.
+    /// The ranks that reports sample: all up to 256, else 8.
     pub fn sampled_ranks(&self) -> Vec<usize> {
         let (ranks, few) = (self.ranks(), 8);
         if ranks <= 256 { (0..ranks).collect() } else { (0..few).map(|i| i * (ranks - 1) / (few - 1)).collect() }
@@ -403,7 +400,7 @@ impl Plan {
         sliced.map_or(self.extents[label.0 as usize], |slice| slice.extent)
     }
 
-    /// The extent of each dimension over all slices, by label.
+    /// [`Plan::whole_extent`] of each dimension.
     pub fn whole_extents(&self) -> impl Iterator<Item = usize> {
         (0..self.extents.len() as u32).map(|label| self.whole_extent(Label(label)))
     }
@@ -426,7 +423,7 @@ impl Plan {
         self.whole_shape(self.operand(index))
     }
 
-    /// The shape of what a rank keeps of an operand: of its part, or of the whole.
+    /// The shape of an operand's part, or of the whole operand if it is not in parts.
     ///
     /// # Panics
     /// If there is no such operand.
@@ -449,7 +446,7 @@ impl Plan {
         (0..parts).map(move |part| starts(&own, part, labels))
     }
 
-    /// How often a run reads every element of an operand. Consecutive slices share a part that is the same in both.
+    /// How often a run reads every element of an operand. Consecutive slices with the same part share it.
     ///
     /// # Panics
     /// If there is no such operand.
@@ -466,12 +463,12 @@ impl Plan {
         self.whole_shape(self.output())
     }
 
-    /// The index at which a slice starts in each given dimension; 0 for dimensions without slices.
+    /// The index at which a slice starts in each given dimension; 0 if not sliced.
     pub fn slice_starts(&self, slice: usize, labels: &[Label]) -> Vec<usize> {
         starts(&self.slices, slice, labels)
     }
 
-    /// Number of parts in which the result is delivered; 1 if it is kept whole.
+    /// Number of parts of the result; 1 if it is whole.
     pub fn part_count(&self) -> usize {
         match self.result {
             ResultResidency::Whole => 1,
@@ -499,7 +496,7 @@ impl Plan {
         }
     }
 
-    /// Whether a slice is the first to write its part of the output.
+    /// Whether a slice is the first to write its part.
     pub fn begins(&self, slice: usize) -> bool {
         slice.is_multiple_of(self.slices_of_one_element())
     }
@@ -510,7 +507,7 @@ impl Plan {
         pieces(summed)
     }
 
-    /// The rank with the most bytes of user tensors, and the bytes, without tensors in parts.
+    /// The rank with the most bytes of user tensors that are not in parts, and the bytes.
     pub(crate) fn max_user_bytes(&self) -> (usize, u64) {
         let bytes = |value: &Value, rank| self.block_bytes(value, rank, &self.whole_shape(value));
         let all = (0..self.ranks()).map(|rank| {
@@ -519,7 +516,7 @@ impl Plan {
         all.max_by_key(|&(rank, bytes)| (bytes, std::cmp::Reverse(rank))).unwrap_or_default()
     }
 
-    /// The operands, without those in parts if `reads`, and the result unless in parts, with a block on this rank.
+    /// The operands (with `reads`, those not in parts) and the result (unless in parts) of which this rank has a block.
     pub(super) fn users(&self, rank: usize, output: ResultResidency, reads: bool) -> impl Iterator<Item = &Value> {
         let output = (output == ResultResidency::Whole).then(|| self.output());
         let is_whole = move |index: &usize| !(reads && self.operands_in_parts.contains(index));
@@ -552,7 +549,7 @@ impl Plan {
         Tensor { node: id, labels, shape, distribution, buffer: None, window: None }
     }
 
-    /// The values that store conjugates of the expression's elements, ascending.
+    /// The values that store conjugates, ascending.
     pub(super) fn conjugated(&self) -> Vec<usize> {
         let mut conjugated: Vec<usize> = Vec::new();
         for (id, value) in self.values.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Reports a plan and its run's measurements; the command line prints JSON.
+//! Reports a plan and its run's measurements.
 //!
 //! Invariant: [`Plan`] computes the planned values; measured values are `None` before a run.
 
@@ -21,9 +21,8 @@ use crate::tree::UnaryOp;
 const MAX_LISTED_RANKS: usize = 64;
 
 impl Plan {
-    /// The plan's report. `measured` has each rank's measurements, in order, as
-    /// [`Program::measured`](crate::Program::measured) returns them; the report then has all ranks' schedules, and
-    /// otherwise those of a few sampled ranks.
+    /// The plan's report. `measured` is from [`Program::measured`](crate::Program::measured); the report then has all
+    /// ranks' schedules, otherwise those of sampled ranks.
     pub fn report(&self, measured: Option<&[Measured]>) -> Report {
         let ranks = if measured.is_some() { (0..self.ranks()).collect() } else { self.sampled_ranks() };
         let schedules: Vec<_> = ranks.into_iter().map(|rank| self.schedule(rank)).collect();

@@ -11,7 +11,7 @@ use crate::plan::{PathMethod, Plan, SearchedTree, Source};
 pub struct Bytes {
     /// Bytes according to the schedules.
     pub planned: MaxMean,
-    /// Bytes that the transports counted.
+    /// Bytes counted by the transports.
     pub measured: Option<MaxMean>,
 }
 
@@ -31,7 +31,7 @@ impl MaxMean {
     }
 }
 
-/// Planned and measured bytes, on one rank or the rank with the most.
+/// Bytes on one rank, or the rank with the most.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Peak {
     /// Bytes according to the schedules.
@@ -49,31 +49,29 @@ pub struct ByLink {
     pub other_nodes: u64,
 }
 
-/// One step of the plan. Operations, seconds and bytes are summed over all slices.
+/// One step, with sums over all slices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeReport {
-    /// The step's expression, such as `mk,kn->mn`.
+    /// Its expression, such as `mk,kn->mn`.
     pub expression: String,
     /// `contract`, `permute`, `sum`, `diagonal` or `redistribute`.
     pub op: &'static str,
-    /// A contraction's dimensions: their names and kinds (`c`, `m`, `n` or `k`).
+    /// Names and kinds (`c`, `m`, `n` or `k`) of a contraction's dimensions.
     pub kinds: BTreeMap<String, &'static str>,
     /// The command-line name of a contraction's algorithm.
     pub algorithm: Option<&'static str>,
-    /// A contraction's number of ranks along each cut dimension. Empty on one rank.
+    /// A contraction's ranks along each cut dimension; empty on one rank.
     pub grid: BTreeMap<String, usize>,
-    /// Operations in units of 10^9. A multiply-add counts as 2 (8 for complex numbers).
+    /// Operations in units of 10^9.
     pub gflop: f64,
-    /// Measured seconds on the slowest rank, including waiting for other ranks, from the step's first work task or the
-    /// end of its first transfer, whichever is earlier (without work, from the posting of the first transfer), to its
-    /// last task.
+    /// Measured seconds on the slowest rank, with waiting for others, from the step's first work task or the end of its
+    /// first transfer, whichever is earlier (without work, from the posting of the first transfer), to its last task.
     pub seconds: Option<f64>,
-    /// Maximum and mean bytes that a rank receives for this step.
+    /// Bytes that a rank receives for this step.
     pub bytes_received: Bytes,
-    /// Minimum bytes that the busiest rank must receive with any algorithm that divides work and tensors evenly among
-    /// the ranks ([`Plan::lower_bound_bytes`](crate::Plan::lower_bound_bytes)).
+    /// [`Plan::lower_bound_bytes`](crate::Plan::lower_bound_bytes).
     pub lower_bound_bytes: Option<f64>,
-    /// Seconds in the cost model.
+    /// Predicted seconds.
     pub predicted_seconds: f64,
 }
 
@@ -82,20 +80,20 @@ pub struct NodeReport {
 pub struct RankReport {
     /// The host's name.
     pub node_name: Option<String>,
-    /// The rank's hardware threads, by the operating system's numbers.
+    /// Hardware threads, by the operating system's numbers.
     pub cpus: Option<Vec<usize>>,
     /// The NUMA domain of `cpus`; `None` if unknown or several.
     pub numa: Option<usize>,
-    /// Bytes that the rank receives in all steps and slices.
+    /// Bytes received in all steps and slices.
     pub bytes_received: Peak,
-    /// Measured bytes received by link.
+    /// Measured bytes by link.
     pub bytes_by_link: Option<ByLink>,
     /// Peak bytes of operands, output, intermediates and packing workspace.
     pub peak_bytes: Peak,
     /// Seconds without a work task.
     pub idle_seconds: Option<f64>,
-    /// The fraction (0 to 1) of the receiving time during which workers computed. `None` if the rank received nothing.
-    /// The time includes waiting for the sender.
+    /// The fraction (0 to 1) of the receiving time, with waiting for the sender, during which workers computed; `None`
+    /// if the rank received nothing.
     pub hidden_share: Option<f64>,
 }
 
@@ -112,8 +110,8 @@ pub struct Seconds {
     pub runs: usize,
 }
 
-/// Compares output elements with references in double precision. An element's error is its difference from the
-/// reference, divided by the sum of the absolute values of its products.
+/// Compares elements with references in double precision. An error is the difference, divided by the sum of the
+/// absolute values of the element's products.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CheckReport {
     /// The elements compared.
@@ -122,7 +120,7 @@ pub struct CheckReport {
     pub max_error: f64,
     /// The error that rounding can cause ([`Plan::roundings`](crate::Plan::roundings)).
     pub bound: f64,
-    /// Whether the error is within `bound`.
+    /// Whether `max_error` is within `bound`.
     pub ok: bool,
 }
 
@@ -131,7 +129,7 @@ pub struct CheckReport {
 pub struct OutputReport {
     /// The shape of the complete result.
     pub shape: Vec<usize>,
-    /// The parts in which a run delivers the result; 1 if it is complete in memory.
+    /// Parts of the result; 1 if it is complete in memory.
     pub parts: usize,
     /// The Frobenius norm; `None` beyond double precision.
     pub norm: Option<f64>,
@@ -158,35 +156,35 @@ pub struct Report {
     pub workers: usize,
     /// The transport between ranks.
     pub transport: Option<String>,
-    /// The kernel family for contractions; the requested one if the plan was not resolved on a machine.
+    /// The kernel family; the requested one if the plan was not resolved on a machine.
     pub kernel: String,
     /// Hexadecimal digits ([`Plan::fingerprint`](crate::Plan::fingerprint)).
     pub plan_fingerprint: String,
-    /// How often the schedule runs for one result.
+    /// The number of slices.
     pub slices: usize,
-    /// Groups of ranks that take disjoint sets of slices; 1 if all ranks work on every slice.
+    /// [`Plan::slice_groups`](crate::Plan::slice_groups).
     pub slice_groups: usize,
-    /// The limit of bytes per rank, chosen by the user or because of too little free memory.
+    /// Maximum bytes per rank, from the user or because of too little free memory.
     pub memory_limit: Option<u64>,
     /// The contraction order ([`Plan::path`](crate::Plan::path)).
     pub path: Vec<[usize; 2]>,
     /// What the path search did; `None` for a plan alone.
     pub path_search: Option<PathSearchReport>,
-    /// Each dimension's extent, by name, before slicing.
+    /// Extents by name, before slicing.
     pub dims: BTreeMap<String, usize>,
     /// The steps, in order.
     pub nodes: Vec<NodeReport>,
-    /// At most 64 ranks: the first if measured, otherwise a few sampled ones.
+    /// At most 64 ranks: the first if measured, else sampled ones.
     pub per_rank: Vec<RankReport>,
     /// Seconds of planning.
     pub plan_seconds: Option<f64>,
     /// Seconds of compiling.
     pub compile_seconds: Option<f64>,
-    /// Seconds per run on the slowest rank, from distributed operands to the complete output.
+    /// Seconds per run on the slowest rank, from distributed operands to the output.
     pub seconds: Option<Seconds>,
     /// Operations divided by the median time, in units of 10^9 per second.
     pub gflops: Option<f64>,
-    /// Bytes on the rank that needs the most memory.
+    /// Bytes on the rank that needs the most.
     pub peak_bytes: Peak,
     /// The comparison with double precision, if requested.
     pub check: Option<CheckReport>,
@@ -194,10 +192,10 @@ pub struct Report {
     pub output: OutputReport,
 }
 
-/// What the search for the contraction order did.
+/// What the path search did.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct PathSearchReport {
-    /// The method that found the order; for nested expressions, of the longest search.
+    /// The method that found the order; with several searches, of the longest.
     pub method: PathMethod,
     /// The search's seconds.
     pub seconds: f64,
@@ -207,12 +205,12 @@ pub struct PathSearchReport {
     pub largest_elements: f64,
     /// Seconds until the order was found.
     pub found_at_seconds: f64,
-    /// Whether the order is an earlier search's, from a cache.
+    /// Whether the order is from a cache.
     pub cached: bool,
 }
 
 impl PathSearchReport {
-    /// Describes the searches for a plan, which took `seconds`.
+    /// Describes searches that took `seconds`.
     pub fn of(plan: &Plan, searched: &SearchedTree, seconds: f64) -> PathSearchReport {
         let records = &searched.records;
         let longest = records.iter().max_by(|one, other| one.seconds.total_cmp(&other.seconds));
@@ -240,11 +238,11 @@ pub struct Measured {
     pub cpus: Vec<usize>,
     /// The NUMA domain with all `cpus`, if any.
     pub numa: Option<usize>,
-    /// Bytes received for each value of the plan (an operand's or step's tensor).
+    /// Bytes received for each value of the plan.
     pub received: Vec<u64>,
-    /// Total bytes received from the same host and from others.
+    /// Total bytes received by link.
     pub by_link: ByLink,
-    /// Seconds for each value, summed over slices, timed as in [`NodeReport::seconds`].
+    /// Seconds for each value, as in [`NodeReport::seconds`].
     pub seconds: Vec<f64>,
     /// Peak bytes of operands, output, intermediates and packing workspace.
     pub peak_bytes: u64,
@@ -252,6 +250,6 @@ pub struct Measured {
     pub idle_seconds: f64,
     /// Seconds with a receive in flight, including waiting for the sender.
     pub receiving_seconds: f64,
-    /// The fraction of `receiving_seconds` during which workers computed, if there were receives.
+    /// As in [`RankReport::hidden_share`].
     pub hidden_share: Option<f64>,
 }

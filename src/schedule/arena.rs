@@ -1,5 +1,5 @@
-//! Places a rank's own buffers in one block of memory, the arena. Buffers may share bytes if the last use of one
-//! precedes the first use of the other, counted in turns: consecutive tasks of one node.
+//! Places a rank's own buffers in one block of memory, the arena. Buffers may share bytes if one's last use precedes
+//! the other's first, counted in turns: consecutive tasks of one node.
 //!
 //! ```text
 //! three nodes: t = ab, u = t c, v = u d        bytes 0 .. 100 .. 150
@@ -9,11 +9,9 @@
 //! ```
 //!
 //! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]. Buffers share bytes only if their contents are never
-//! needed at the same time. The first task to use an element waits for all tasks that used its bytes as another buffer;
-//! these edges cannot deadlock, because transfers of different nodes never need to be in flight together. A buffer that
-//! later runs read again shares memory with no other buffer. With transfers, buffers share memory only if their
-//! contents stay valid for the same time (a slice, a run or the program). The user's memory is outside, and a node's
-//! operands and result share no bytes.
+//! needed at the same time, so a node's operands and result share none. The first task to use an element waits for all
+//! tasks that used its bytes as another buffer; these edges cannot deadlock, because transfers of different nodes never
+//! need to be in flight together. `reuse.rs` restricts sharing further. The user's memory is outside.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,10 +23,9 @@ pub const ALIGNMENT: usize = 64;
 /// Maximum number of buffers that are also placed in order of size.
 const MAX_BUFFERS_BY_SIZE: usize = 2_000;
 
-/// The offsets of all buffers, and the size of the arena that contains them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arrangement {
-    /// The offset of each buffer in bytes; 0 for the user's, which are not in it.
+    /// In bytes; 0 for the user's buffers.
     pub offsets: Vec<usize>,
     pub bytes: usize,
 }
@@ -54,14 +51,13 @@ fn turns(schedule: &Schedule) -> Vec<usize> {
     std::iter::once(0).chain(next).take(schedule.tasks.len()).collect()
 }
 
-/// A buffer to place: `bytes` is a multiple of cache lines, and `lifetime` the first and last turn.
+/// `bytes` is a multiple of cache lines, and `lifetime` the first and last turn.
 struct Allocation {
     buffer: BufferId,
     bytes: usize,
     lifetime: (usize, usize),
 }
 
-/// Assigns an offset to every buffer that is not the user's.
 pub fn arrange(schedule: &Schedule) -> Arrangement {
     let (lifetimes, kept, turns) = (lifetimes(schedule), schedule.kept(), turns(schedule));
     let allocations: Vec<Allocation> = schedule
@@ -82,7 +78,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
     if schedule.sections.is_empty() {
         return grouped(allocations, &schedule.sharing());
     }
-    // Buffers of a single branch are placed together, as one block, because branches may run at the same time.
+    // Buffers of a single branch are placed as one block, because branches may run at the same time.
     let mut nested: Vec<(usize, Arrangement, Vec<BufferId>)> = Vec::new();
     let mut outer: Vec<Allocation> = Vec::new();
     let mut inner: BTreeMap<(usize, usize), Vec<Allocation>> = BTreeMap::new();
@@ -107,7 +103,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
         let lifetime = (turns[tasks.start], turns[tasks.end - 1]);
         let buffers = allocations.iter().map(|allocation| allocation.buffer).collect();
         let arrangement = place(allocations, schedule.buffers.len());
-        // A virtual buffer, numbered after the real ones, is the block of the branch.
+        // A virtual buffer, numbered after the real ones, is the branch's block.
         let buffer = schedule.buffers.len() + nested.len();
         outer.push(Allocation { buffer, bytes: arrangement.bytes, lifetime });
         nested.push((buffer, arrangement, buffers));
@@ -138,7 +134,7 @@ fn grouped(allocations: Vec<Allocation>, groups: &[ReuseScope]) -> Arrangement {
     whole
 }
 
-/// Returns the smaller of the arrangements in order of first use and of size; only the first, which is quicker, above
+/// The smaller of the arrangements in order of first use and of size; only the first, which is quicker, above
 /// `MAX_BUFFERS_BY_SIZE` buffers.
 fn place(allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     let in_order = in_order(&allocations, buffers);
@@ -174,12 +170,11 @@ fn by_size(mut allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     arrangement
 }
 
-/// Lifetimes, grouped by the binary logarithm of their length and sorted by start, so that a query skips most that end
-/// earlier.
+/// Grouped by the binary logarithm of their length and sorted by start, so that a query skips most that end earlier.
 #[derive(Default)]
 struct Lifetimes(Vec<BTreeMap<usize, Vec<Lifetime>>>);
 
-/// The last turn of a lifetime, its buffer, and the buffer's size in bytes.
+/// The last turn, the buffer, and its bytes.
 type Lifetime = (usize, BufferId, usize);
 
 impl Lifetimes {
@@ -196,8 +191,8 @@ impl Lifetimes {
         lifetimes.map(|&(_, buffer, bytes)| (buffer, bytes))
     }
 
-    /// Returns a superset of the overlapping lifetimes, without those that start after `end`, or so early that even
-    /// their group's longest would end before `start`.
+    /// A superset of the overlapping lifetimes, without those that start after `end`, or so early that even their
+    /// group's longest would end before `start`.
     fn candidates(&self, (start, end): (usize, usize)) -> impl Iterator<Item = &Lifetime> + '_ {
         self.0.iter().enumerate().flat_map(move |(class, lifetimes)| {
             let longest = usize::MAX >> (usize::BITS as usize - 1 - class);
@@ -229,7 +224,7 @@ fn in_order(allocations: &[Allocation], buffers: usize) -> Arrangement {
     arrangement
 }
 
-/// The free gaps in the arena. Invariant: no gaps are adjacent, and `starts` and `sizes` have the same gaps.
+/// Invariant: no gaps are adjacent, and `starts` and `sizes` have the same gaps.
 #[derive(Default)]
 struct Gaps {
     starts: BTreeMap<usize, usize>,
@@ -286,7 +281,7 @@ impl Gaps {
 pub struct Occupants(BTreeMap<usize, (usize, BufferId)>);
 
 impl Occupants {
-    /// Records that `buffer` occupies these bytes, and returns their previous buffers, once per range.
+    /// Records the new occupant, and returns the previous ones, once per range.
     pub fn replace(&mut self, buffer: BufferId, start: usize, bytes: usize) -> Vec<BufferId> {
         let end = start + bytes;
         if bytes == 0 {
@@ -313,7 +308,7 @@ impl Occupants {
 }
 
 /// Adds edges, so that no task uses a buffer before the previous ones in its bytes are done. `fresh` lists, in order,
-/// the tasks that first use some element of a buffer.
+/// tasks that first use some element of a buffer.
 pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskId, BufferId)]) {
     let lifetimes = lifetimes(schedule);
     let mut last: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
@@ -321,8 +316,7 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
         task.action.views().for_each(|view| last[view.buffer][task.action.lane() as usize] = Some(id));
     }
     let mut occupants = Occupants::default();
-    // For each buffer and lane, the last task that used its bytes as another buffer; one suffices, because a lane
-    // completes its tasks in order.
+    // For each buffer and lane, the last task that used its bytes as another buffer; lanes complete in order.
     let mut waits: Vec<[Option<TaskId>; 3]> = vec![[None; 3]; schedule.buffers.len()];
     for &(task, buffer) in fresh {
         if !schedule.buffers[buffer].home.is_arena() {
@@ -332,7 +326,7 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
             let bytes = schedule.buffers[buffer].elements() * schedule.element;
             for before in occupants.replace(buffer, arrangement.offsets[buffer], bytes) {
                 for lane in 0..3 {
-                    // `fresh` lists a task once per box that it is first to use.
+                    // `fresh` lists a task once per box.
                     waits[buffer][lane] = waits[buffer][lane].max(last[before][lane].filter(|_| before != buffer));
                 }
             }

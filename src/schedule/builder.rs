@@ -1,7 +1,6 @@
 //! Builds the schedule for one rank, with the edges (dependencies) between tasks.
 //!
-//! An algorithm declares buffers and appends tasks in program order with the boxes that they access, from which the
-//! builder derives all edges.
+//! The builder derives all edges from the order of tasks and the boxes that they access.
 
 use std::ops::Range;
 
@@ -14,14 +13,13 @@ use crate::distribution::{Bounds, is_empty};
 
 pub struct Builder {
     schedule: Schedule,
-    /// For each buffer, the uses that later tasks may have to wait for.
+    /// For each buffer, the uses to wait for.
     live: Vec<Uses>,
-    /// The tasks that first use some box of a buffer, with the buffer.
+    /// The first uses of boxes.
     fresh: Vec<(TaskId, BufferId)>,
     node: usize,
     /// The ranks of new tasks, numbered from 0 in the group.
     group: Range<usize>,
-    /// What transfers carry, if the builder records it.
     descriptions: Option<Descriptions>,
 }
 
@@ -42,7 +40,6 @@ impl Builder {
         Builder { schedule, live: Vec::new(), fresh: Vec::new(), node: 0, group: 0..ranks, descriptions: None }
     }
 
-    /// Sets how long the tensor of each node stays valid.
     pub fn lasting(mut self, lasting: Vec<ReuseScope>) -> Builder {
         self.schedule.lasting = lasting;
         self
@@ -65,12 +62,11 @@ impl Builder {
         self.schedule.rank - self.group.start
     }
 
-    /// The number of ranks in the group.
     pub fn ranks(&self) -> usize {
         self.group.len()
     }
 
-    /// Calls `tasks`, which appends tasks for `group`, which includes this rank.
+    /// Appends tasks for `group`, which includes this rank.
     pub fn within(&mut self, group: Range<usize>, tasks: impl FnOnce(&mut Builder)) {
         debug_assert!(group.contains(&self.schedule.rank), "only those who are in it have tasks of a group");
         let all = std::mem::replace(&mut self.group, group);
@@ -78,7 +74,6 @@ impl Builder {
         self.group = all;
     }
 
-    /// Assigns all following tasks to `node`.
     pub fn set_node(&mut self, node: usize) {
         self.node = node;
     }
@@ -87,7 +82,7 @@ impl Builder {
         self.node
     }
 
-    /// Sets the number of the batch of all following tasks, with its dimension and first index.
+    /// `start` is the dimension and first index of the batch.
     pub fn set_batch(&mut self, batch: usize, start: Option<(Label, usize)>) {
         if let Some(descriptions) = &mut self.descriptions {
             (descriptions.batch, descriptions.start) = (batch, start);
@@ -98,7 +93,7 @@ impl Builder {
         self.schedule.tasks.len()
     }
 
-    /// Declares the branches of a section, which may run at the same time.
+    /// Declares a section.
     pub fn side_by_side(&mut self, branches: Vec<Range<TaskId>>) {
         self.schedule.sections.push(Section { branches });
     }
@@ -123,13 +118,11 @@ impl Builder {
         self.transfer(from, |from| Action::Send { peer, from })
     }
 
-    /// Receives the boxes from `peer`, unless they are empty.
     pub fn recv(&mut self, peer: usize, into: Vec<View>) -> Transfer<'_> {
         let peer = self.group.start + peer;
         self.transfer(into, |into| Action::Recv { peer, into })
     }
 
-    /// Places the buffers in the arena, and returns the schedule.
     pub fn finish(mut self) -> Schedule {
         let arrangement = arena::arrange(&self.schedule);
         arena::order(&mut self.schedule, &arrangement, &self.fresh);
@@ -141,14 +134,14 @@ impl Builder {
         self.schedule
     }
 
-    /// Like [`Builder::finish`], with what each transfer carries, by task; `None` for work.
+    /// Also returns what each transfer carries, by task; `None` for work.
     pub fn finish_described(mut self) -> (Schedule, Vec<Option<Carried>>) {
         let mut carried = self.descriptions.take().unwrap_or_default().of_tasks;
         carried.resize(self.schedule.tasks.len(), None);
         (self.finish(), carried)
     }
 
-    /// Returns the schedule without placing its buffers, for costs only.
+    /// Without placed buffers, for costs only.
     pub fn unplaced(self) -> Schedule {
         self.schedule
     }
@@ -209,15 +202,14 @@ impl Builder {
     }
 }
 
-/// A transfer that was just appended.
 pub struct Transfer<'a> {
     builder: &'a mut Builder,
-    /// Whether any box was nonempty, so that there is a task.
+    /// Whether there is a task, because a box was nonempty.
     appended: bool,
 }
 
 impl Transfer<'_> {
-    /// Describes the transfer. `what` returns one box per view, in indices of the tensor.
+    /// `what` returns one box per view, in indices of the tensor.
     pub fn carries(self, key: [usize; 3], what: impl FnOnce() -> (Vec<Bounds>, CarriedSum)) {
         if self.appended && self.builder.descriptions.is_some() {
             let (mut boxes, sum) = what();

@@ -1,10 +1,9 @@
-//! Represents one rank's schedule: buffers, tasks, and edges (dependencies) between tasks.
+//! One rank's schedule: buffers, tasks, and edges (dependencies) between tasks.
 //!
-//! A [`Schedule`] is a plain value: [`crate::algorithm`] generates it, [`verify`] proves it, and the executor runs it.
-//! A rank has three lanes (queues) for work, sends and receives. The work lane can contain sections, whose branches
-//! run at the same time ([`Section`]). **Each lane starts its tasks in order, and completes them in order**. A task
-//! starts when all tasks in its `after` list are complete. Several transfers may be in flight on one lane, and wait
-//! for each other only along edges.
+//! A rank has three lanes (queues) for work, sends and receives. The work lane can contain sections, whose branches run
+//! at the same time ([`Section`]). **Each lane starts and completes its tasks in order**. A task starts when all tasks
+//! in its `after` list are complete. Several transfers may be in flight on one lane, and wait for each other only along
+//! edges.
 //!
 //! ```text
 //! rank 0 of ring-mn on 2 ranks         lane     after
@@ -41,8 +40,8 @@ use serde::{Deserialize, Serialize};
 use crate::dims::Label;
 use crate::local_plan::{Layout, row_major};
 
-/// The labels, extents and strides of a box of a buffer. Buffers are dense row-major arrays, and so are a user's blocks
-/// unless the caller passes different strides.
+/// The layout of a box of a buffer. Buffers are dense row-major arrays, and so are a user's blocks unless the caller
+/// passes other strides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewLayout<'a> {
     labels: &'a [Label],
@@ -65,15 +64,15 @@ pub struct Schedule {
     pub ranks: usize,
     /// Size of one element in bytes.
     pub element: usize,
-    /// The buffers, indexed by [`BufferId`].
+    /// Indexed by [`BufferId`].
     pub buffers: Vec<Buffer>,
-    /// The tasks, each after those that it waits for.
+    /// Each is after those that it waits for.
     pub tasks: Vec<Task>,
     /// The offset of each buffer in the arena, in bytes; 0 for the user's buffers.
     pub offsets: Vec<usize>,
     /// Size of the arena in bytes.
     pub arena_bytes: usize,
-    /// The sections, in order of their tasks.
+    /// In order of their tasks.
     pub sections: Vec<Section>,
     /// How long each node's tensor stays valid; one slice if not listed.
     pub lasting: Vec<ReuseScope>,
@@ -94,7 +93,7 @@ impl Schedule {
         views.iter().map(|view| view.elements() as u64).sum()
     }
 
-    /// Returns the bytes that a transfer moves; 0 for work.
+    /// The bytes that a transfer moves; 0 for work.
     pub fn bytes(&self, action: &Action) -> u64 {
         match action {
             Action::Work(_) => 0,
@@ -135,12 +134,12 @@ impl Schedule {
         let bytes = users.map(|buffer| buffer.elements().saturating_mul(self.element) as u64);
         bytes.fold(self.arena_bytes as u64, u64::saturating_add)
     }
-    /// The layout of the elements that a task accesses in a buffer.
+    /// The layout of a view.
     pub fn view_layout(&self, view: &View) -> ViewLayout<'_> {
         self.box_of(view, &self.buffers[view.buffer].within)
     }
 
-    /// Like [`Schedule::view_layout`], with the extents of the dense array around the buffer.
+    /// The layout of a view in a dense `array` around its buffer.
     pub fn box_of(&self, view: &View, array: &[usize]) -> ViewLayout<'_> {
         let labels = &self.buffers[view.buffer].labels;
         ViewLayout { labels, extents: view.extents(), strides: row_major(array) }

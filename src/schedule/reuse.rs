@@ -1,4 +1,4 @@
-//! Determines how long each node's tensor stays valid, so that later slices and runs skip its tasks.
+//! How long each node's tensor stays valid, so that later slices and runs skip its tasks.
 //!
 //! ```text
 //! ab,bc,cd->ad as (ab bc) cd           first run      later runs with the same ab and bc
@@ -7,10 +7,10 @@
 //! ```
 //!
 //! Invariants: a tensor stays valid no longer than its inputs. All writers of a buffer have the same scope
-//! ([`ReuseScope`]), so a later run skips all or none of them. With transfers, buffers share memory only within a
-//! scope: a skipped task waits for no other, so the order implied by edges through it would be lost. Work alone keeps
-//! the order of its lane. A *kept* buffer, read by tasks that run again after skipped writers, shares its memory with
-//! no other. Both ends of a transfer are skipped, because they belong to the same node.
+//! ([`ReuseScope`]), so a later run skips all or none. With transfers, buffers share memory only within a scope: a
+//! skipped task waits for no other, so the order implied by edges through it would be lost. Work alone keeps the order
+//! of its lane. A *kept* buffer, read by tasks that run again after skipped writers, shares its memory with no other.
+//! Both ends of a transfer belong to one node, so both are skipped.
 //!
 //! The plan must mark only unchanging operands as constant.
 
@@ -57,7 +57,7 @@ impl Schedule {
         written.into_iter().map(|lasts| lasts.ok().map(Option::unwrap_or_default)).collect()
     }
 
-    /// The sharing group of each buffer; only a group may share memory.
+    /// Only buffers of one group may share memory.
     pub(super) fn sharing(&self) -> Vec<ReuseScope> {
         let transfers = self.tasks.iter().any(|task| task.action.work().is_none());
         if !transfers || !self.reuses() {

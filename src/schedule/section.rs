@@ -1,4 +1,4 @@
-//! Defines the sections of a schedule. Workers compute the branches (lists of independent subtrees) at the same time.
+//! Sections of a schedule, whose branches (lists of independent subtrees) workers compute at the same time.
 //!
 //! ```text
 //! ((a b) (c d)) e       tasks                  2 workers
@@ -8,8 +8,8 @@
 //!   out = v e           3   alone              both               out
 //! ```
 //!
-//! Invariants: branches are consecutive ranges of tasks without transfers, so they may also run one after another. They
-//! share memory only for reading, so no edges are between them. Later tasks wait for the section.
+//! Invariants: branches are consecutive ranges of tasks without transfers, so they may also run in sequence. They share
+//! memory only for reading, so there are no edges between them. Later tasks wait for the section.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Defines buffers, tasks (work or transfers), and the boxes of buffers that they access.
+//! Buffers, tasks (work or transfers), and the boxes of buffers that they access.
 
 use std::ops::Range;
 
@@ -11,7 +11,6 @@ use crate::distribution::{Bounds, Region, tile_bounds, volume};
 /// An index into the schedule's list of buffers.
 pub type BufferId = usize;
 
-/// The owner and the use of a buffer's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Home {
@@ -19,9 +18,9 @@ pub enum Home {
     Operand(usize),
     /// This rank's block of the result, the user's or in the arena.
     Output,
-    /// Memory in the arena that no transfer reads or writes.
+    /// In the arena, without transfers.
     Arena,
-    /// Memory in the arena that transfers read or write.
+    /// In the arena, used by transfers.
     Exchange,
 }
 
@@ -34,13 +33,13 @@ impl Home {
 /// An operand's contents at the start of a run, or the output's at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BufferPlacement {
-    /// The region that the buffer stores as a dense array.
+    /// Stored as a dense array.
     pub region: Region,
     /// The stored summand and the number of summands; `(0, 1)` without partial sums.
     pub summand: (usize, usize),
 }
 
-/// A row-major array with the given extents.
+/// A row-major array.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffer {
     /// The tree node whose tensor the buffer stores.
@@ -83,8 +82,8 @@ impl View {
         View { buffer, bounds: extents.into_iter().map(|extent| 0..extent).collect() }
     }
 
-    /// Returns tile `index` of `parts` even tiles along the longest dimension; `None` if it is empty. Boxes with equal
-    /// extents have equal tiles.
+    /// One of `parts` even tiles along the longest dimension; `None` if it is empty. Boxes with equal extents have
+    /// equal tiles.
     pub fn tile(&self, parts: usize, index: usize) -> Option<View> {
         let mut bounds = self.bounds.clone();
         match bounds.iter_mut().min_by_key(|range| std::cmp::Reverse(range.len())) {
@@ -98,24 +97,21 @@ impl View {
         Some(View { buffer: self.buffer, bounds }).filter(|view| view.elements() > 0)
     }
 
-    /// Whether the views share an element.
     pub fn overlaps(&self, other: &View) -> bool {
         let meet = |(a, b): (&Range<usize>, &Range<usize>)| a.start.max(b.start) < a.end.min(b.end);
         self.buffer == other.buffer && self.bounds.iter().zip(&other.bounds).all(meet)
     }
 
-    /// Whether `self` contains every element of `other`.
     pub fn covers(&self, other: &View) -> bool {
         let within = |(a, b): (&Range<usize>, &Range<usize>)| a.start <= b.start && b.end <= a.end;
         self.buffer == other.buffer && self.bounds.iter().zip(&other.bounds).all(within)
     }
 }
 
-/// How a contraction uses the previous values of `out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Accumulate {
-    /// `out = left right`, without reading the previous values.
+    /// `out = left right`, without reading `out`.
     Overwrite,
     /// `out = out + left right`.
     Add,
@@ -123,7 +119,7 @@ pub enum Accumulate {
     Beta,
 }
 
-/// A task for the workers, whose views have the labels of their buffers.
+/// Views have the labels of their buffers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
@@ -157,7 +153,7 @@ pub type Views<'a> = SmallVec<[&'a View; 3]>;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// A work task, boxed because most tasks are transfers, which are smaller.
+    /// Boxed because most tasks are transfers, which are smaller.
     Work(Box<Work>),
     /// Sends the boxes to `peer`, each in row-major order.
     Send { peer: usize, from: Vec<View> },
@@ -173,12 +169,11 @@ pub enum Lane {
     Recv = 2,
 }
 
-/// A task, its node, and its edges from earlier tasks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
     pub action: Action,
     pub node: usize,
-    /// The earlier tasks that must be complete first.
+    /// Earlier tasks that must be complete first.
     pub after: Vec<TaskId>,
 }
 
@@ -191,7 +186,6 @@ impl Action {
         }
     }
 
-    /// The other rank of a transfer.
     pub fn peer(&self) -> Option<usize> {
         match *self {
             Action::Work(_) => None,

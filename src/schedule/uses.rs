@@ -1,7 +1,7 @@
 //! Finds the tasks that use (read or write) overlapping boxes of one buffer.
 //!
-//! A write removes all uses that it covers, because waiting for the write includes them, and of reads of the same box
-//! on one lane only the last is stored, because lanes complete in order.
+//! A write removes all uses that it covers, because waiting for it includes them. Of reads of the same box on one lane
+//! only the last is stored, because lanes complete in order.
 //!
 //! Boxes are sorted along a dimension in which the first two are disjoint, so a query visits only possible overlaps.
 
@@ -18,7 +18,7 @@ pub struct Use {
     pub write: bool,
 }
 
-/// The uses that later tasks may have to wait for. A read waits for writes only, so these are stored apart.
+/// The uses to wait for. A read waits for writes only, so these are stored apart.
 #[derive(Debug, Default)]
 pub struct Uses {
     writes: Boxes,
@@ -26,13 +26,11 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// The uses of overlapping boxes with which a read or a write of `view` conflicts.
     pub fn conflicting<'a>(&'a self, view: &'a View, write: bool) -> impl Iterator<Item = Use> + 'a {
         self.writes.overlapping(view).chain(write.then(|| self.reads.overlapping(view)).into_iter().flatten())
     }
 
-    /// Records a use of a box, and removes those that it replaces, unless both may run at the same time
-    /// (`may_overlap`).
+    /// Records a use, and removes those that it replaces, unless both may run at the same time (`may_overlap`).
     pub fn insert(&mut self, view: &View, new: Use, may_overlap: impl Fn(TaskId) -> bool) {
         if view.elements() == 0 {
             return;
@@ -47,7 +45,7 @@ impl Uses {
     }
 }
 
-/// Uses of boxes, by the start of the box along one dimension and a hash of the box, so that equal boxes are together.
+/// Uses of boxes, by their start along one dimension and a hash of the box, so that equal boxes are together.
 #[derive(Debug, Default)]
 struct Boxes {
     dim: usize,
@@ -74,7 +72,7 @@ impl Boxes {
         }
     }
 
-    /// Adds a use, and removes those of an equal box that `keep` rejects.
+    /// Also removes uses of an equal box that `keep` rejects.
     fn push(&mut self, view: &View, new: Use, keep: impl Fn(&Use) -> bool) {
         self.choose_dimension(view);
         self.longest = self.longest.max(view.bounds.get(self.dim).map_or(1, ExactSizeIterator::len));

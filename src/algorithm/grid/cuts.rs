@@ -10,7 +10,7 @@ use crate::dims::Label;
 use crate::distribution::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
 use crate::schedule::collective::CollectiveAlgorithm;
 
-/// A grid of ranks. The coordinate along the last cut varies fastest; ranks outside the grid are idle.
+/// The coordinate along the last cut varies fastest; ranks outside the grid are idle.
 ///
 /// ```
 /// use einsum_dist::algorithm::Grid;
@@ -37,26 +37,25 @@ pub struct Grid {
     /// For `left`, `right` and `out`, the cuts along which ranks divide a common tile; along any other cut of a
     /// dimension that the tensor lacks, the first rank stores all of it.
     pub shared: [Vec<Sharing>; 3],
-    /// The approximate number of rounds of receiving operands; they end where stored parts do, if possible.
+    /// Approximate; rounds of receiving operands end where stored parts do, if possible.
     pub rounds: usize,
-    /// The buffers for pieces of an operand: one is contracted while the others receive pieces.
+    /// Buffers per operand: the piece in one is contracted while the others receive pieces.
     pub slots: usize,
-    /// The number of messages with a rank's partial sums for another rank's part of `out`.
+    /// Messages with a rank's partial sums for another rank's part of `out`.
     pub pieces: usize,
-    /// Whether a rank computes its own part in its block of `out`, with less memory but more contractions.
+    /// Whether a rank sums its own part in its block of `out`, which takes less memory but more contractions.
     pub in_place: bool,
-    /// Of the reduce-scatter; the planner always chooses direct messages.
+    /// Of the reduce-scatter; the planner chooses direct messages.
     #[serde(rename = "way")]
     pub algorithm: CollectiveAlgorithm,
 }
 
-/// How the ranks along one cut divide a tile without this dimension, along another one.
+/// How the ranks along one cut divide a tile that lacks its dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sharing {
     pub cut: Label,
     pub along: Label,
-    /// The ranks along `cut` that divide the tile along `along`; several sharings of a cut multiply to its ranks, the
-    /// last varying fastest.
+    /// Several sharings of a cut multiply to its ranks; the last varies fastest.
     pub ranks: usize,
 }
 
@@ -82,13 +81,12 @@ impl Grid {
         orders.into_iter().map(|cuts| Grid { cuts, ..self.clone() }).collect()
     }
 
-    /// For each cut, the difference of neighbours' rank numbers.
+    /// The differences of neighbours' rank numbers.
     fn strides(&self) -> Vec<usize> {
         let parts = |at: usize| self.cuts[at + 1..].iter().map(|&(_, parts)| parts).product();
         (0..self.cuts.len()).map(parts).collect()
     }
 
-    /// The indices of a dimension that a rank computes with.
     pub fn tile(&self, rank: usize, label: Label, extent: usize) -> Range<usize> {
         let cut = self.cuts.iter().zip(self.strides()).find(|((cut, _), _)| *cut == label);
         cut.map_or(0..extent, |(&(_, parts), stride)| tile_bounds(extent, parts, rank / stride % parts))
@@ -111,7 +109,7 @@ impl Grid {
         self.shared[tensor].iter().any(|sharing| sharing.along == along)
     }
 
-    /// The distribution of a tensor, numbered as in [`Grid::shares_along`]. Every element is stored once.
+    /// `tensor` is as in [`Grid::shares_along`].
     pub fn distribution(&self, labels: &[Label], tensor: usize) -> Distribution {
         self.distribution_with(labels, |cut, _| {
             let parts = self.shared[tensor].iter().filter(|sharing| sharing.cut == cut);

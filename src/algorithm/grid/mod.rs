@@ -1,4 +1,4 @@
-//! `grid`: ranks form a grid over all dimensions of a contraction; each computes the products in one tile.
+//! `grid`: on a grid over all dimensions of a contraction, each rank computes the products in one tile.
 //!
 //! Source: Kwasniewski, Kabić, Besta, VandeVondele, Solcà and Hoefler, Red-Blue Pebbling Revisited: Near Optimal
 //! Parallel Matrix-Matrix Multiplication (2019), sections 6 and 7, generalised to any number of dimensions.
@@ -10,12 +10,12 @@
 //!   round 1   out += left [m0, k1] right [k1, n0]           from rank 1 = (0, 1), from rank 2 = (1, 0)
 //! ```
 //!
-//! Each rank gathers its tiles of `left` and `right` along k, in rounds, from the ranks that store their parts. If k is
-//! cut, it computes partial sums of its tile of `out`, and receives those for its own part in a reduce-scatter. In
-//! total, a rank receives the fraction (s - 1) / s of each tile that s ranks share. Transfers are ordered by round,
-//! then by the distance of the ranks. The next two pieces (fewer if memory is short) arrive while one is contracted.
+//! Each rank gathers its tiles of `left` and `right` along k in rounds. If k is cut, a reduce-scatter adds up the
+//! partial sums of `out`. A rank receives the fraction (s - 1) / s of each tile that s ranks share. Transfers are
+//! ordered by round, then by the distance of the ranks. The next two pieces (fewer if memory is short) arrive while one
+//! is contracted.
 //!
-//! [`fit`] chooses the cuts, and [`price`] predicts the time. Operands in other distributions are redistributed first.
+//! [`fit`] chooses the cuts. Operands in other distributions are redistributed first.
 
 mod cuts;
 mod fit;
@@ -38,15 +38,15 @@ use crate::schedule::collective::{self, Collective, Group, Meaning, Parts, Patte
 use crate::schedule::verify::{Order, Summand, Summands};
 use crate::schedule::{Builder, LAST};
 
-/// The rounds of one rank; ranks that share operands with it have them in a different order.
+/// The rounds of one rank; ranks that share operands have them in different orders.
 struct Tiles<'a> {
     grid: &'a Grid,
     contraction: &'a Contraction,
     /// The dimension along which operands arrive.
     along: Option<Label>,
-    /// The ranges of `along` that the rounds cover, equal on ranks with the same tile of `along`.
+    /// The ranges of `along`, one per round, equal on ranks with the same tile.
     cells: Vec<Range<usize>>,
-    /// The ranges of `along` that this rank and all ranks that share an operand with it store of `left` and `right`.
+    /// The ranges of `along` that this rank, and those that share operands with it, store of `left` and `right`.
     held: BTreeMap<usize, [Range<usize>; 2]>,
 }
 
@@ -69,13 +69,13 @@ impl<'a> Tiles<'a> {
         tiles
     }
 
-    /// The cells end where stored parts do, or are `rounds` even ones if there would be more.
+    /// Cells end where stored parts do, or are `rounds` even ones if there would be more.
     fn cells(&self, rank: usize, along: Label, sharing: &[Vec<usize>; 2]) -> Vec<Range<usize>> {
         let tile = self.grid.tile(rank, along, self.contraction.left.extent(along));
         let mut ends = vec![tile.start, tile.end];
         for (operand, holders) in sharing.iter().enumerate().filter(|(at, _)| self.grid.shares_along(*at, along)) {
             let parts = holders.iter().map(|holder| &self.held[holder][operand]);
-            // With more ranks than indices, some parts are empty, without a meaningful start.
+            // Empty parts (more ranks than indices) have no meaningful start.
             ends.extend(parts.filter(|part| !part.is_empty()).map(|part| part.start));
         }
         ends.sort_unstable();
@@ -89,7 +89,7 @@ impl<'a> Tiles<'a> {
             let cells = (0..rounds).map(|round| tile_bounds(tile.len(), rounds, round));
             return cells.map(|cell| tile.start + cell.start..tile.start + cell.end).collect();
         }
-        // Large parts have several cells of about equal length.
+        // Large parts have several cells.
         let each = |part: &Range<usize>| ((part.len() * rounds + tile.len() / 2) / tile.len()).clamp(1, part.len());
         let cells = parts.iter().flat_map(|part| {
             (0..each(part)).map(move |piece| {
@@ -100,8 +100,8 @@ impl<'a> Tiles<'a> {
         cells.collect()
     }
 
-    /// The cell that a rank contracts in a round. Round 0 is the first cell in the rank's part of `left`, or of `right`
-    /// if `left` is not divided along this dimension.
+    /// A rank's cell in a round; the first is in its part of `left`, or of `right` if `left` is not divided along this
+    /// dimension.
     fn cell(&self, rank: usize, round: usize) -> Option<&Range<usize>> {
         let first = self.along.map_or(0, |along| {
             let operand = if self.grid.shares_along(0, along) { 0 } else { 1 };
@@ -221,7 +221,7 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     let sums = Sums::new(builder, grid, contraction, group.len() > 1);
     let operands = [left, right]
         .map(|tensor| (grid.sharing(&tensor.labels, me), Pieces::new(builder, &tiles, tensor, grid.slots)));
-    // All ranks thus append their transfers in the same order.
+    // So all ranks append transfers in the same order.
     let mut distances: Vec<usize> = Vec::new();
     for &other in operands.iter().flat_map(|(sharing, _)| sharing).filter(|&&other| other != me) {
         distances.extend([(other + ranks - me) % ranks, (me + ranks - other) % ranks]);
@@ -260,7 +260,7 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
 ///   rank 1: b0 b1        sends b0, receives a1        b1 + a1
 /// ```
 ///
-/// Each of s ranks receives (s - 1) / s of the tile. Partial sums in the rank's own block are not copied.
+/// Partial sums in the rank's own block are not copied.
 fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction, grid: &Grid, group: Vec<usize>) {
     let (me, out) = (builder.rank(), &contraction.out);
     let Some(group) = Group::new(group, me) else { return };
@@ -286,7 +286,6 @@ fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction,
     collective::append(builder, how, &group, &parts, grid.pieces, Some(&meaning));
 }
 
-/// The summands that each rank of `of` adds, in order.
 fn order(contraction: &Contraction, grid: &Grid, of: &[usize]) -> BTreeMap<usize, Summands> {
     let out = &contraction.out;
     let groups = of.iter().filter(|&&rank| rank < grid.ranks());

@@ -1,4 +1,4 @@
-//! The predicted time on a grid of ranks, and the words that a rank receives.
+//! The time and the received words of `grid`.
 
 use super::Grid;
 use crate::algorithm::contraction::Contraction;
@@ -8,10 +8,10 @@ use crate::distribution::tile_bounds;
 use crate::machine::Link;
 use crate::schedule::collective::{Collective, CollectiveAlgorithm, Pattern};
 
-/// Predicted seconds for the busiest rank. Operands arrive in rounds during computing, so only the products of one
-/// round do not overlap. Then the other ranks' partial sums arrive.
+/// Predicted for the busiest rank. Only the products of one round do not overlap with receiving operands; partial sums
+/// arrive afterwards.
 pub fn seconds(grid: &Grid, contracted: &Contracted) -> f64 {
-    // Ranks differ only in how many partners are on the same node, so a few suffice.
+    // Ranks differ only in their partners on the same node, so a few suffice.
     let (ranks, per_node) = (grid.ranks(), contracted.cost.machine.ranks_per_node);
     let mut sampled_ranks = if per_node > 1 { vec![0, per_node - 1, per_node, ranks / 2, ranks - 1] } else { vec![0] };
     sampled_ranks.retain(|&rank| rank < ranks);
@@ -46,7 +46,7 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     // added.
     let more = (rounds - (tile(&contracted.labels) / out.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
     let compute = cost.product(tile(&contracted.labels), left + right + out) + cost.extra_passes(more * out);
-    // In the first round, a rank uses its own part of one operand, but must first receive a piece of a shared other.
+    // In the first round, a rank uses its own part of one operand, but must receive a piece of a shared other.
     let both = !links[0].is_empty() && !links[1].is_empty();
     let exposed = if both || rounds < 2.0 { gather / rounds } else { 0.0 };
     cost.partly_overlapped([compute, compute / rounds], [gather, exposed])
@@ -54,8 +54,8 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
         + adds
 }
 
-/// Counts the words that `rank` receives: for operands, those of its tile on other ranks; for `out`, the partial sums
-/// for its part, including those that it only forwards in a ring or tree.
+/// Counts the words of operands on other ranks, and partial sums for the rank's part of `out`, including those that it
+/// only forwards in a ring or tree.
 pub fn words_received(grid: &Grid, contraction: &Contraction, rank: usize) -> u64 {
     if rank >= grid.ranks() {
         return 0;

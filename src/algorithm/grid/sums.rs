@@ -27,7 +27,7 @@ pub struct Sums<'a> {
 }
 
 impl<'a> Sums<'a> {
-    /// `shared` means that other ranks compute products for this tile too.
+    /// `shared` if other ranks compute products for this tile too.
     pub fn new(builder: &mut Builder, grid: &Grid, contraction: &'a Contraction, shared: bool) -> Sums<'a> {
         let (out, me) = (&contraction.out, builder.rank());
         let in_place = !shared || grid.in_place;
@@ -59,7 +59,7 @@ impl<'a> Sums<'a> {
         }
     }
 
-    /// This rank's partial sums for `part`, the final block of some rank of the group.
+    /// This rank's partial sums for `part`, a rank's final block.
     pub fn stored(&self, part: &Region) -> Option<View> {
         self.boxes.iter().find_map(|OutBox { bounds: stored, view, .. }| {
             let of = part.only_box();

@@ -1,8 +1,7 @@
-//! Which products each rank computes, their chunks (one task each), and which ranks store their operands. The
-//! stationary tensor is the one that is not transferred.
+//! The products that each rank computes, in chunks of one task each, and the ranks that store their operands.
 //!
-//! Invariant: the chunks of all ranks cover every product exactly once. Every rank determines those of all ranks, so
-//! they agree on transfers without communication.
+//! Invariant: the chunks of all ranks cover every product once. Every rank determines those of all, so they agree on
+//! transfers without communication.
 
 use super::{Chunks, Stationary};
 use crate::algorithm::contraction::{Contraction, Tensor, most_pieces};
@@ -11,11 +10,11 @@ use crate::algorithm::reorder::{Effort, Reorder};
 use crate::dims::Label;
 use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 
-/// The maximum number of cells (index sets between block boundaries) of a dimension, per rank. They end at the cuts of
-/// all three tensors, which can be very many.
+/// Limits the cells (index sets between block boundaries) of a dimension, which end at the cuts of all three tensors,
+/// and can be very many.
 const MAX_CELLS_PER_RANK: usize = 4;
 
-/// The products of a rank, as one index set per dimension.
+/// One index set per dimension.
 #[derive(Debug, Clone)]
 pub struct WorkShare(Vec<(Label, Intervals)>);
 
@@ -33,13 +32,12 @@ impl WorkShare {
         share
     }
 
-    /// The region of a tensor that these products read or are added to.
+    /// The region that these products read or are added to.
     pub fn region(&self, tensor: &Tensor) -> Region {
         Region::from(tensor.labels.iter().map(|&label| self.of(label).clone()).collect::<Vec<_>>())
     }
 }
 
-/// The chunks and blocks of all ranks.
 pub struct Geometry<'a> {
     pub contraction: &'a Contraction,
     pub stationary: Stationary,
@@ -76,7 +74,6 @@ impl<'a> Geometry<'a> {
         }
     }
 
-    /// The operands that are not stationary.
     pub fn moving(&self) -> Vec<&'a Tensor> {
         let Contraction { left, right, .. } = self.contraction;
         match self.stationary {
@@ -94,8 +91,8 @@ impl<'a> Geometry<'a> {
         [&self.contraction.left, &self.contraction.right, &self.contraction.out]
     }
 
-    /// A rank's block of a tensor, if any. If `out` has partial sums, all products are added to the first summand, and
-    /// the others stay zero, so their ranks have no block here.
+    /// If `out` has partial sums, all products are added to the first summand; the others stay zero, without a block
+    /// here.
     fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region> {
         let Contraction { left, right, .. } = self.contraction;
         let at = if tensor.node == left.node && tensor.labels == left.labels {
@@ -114,8 +111,7 @@ impl<'a> Geometry<'a> {
         some.min_by_key(|(_, extent)| std::cmp::Reverse(**extent)).map(|(label, _)| *label)
     }
 
-    /// The products that a rank computes: those of the indices in its block of the stationary tensor, and of all
-    /// indices of other dimensions. Ranks with replicas of the same block divide `along` among them.
+    /// The products of a rank's block of the stationary tensor. Ranks with replicas of the block divide `along`.
     fn share(&self, rank: usize, along: Option<Label>) -> Option<WorkShare> {
         let stays = self.stays();
         let block =
@@ -131,7 +127,7 @@ impl<'a> Geometry<'a> {
         }
         let share = WorkShare(share);
         let (replicas, number) = (stays.distribution.replicas(), stays.distribution.replica(rank)?);
-        // If the stationary tensor has all dimensions, replicas divide the longest.
+        // Or the longest, if the stationary tensor has all dimensions.
         let Some(label) = along.or_else(|| self.longest(|_| true)) else { return (number == 0).then_some(share) };
         let part = tile_bounds(share.of(label).len(), replicas, number);
         Some(share.with(label, share.of(label).select(&part)))
@@ -174,7 +170,7 @@ impl<'a> Geometry<'a> {
             |chunk: &WorkShare| self.moving().iter().map(|tensor| chunk.region(tensor).volume()).sum::<usize>();
         let mut chunks: Vec<WorkShare> = Vec::new();
         for cell in cells.iter().map(|cell| cell.intersect(share.of(along))).filter(|cell| !cell.is_empty()) {
-            // Small chunks leave less transfer time exposed.
+            // Small chunks expose less transfer time.
             let chunk = share.with(along, cell.clone());
             let pieces = if self.ranks == 1 { 1 } else { most_pieces(elements(&chunk) as f64).min(cell.len()) };
             let tiles = (0..pieces).map(|piece| cell.select(&tile_bounds(cell.len(), pieces, piece)));
@@ -216,8 +212,7 @@ impl Rounds for Geometry<'_> {
         Some(self.chunks[rank].get(round)?.region(tensor))
     }
 
-    /// Only the replica that `Distribution::replica_for` chooses is a source. For `out`, the boxes are those that
-    /// `target` sends to `source`.
+    /// Only the replica of `Distribution::replica_for` is a source. For `out`, `target` sends the boxes to `source`.
     fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds> {
         let distribution = &tensor.distribution;
         let Some(block) = self.block(tensor, source).filter(|block| block.meets(piece)) else { return Vec::new() };

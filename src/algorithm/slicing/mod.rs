@@ -1,9 +1,9 @@
 //! `slicing`, for any distributions of the three tensors, including replicas and blocks whose boundaries do not match.
 //!
 //! Source: Brock and Golin, Slicing Is All You Need: Towards a Universal One-Sided Algorithm for Distributed Matrix
-//! Multiplication (2025), sections 3 and 4 ("direct execution"). One tensor is stationary. Each rank computes the
-//! products of its block of it, in chunks of one task each. It receives pieces of operands and, if one is stationary,
-//! sends products to the owners of `out`.
+//! Multiplication (2025), sections 3 and 4 ("direct execution"). Each rank computes the products of its block of the
+//! stationary tensor, which is not transferred, in chunks of one task each. It receives pieces of operands and, if one
+//! is stationary, sends products to the owners of `out`.
 //!
 //! ```text
 //! mk,kn->mn with extents 4 on 2 ranks. m of left and out is cut evenly, k of right is cut at 1; out is stationary.
@@ -12,10 +12,9 @@
 //!   chunk k 1..4     stores left [0..2, 1..4], receives right [1..4, 0..4] from rank 1         out += left right
 //! ```
 //!
-//! A rank receives each element that it does not store once. If `out` has r replicas, it also receives 2 (r - 1) / r
-//! times its block of `out` ([`super::replicas`]). Transfers are ordered by chunk, then by the distance of the ranks.
-//! Pieces for the next two chunks arrive while one is contracted (prefetching, section 4.2). Operands with partial sums
-//! are redistributed first.
+//! A rank receives missing elements once. [`super::replicas`] adds up replicas of `out`. Transfers are ordered by
+//! chunk, then by the distance of the ranks. Pieces for the next two chunks arrive while one is contracted
+//! (prefetching, section 4.2). Operands with partial sums are redistributed first.
 
 mod geometry;
 mod products;
@@ -38,10 +37,9 @@ use crate::schedule::{Accumulate, Builder, Factor, View, Work};
 
 /// One received piece of an operand is contracted while two arrive.
 const SLOTS: usize = 3;
-/// The algorithm that sums `out` over its replicas.
+/// Sums `out` over its replicas.
 const REPLICAS: CollectiveAlgorithm = CollectiveAlgorithm::Direct;
 
-/// The tensor that is not transferred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Stationary {
@@ -53,7 +51,7 @@ pub enum Stationary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Chunks {
     pub order: Reorder,
-    /// The multiply-adds that a rank computes while it receives one element, for `ByCost` and `Exhaustive`.
+    /// The multiply-adds in the time for receiving one element, for `ByCost` and `Exhaustive`.
     pub balance: u64,
 }
 
@@ -75,7 +73,7 @@ pub struct Slicing {
     pub chunks: Chunks,
 }
 
-/// None unless the user prescribed an algorithm or a distribution: the best other algorithm transfers no more words.
+/// Only if the user prescribes an algorithm or a distribution: the best other one transfers no more words.
 pub fn candidates(setting: &Setting) -> Vec<Slicing> {
     if !setting.forced && !setting.fixed {
         return Vec::new();
@@ -114,7 +112,7 @@ impl Generator for Slicing {
         slicing(builder, contraction, self.stationary, self.chunks);
     }
 
-    /// Predicted seconds for computing only; the planner predicts transfers from schedules.
+    /// For computing only; the planner predicts transfers from schedules.
     fn seconds(&self, contracted: &Contracted) -> f64 {
         contracted.share(1.0 / contracted.ranks() as f64)
     }
@@ -161,7 +159,7 @@ fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Station
                 _ => {}
             }
         }
-        // Summands for other ranks are sent one round later, so that they do not delay the pieces for the next chunk.
+        // Summands are sent one round later, so that they do not delay pieces for the next chunk.
         if round > 0 {
             products.travel(builder, round - 1, &sums.tensor);
         }
@@ -191,7 +189,7 @@ impl Sums {
         Sums { tensor, replicated, onto }
     }
 
-    /// Zeroes or scales the block, unless the first chunk writes all of it. Returns how the first chunk is accumulated.
+    /// Zeroes or scales the block, unless the first chunk writes all of it.
     fn start(&self, builder: &mut Builder, geometry: &Geometry) -> Accumulate {
         let Some(own) = self.tensor.own(builder.rank(), &[]) else { return Accumulate::Add };
         let onto = self.onto && !self.replicated;
@@ -209,9 +207,8 @@ impl Sums {
     }
 }
 
-/// Each rank's summands (products of one chunk) of its block of `out`, in order. In round r, every rank contracts its
-/// chunk r. If an operand is stationary, summands that other ranks compute in round r - 1 follow its own of round r.
-/// Those of the all-reduce over replicas come last.
+/// Each rank's summands (products of one chunk), in order. If an operand is stationary, those of other ranks from round
+/// r - 1 follow its own of round r. Those of the all-reduce over replicas come last.
 fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, ranks: usize) -> Vec<Vec<Summand>> {
     let geometry = Geometry::new(contraction, stationary, chunks, ranks);
     let summed: Vec<Label> =

@@ -1,5 +1,5 @@
-//! Sends the summands (products of one chunk) of `out` if an operand is stationary. Each overlap with a block of `out`
-//! goes to one owner of the block.
+//! Sends the summands (products of one chunk) of `out` if an operand is stationary, each overlap with a block to one of
+//! its owners.
 //!
 //! Owners add in order of chunks, then of the distance between ranks, so results are bitwise reproducible.
 
@@ -41,8 +41,7 @@ impl<'a> Products<'a> {
         products
     }
 
-    /// The region of `out` of a rank's chunk; `None` if it is a single box of the rank's block, which is added to
-    /// directly.
+    /// `None` if the chunk is added directly to a single box of the rank's block.
     fn sent(&self, rank: usize, round: usize) -> Option<Region> {
         let out = &self.geometry.contraction.out;
         let region = self.geometry.chunks[rank].get(round)?.region(out);
@@ -67,7 +66,7 @@ impl<'a> Products<'a> {
             return;
         };
         if left.elements() == 0 || right.elements() == 0 {
-            // A chunk without products contributes only zeros, and the owners know this.
+            // The owners know that there is nothing to add.
             return;
         }
         let Some(buffer) = self.slot(&self.computed, round) else { return };

@@ -1,5 +1,5 @@
-//! Chooses the candidates for `summa` by predicted time. They differ in the shape of the grid, the width of panels
-//! (parts of the operands for a range of k), and the broadcast (ring or tree).
+//! Chooses the candidates for `summa` by predicted time: the shape of the grid, the width of panels, and the broadcast
+//! (ring or tree).
 //!
 //! ```text
 //! a row of 4 ranks, 3 panels; a transfer takes 1       ring              tree, 2 levels
@@ -7,8 +7,7 @@
 //!   each further one after another                     1                 2
 //! ```
 //!
-//! In a tree, the owner sends its panel once per level first. Trees suit few panels and high latency; rings suit many
-//! panels.
+//! Trees suit few panels and high latency; rings suit many panels.
 
 use super::Summa;
 use super::panels::panel_count;
@@ -18,10 +17,10 @@ use crate::dims::{Kinds, Label};
 use crate::machine::{Link, Machine};
 use crate::schedule::collective::CollectiveAlgorithm;
 
-/// Per choice of dimensions; the second fastest may match other contractions better.
+/// Per choice of dimensions; the second may match other contractions better.
 const SHAPES: usize = 2;
-/// Maximum panels per block of k, with `MAX_LIMITED_PANELS` under a memory limit. More panels hide more transfer time
-/// and need less memory, but cost every rank a task and two transfers each.
+/// Per block of k (`MAX_LIMITED_PANELS` under a memory limit). More panels hide more transfer time and need less
+/// memory, but each costs every rank a task and two transfers.
 const MAX_PANELS: usize = 16;
 const MAX_LIMITED_PANELS: usize = 1024;
 
@@ -89,13 +88,12 @@ fn held(summa: &Summa, contracted: &Contracted) -> f64 {
     a * cost.tile(k, columns) + b * cost.tile(k, rows) + c + slots(columns, a) + slots(rows, b)
 }
 
-/// Predicted seconds for the rank that receives each panel last. Cost: O(ranks) if links differ, else O(1).
+/// For the rank that receives each panel last. Cost: O(ranks) if links differ, else O(1).
 pub fn seconds(summa: &Summa, contracted: &Contracted) -> f64 {
     seconds_over(slowest_links(contracted.cost.machine, [summa.rows, summa.columns]), summa, contracted)
 }
 
-/// The same; the rank contracts each panel while the next arrives. `along_row` and `along_column` are the slowest links
-/// of any row and column.
+/// The same, with the slowest links of any row and column. A panel is contracted while the next arrives.
 fn seconds_over([along_row, along_column]: [Link; 2], summa: &Summa, contracted: &Contracted) -> f64 {
     let &Summa { k, rows, columns, width, .. } = summa;
     let (cost, [a, b, c]) = (contracted.cost, shares(summa, contracted));
@@ -116,15 +114,15 @@ fn seconds_over([along_row, along_column]: [Link; 2], summa: &Summa, contracted:
     cost.partly_overlapped([compute, compute / count], [first + others + others_too, first])
 }
 
-/// Predicts the seconds until all ranks in a line have the first of `count` panels, and the last. A transfer takes
-/// `panel` seconds, and the ranks own equal numbers of panels.
+/// Seconds until all ranks in a line have the first of `count` panels, and the last, if a transfer takes `panel`
+/// seconds, and ranks own equally many.
 fn pass(broadcast: CollectiveAlgorithm, line: usize, panel: f64, count: f64) -> (f64, f64) {
     let others = line as f64 - 1.0;
     match broadcast {
-        // A rank forwards the last panel of the previous owner before it sends its own first panel.
+        // A rank forwards the previous owner's last panel before its own first one.
         CollectiveAlgorithm::Ring => (others * panel, (count - 1.0 + others) * panel),
-        // One broadcast at a time takes one transfer per level, all together about half; two buffers let two overlap,
-        // so the estimate is in between.
+        // One broadcast at a time takes a transfer per level, all together about half; two buffers let two overlap, so
+        // the estimate is in between.
         CollectiveAlgorithm::Tree => {
             let levels = f64::from(line.next_power_of_two().ilog2());
             (levels * panel, (count - 1.0) * (3.0 * levels + 1.0) / 4.0 * panel)

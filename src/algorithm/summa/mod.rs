@@ -1,4 +1,4 @@
-//! `summa`, on a grid of ranks of any shape: `out` stays in place, and panels of both operands are broadcast.
+//! `summa`, on any grid of ranks: `out` stays in place, and panels of both operands are broadcast.
 //!
 //! Source: R. A. van de Geijn and J. Watts, SUMMA: Scalable Universal Matrix Multiplication Algorithm (1997), sections
 //! 3 and 4 (pipelined broadcasts). A panel is the part of an operand for a range of k. One dimension of each kind m, n
@@ -12,18 +12,16 @@
 //!   right from      row 0    row 0     row 1     row 1            along each column of ranks
 //! ```
 //!
-//! The next panel arrives while one is contracted, in two buffers per operand; own panels are read in place. In a ring,
-//! ranks forward one panel while they receive the next; the other broadcast is a tree ([`collective`]).
+//! The next panel arrives while one is contracted, in two buffers per operand; own panels are read in place. Broadcasts
+//! use a ring or a tree ([`collective`]).
 //!
-//! On an r x c grid, a rank receives `(c-1)/c * m*k/r + (r-1)/r * k*n/c` words. This is as in [`super::grid`], but with
-//! ring broadcasts every rank has only four neighbours and sends no panel twice. Products are added in ascending order
-//! of k.
+//! On an r x c grid, a rank receives `(c-1)/c * m*k/r + (r-1)/r * k*n/c` words. This is as in [`super::grid`], but in
+//! rings, every rank has only four neighbours and sends no panel twice. Products are added in ascending order of k.
 //!
 //! Ranks with an empty block of `out` (more ranks than indices) send their panels but receive none. Transfers are
 //! ordered by panel, then by operand (`left` first), then by round of the broadcast.
 //!
-//! Unlike [`super::grid`], `summa` leaves no ranks idle to save words, and does not divide the products for one block
-//! of `out`.
+//! Unlike [`super::grid`], `summa` never idles ranks to save words, or divides the products of a block of `out`.
 
 mod choose;
 mod panels;
@@ -40,8 +38,8 @@ use crate::distribution::{Bounds, tile_bounds};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Meaning, Parts};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
-/// The parameters of `summa` on `rows` x `columns` ranks in row-major order. The rows divide `m`, and `k` of `right`;
-/// the columns divide `n`, and `k` of `left`. Panels have at most `width` indices of `k`.
+/// Ranks are in row-major order. The rows divide `m`, and `k` of `right`; the columns divide `n`, and `k` of `left`.
+/// Panels have at most `width` indices of `k`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Summa {
     pub m: Label,
@@ -102,7 +100,6 @@ impl Generator for Summa {
         choose::seconds(self, contracted)
     }
 
-    /// Counts the rank's rows of `left` and columns of `right`, except its own blocks.
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let &Summa { m, n, k, rows, columns, .. } = self;
         let Contraction { left, right, out, .. } = contraction;
@@ -129,7 +126,7 @@ struct Passing<'a> {
     broadcast: CollectiveAlgorithm,
     /// The ranks that broadcast to each other, in order: a row of the grid for `left`, a column for `right`.
     line: Vec<usize>,
-    /// The first ranks in `line`, which have a nonempty block of `out`.
+    /// The first ranks in `line`, with a nonempty block of `out`.
     needing: usize,
     /// For each panel, its owner's position in `line`.
     holders: Vec<usize>,
@@ -176,7 +173,7 @@ impl<'a> Passing<'a> {
         Some(corner(*self.slots.get(self.received[panel] % 2)?, &bounds))
     }
 
-    /// The block of a panel, in indices of the whole tensor.
+    /// In indices of the whole tensor.
     fn block(&self, panel: usize) -> Bounds {
         let mut bounds = self.tensor.block(self.line[self.holders[panel]]);
         bounds[self.tensor.dim(self.k)] = self.panels[panel].range.clone();

@@ -10,7 +10,6 @@ use std::ops::Range;
 
 use crate::distribution::tile_bounds;
 
-/// A range of the summed index k.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Panel {
     pub range: Range<usize>,
@@ -20,8 +19,7 @@ pub struct Panel {
     pub column: usize,
 }
 
-/// The panels of a dimension k, each with at most `width` indices. `grid` is the numbers of rows and columns of ranks.
-/// Cost: O(panels + rows + columns).
+/// `grid` is the numbers of rows and columns of ranks. Cost: O(panels + rows + columns).
 pub fn panels(extent: usize, grid: [usize; 2], width: usize) -> Vec<Panel> {
     let mut panels = Vec::new();
     for Panel { range: Range { start, end }, row, column } in blocks(extent, grid) {
@@ -37,7 +35,7 @@ pub fn panels(extent: usize, grid: [usize; 2], width: usize) -> Vec<Panel> {
     panels
 }
 
-/// The number of panels that [`panels`] returns. Cost: O(rows + columns).
+/// Cost: O(rows + columns).
 pub fn panel_count(extent: usize, grid: [usize; 2], width: usize) -> usize {
     blocks(extent, grid).map(|block| block.range.len().div_ceil(width.max(1))).sum::<usize>().max(1)
 }

@@ -1,4 +1,4 @@
-//! Computes many small matrix products of equal size, in place, by micro-kernel calls that are prepared once.
+//! Computes many small products of equal size in place, with micro-kernel calls that are prepared once.
 
 use super::super::Element;
 use super::super::micro::{Call, Kernel};
@@ -6,16 +6,16 @@ use super::Arguments;
 use super::multiply::Own;
 use crate::local_plan::{Access, Axis, GemmPlan, OutAccess, RowLayout, Table, TileOffsets};
 
-/// Maximum register tiles in a product; larger products start at negligible cost.
+/// Maximum register tiles in a product; larger products have negligible start-up cost.
 const MAX_TILES: usize = 24;
-/// Maximum tiles in the products of one call and the next one, which is prefetched.
+/// Maximum tiles in the products of one call and the next product, which is prefetched.
 const MAX_TILE_OFFSETS: usize = 64;
 const MAX_PRODUCTS_PER_CALL: usize = 16;
-/// Maximum bytes in the operands and results of one call, if a product has several tiles: tiles are computed position
-/// by position for all products, which must stay in the first-level cache.
+/// Maximum bytes in the tensors of one call if a product has several tiles: each position is computed for all products,
+/// which must stay in the first-level cache.
 const L1_PRODUCT_BYTES: usize = 24 << 10;
 
-/// The register tile at one position in every product, with the arguments for the first.
+/// The register tile at one position, with the arguments for the first product.
 #[derive(Clone, Copy)]
 struct Tile<R> {
     call: Call<R>,
@@ -25,16 +25,14 @@ struct Tile<R> {
 pub(super) struct Batch<T: Element> {
     tiles: [Option<Tile<T::Real>>; MAX_TILES],
     count: usize,
-    /// The offsets of all tiles, tile by tile: `products_per_call` entries each, and one for the next product, which is
-    /// prefetched.
+    /// For each tile, `products_per_call` offsets, and one for the next product.
     tile_offsets: [TileOffsets; MAX_TILE_OFFSETS],
     pub products_per_call: usize,
 }
 
 impl<T: Element> Batch<T> {
-    /// Prepares one micro-kernel call for each register tile of a product; `inner` has the stride between products in
-    /// each tensor. `None` unless there are at least 4 products, accessed in place, each with a single box (cache
-    /// block), at most [`MAX_TILES`] tiles, and tile rows that form vectors in `out`.
+    /// `inner` has the stride between products in each tensor. `None` unless there are at least 4 products in place,
+    /// each with one box (cache block), at most [`MAX_TILES`] tiles, and tile rows that form vectors in `out`.
     pub fn new(plan: &GemmPlan, own: &mut Own<T>, arguments: Arguments<T>, inner: [isize; 3]) -> Option<Self> {
         let in_place = plan.access == [Access::InPlace; 2] && plan.out == OutAccess::Direct && plan.slab.size == 1;
         let one_box = [&plan.rows, &plan.cols, &plan.depth].iter().all(|axis| axis.boxes() == 1);
@@ -116,8 +114,8 @@ impl<T: Element> Batch<T> {
                 out: tile.call.out.wrapping_offset(out * parts),
                 ..tile.call
             };
-            // SAFETY: the caller guarantees access to `count` products, and the offsets lead from the first product to
-            // the other products. The plan outlives the batch.
+            // SAFETY: the caller guarantees access to `count` products, to which the offsets lead. The plan outlives
+            // the batch.
             unsafe { (tile.kernel)(&call, &tile_offsets[..count]) };
         }
     }

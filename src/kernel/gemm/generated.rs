@@ -1,10 +1,10 @@
-//! Computes register tiles with LIBXSMM, which multiplies column-major matrices.
+//! Computes register tiles with LIBXSMM (column-major matrices).
 //!
-//! Products that are added to `out` go through a buffer: LIBXSMM would start its sums with the old values of `out`, and
-//! chains of additions would extend over all depth boxes (blocks of the summed dimensions).
+//! Products that are added to `out` go through a buffer: LIBXSMM would start its sums with the old values, and chains
+//! of additions would extend over all depth boxes (blocks of the summed dimensions).
 //!
-//! LIBXSMM lacks tiles with a leading dimension below the extent, or with neither stride of `right` 1, and perhaps
-//! others, which plain loops compute.
+//! Plain loops compute tiles that LIBXSMM lacks: those with a leading dimension below the extent, or with neither
+//! stride of `right` 1, and perhaps others.
 
 use super::super::Element;
 use super::super::micro::Call;
@@ -13,7 +13,7 @@ use super::super::xsmm::Tile;
 /// The sizes of a product, its three leading dimensions, and whether `right` is row-major.
 type Shape = ([usize; 3], [usize; 3], bool);
 
-/// A shape and its code, or `None` if LIBXSMM does not support it.
+/// `None` if LIBXSMM does not support the shape.
 type CachedTile<R> = (Shape, Option<Tile<R>>);
 
 pub(super) struct Generated<T: Element> {
@@ -27,7 +27,7 @@ impl<T: Element> Generated<T> {
         Generated { packed, cached: [None; 4], next: 0 }
     }
 
-    /// Returns the code for a call whose columns of `out` are `lead` elements apart.
+    /// `lead` is the distance between columns of `out`, in elements.
     #[inline(always)]
     fn get(&mut self, call: &Call<T::Real>, columns: usize, lead: usize) -> Option<Tile<T::Real>> {
         let column = if self.packed { 1 } else { call.right_column };

@@ -1,9 +1,7 @@
-//! Executes a [`GemmPlan`]: packs boxes (cache blocks of an operand) into contiguous panels, multiplies panels with
-//! micro-kernels, and stores the register tiles.
+//! Executes a [`GemmPlan`] with packed panels and micro-kernels (`docs/kernels.md`).
 //!
-//! The plan's grid divides the work into shares for threads, which write disjoint boxes of `out` or of partial sums;
-//! these are added up in a fixed order. Each share packs into its own part of the workspace, and none waits for
-//! another.
+//! Shares of threads write disjoint boxes (cache blocks) of `out` or of partial sums, which are added up in a fixed
+//! order. Each packs into its own part of the workspace, and none waits for another.
 
 mod batch;
 mod contiguous;
@@ -26,8 +24,7 @@ use super::pointer::{Const, Mut};
 use crate::local_plan::{GemmPlan, Isa, KernelFamily};
 use share::GemmShare;
 
-/// The tensors and factors for one execution. The first operand has the rows of the matrix products, the second the
-/// columns.
+/// The tensors and factors. The first operand has the rows of the matrix products, the second the columns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arguments<T> {
     pub operands: [Const<T>; 2],
@@ -58,8 +55,8 @@ pub(super) unsafe fn run<T: Element>(
 }
 
 /// A sum over depth boxes (ranges of the summed dimensions). More than [`GemmPlan::leaf_boxes`] boxes are halved
-/// recursively, others are added one after the other. Rounding errors therefore grow with the logarithm of the number
-/// of boxes (`local_plan/chain.rs`).
+/// recursively, others are added one after the other. So rounding errors grow with the logarithm of the number of boxes
+/// (`local_plan/chain.rs`).
 struct DepthSum<'a, T: Element> {
     plan: &'a GemmPlan,
     isa: Isa,
@@ -69,13 +66,13 @@ struct DepthSum<'a, T: Element> {
 }
 
 impl<T: Element> DepthSum<'_, T> {
-    /// Returns a pointer to the partial sum of the first element of `out`.
+    /// Returns the partial sum of the first element of `out`.
     fn partial(&self, number: usize) -> *mut T {
         self.partials.at((number * self.plan.partial_elements() + self.plan.partial.first) as isize)
     }
 
-    /// Returns the destination of a level of the recursion, and the factor for its old values. Level 0 is `out`, and
-    /// others are partial sums, which are overwritten.
+    /// Returns the destination of a level and the factor for its old values. Level 0 is `out`; others are partial sums,
+    /// which are overwritten.
     fn target(&self, level: usize) -> (*mut T, T) {
         match level {
             0 => (self.arguments.out.at(0), self.arguments.beta),
@@ -111,8 +108,8 @@ impl<T: Element> DepthSum<'_, T> {
                 0 => Arguments { out: target, beta, ..arguments },
                 part => Arguments { out: Mut(self.partial(part - 1)), beta: T::ZERO, ..arguments },
             };
-            // SAFETY: guaranteed by the caller; shares write disjoint elements of `out` or of a partial sum, a partial
-            // sum has space for all offsets of `out`, and each share has its own part of the workspace.
+            // SAFETY: guaranteed by the caller; shares write disjoint elements of `out` or of a partial sum, which has
+            // space for all offsets of `out`, and each share has its own part of the workspace.
             unsafe { GemmShare::new(plan, isa, family, arguments, workspace).run(number, depth) }
         };
         let shares = plan.grid.shares();
@@ -123,8 +120,7 @@ impl<T: Element> DepthSum<'_, T> {
             parts.enumerate().for_each(|(number, workspace)| share(number, workspace));
         }
         for part in 1..plan.grid.parts[3] {
-            // SAFETY: all shares have ended; every element of the partial sum that corresponds to an element of `out`
-            // was written.
+            // SAFETY: all shares have ended; the partial sum was written for every element of `out`.
             unsafe { self.merge(self.partial(part - 1), target.at(0)) };
         }
     }

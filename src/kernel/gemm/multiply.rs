@@ -1,4 +1,4 @@
-//! Selects the code for register tiles: a micro-kernel of this crate or code of LIBXSMM.
+//! Selects the code for register tiles: our own micro-kernels or LIBXSMM.
 
 use super::super::Element;
 use super::super::micro::{Call, Kernel};
@@ -11,7 +11,7 @@ pub(super) enum Multiply<T: Element> {
 }
 
 impl<T: Element> Multiply<T> {
-    /// Tiles have at most `vectors` by `columns`. If `packed`, the right operand is in panels.
+    /// Tiles have at most `vectors` by `columns`. If `packed`, `right` is in panels.
     pub fn new(isa: Isa, family: KernelFamily, packed: bool, [vectors, columns]: [usize; 2]) -> Self {
         match family {
             #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -20,8 +20,7 @@ impl<T: Element> Multiply<T> {
         }
     }
 
-    /// Computes one tile per entry of `tile_offsets` at its destination; returns false if the code computes only one
-    /// tile per call.
+    /// Computes a tile for each entry of `tile_offsets`; returns false if the code computes only one per call.
     ///
     /// # Safety
     /// Same as for [`Call`], with `columns` columns.
@@ -52,7 +51,7 @@ impl<T: Element> Multiply<T> {
         }
     }
 
-    /// Computes a tile with `beta` = 0 in a dense buffer whose columns are `lead` elements apart.
+    /// Computes a tile with `beta` = 0 in a buffer whose columns are `lead` elements apart.
     ///
     /// # Safety
     /// Same as for [`Call`], with `columns` columns.
@@ -71,11 +70,10 @@ impl<T: Element> Multiply<T> {
     }
 }
 
-/// Micro-kernels of this crate.
 pub(super) struct Own<T: Element> {
     isa: Isa,
     packed: bool,
-    /// The kernels found so far, by vectors and columns, each minus one.
+    /// By vectors and columns, each minus one.
     found: [[Option<Kernel<T::Real>>; 16]; 3],
     lanes: usize,
 }
@@ -98,7 +96,7 @@ impl<T: Element> Own<T> {
     #[inline(always)]
     unsafe fn call(&mut self, call: &Call<T::Real>, columns: usize, tile_offsets: &[TileOffsets]) {
         let kernel = self.get(call, columns);
-        // SAFETY: guaranteed by the caller; the kernel has the call's numbers of vectors and columns.
+        // SAFETY: guaranteed by the caller; the kernel has this size.
         unsafe { kernel(call, tile_offsets) }
     }
 

@@ -1,11 +1,10 @@
-//! Packs a box of an operand into panels, with a fixed number of rows that are contiguous at each step of the sum (each
-//! index of the summed dimensions).
+//! Packs a box of an operand into panels, whose rows are contiguous at each step (index of the sum).
 //!
-//! Example: a box of 3 rows, 10 elements apart, and 2 adjacent steps is packed into panels of 2 rows.
+//! Example: 3 rows, 10 elements apart, with 2 adjacent steps, in panels of 2 rows.
 //! ```text
 //! 0 1 | 10 11 | 20 21   ->   0 10 | 1 11    20 _ | 21 _
 //! ```
-//! Only the box is read; rows that pad a panel are 0.
+//! Only the box is read; padding is 0.
 
 use super::super::Element;
 use super::super::simd::{Body, Both, prefetch};
@@ -22,7 +21,7 @@ pub(super) struct Pack<'a, T> {
     pub from: *const T,
     /// The box's rows, or columns of the second operand.
     pub rows: &'a Table,
-    /// The first row and the end of the rows that are packed: all, or with [`PackBy::Depth`] those of some panels.
+    /// The first row that is packed and the end: all, or with [`PackBy::Depth`] those of some panels.
     pub first: usize,
     pub end: usize,
     pub depth: &'a Table,
@@ -31,12 +30,12 @@ pub(super) struct Pack<'a, T> {
     /// Rows in a panel.
     pub panel: usize,
     pub to: *mut T,
-    /// The number of boxes, one for each index of the slab (a batch dimension packed together), at distances
-    /// `slab_stride` in the tensor and `slab_panels` in the panels.
+    /// The number of indices of the slab (a batch dimension packed together), at distances `slab_stride` in the tensor
+    /// and `slab_panels` in the panels.
     pub slabs: usize,
     pub slab_stride: isize,
     pub slab_panels: usize,
-    /// Whether the lines of the box were prefetched, so that [`PackBy::Depth`] does not.
+    /// Whether lines were prefetched, so that [`PackBy::Depth`] does not.
     pub prefetched: bool,
 }
 
@@ -77,9 +76,9 @@ impl<T: Element> Pack<'_, T> {
         (panel.number * self.depth.len() + step) * self.panel + lane
     }
 
-    /// Returns how many rows from `row` on are evenly spaced in the same panel, and their stride.
+    /// Counts rows from `row` on that are evenly spaced in one panel, and returns their stride.
     ///
-    /// Callers loop, because a closure's vector code would be compiled without the target features of `S`.
+    /// Callers loop, because closures would be compiled without the target features of `S`.
     #[inline(always)]
     fn piece(&self, row: usize) -> (usize, isize) {
         let (panel, lane) = self.rows.panel_of(row, self.panel);
@@ -111,7 +110,7 @@ impl<T: Element> Pack<'_, T> {
         }
     }
 
-    /// Counts complete panels from `row` on whose rows are contiguous in the operand.
+    /// Counts complete panels from `row` on with contiguous rows.
     #[inline(always)]
     fn dense_panels(&self, row: usize) -> usize {
         let (len, stride) = self.rows.run(0, row, self.rows.run - row % self.rows.run);
@@ -205,7 +204,7 @@ impl<T: Element> Pack<'_, T> {
     unsafe fn depth<S: Both>(self) {
         let Some((distance, neighbours)) = self.depth.unit[self.operand] else { return };
         let steps = &self.depth.offsets[self.operand];
-        // Each tile has `neighbours` contiguous steps, of which `begin` returns the first.
+        // `begin` returns the first of a tile's `neighbours` contiguous steps.
         let tiles = self.depth.len() / neighbours;
         let begin = |tile: usize| tile / distance * distance * neighbours + tile % distance;
         let mut next = self.first;
@@ -214,7 +213,7 @@ impl<T: Element> Pack<'_, T> {
             let (len, stride) = self.piece(row);
             next += len;
             let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
-            // Without unused cache lines between them, rows are prefetched together.
+            // Rows without unused cache lines between them are prefetched together.
             let line = CACHE_LINE / size_of::<T>();
             let dense = stride.unsigned_abs() <= neighbours.max(line);
             let (stretches, length) =
@@ -230,7 +229,7 @@ impl<T: Element> Pack<'_, T> {
                     for stretch in 0..stretches {
                         let start = soon.wrapping_offset(stretch as isize * stride);
                         (0..length - 1).step_by(line).for_each(|at| prefetch(start.wrapping_add(at)));
-                        // The last element may be on an additional cache line.
+                        // The last element may be on another line.
                         prefetch(start.wrapping_add(length - 1));
                     }
                 }
@@ -250,8 +249,8 @@ impl<T: Element> Pack<'_, T> {
         const SIDE: usize = 16;
         let Some((distance, neighbours)) = self.rows.unit[0] else { return };
         let steps = &self.depth.offsets[self.operand];
-        // Rows that are adjacent in memory have the same position in their panels if the distance of their numbers is a
-        // multiple of the run length (panels do not cross runs), or of the panel's rows if there is only one run.
+        // Adjacent rows have the same position in their panels if the distance of their numbers is a multiple of the
+        // run length (panels do not cross runs), or of the panel's rows if there is one run.
         let one_run = self.rows.run == self.rows.len();
         let whole_panels = distance.is_multiple_of(self.rows.run) || (one_run && distance.is_multiple_of(self.panel));
         let mut tile = [T::ZERO; SIDE * SIDE];
@@ -265,7 +264,7 @@ impl<T: Element> Pack<'_, T> {
                 let from = self.from.wrapping_offset(self.rows.offsets[0][row]);
                 for (step, &offset) in steps.iter().enumerate() {
                     let from = from.wrapping_offset(offset);
-                    // SAFETY: guaranteed by the caller for rows and steps of the box. The tile has 16 x 16 elements.
+                    // SAFETY: guaranteed by the caller for rows and steps of the box; the tile has 16 x 16 elements.
                     unsafe {
                         if whole_panels {
                             let to = self.to.add(self.place(row, step));
@@ -347,7 +346,7 @@ impl<T: Element> Pack<'_, T> {
             for slab in 0..self.slabs {
                 for step in 0..self.depth.len() {
                     let at = slab * self.slab_panels + self.place(first, step) + panel.len;
-                    // SAFETY: the padding of a panel is inside the space at `to`.
+                    // SAFETY: the space at `to` includes padding.
                     unsafe { std::slice::from_raw_parts_mut(self.to.add(at), self.panel - panel.len).fill(T::ZERO) };
                 }
             }

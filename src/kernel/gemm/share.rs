@@ -1,7 +1,7 @@
-//! Computes one thread's share of a [`GemmPlan`], box (cache block) by box.
+//! Computes a thread's share of a [`GemmPlan`], box (cache block) by box.
 //!
-//! The loops are over batches, column boxes, depth boxes and row boxes, outermost first. A packed box is reused in
-//! successive iterations. Micro-kernels prefetch what is packed next.
+//! The loops are over batches, column boxes, depth boxes and row boxes, outermost first. Successive iterations reuse
+//! packed boxes. Micro-kernels prefetch what is packed next.
 //!
 //! Invariant: if `unpacked` is set, the next product packs each panel of columns before it multiplies it.
 
@@ -22,14 +22,14 @@ use crate::local_plan::{
     Table,
 };
 
-/// The prefetch distance, in steps of the sum, for an operand that is read in place.
+/// The prefetch distance for an operand that is read in place.
 const PREFETCH_STEPS: isize = 8;
 
-/// The address and the strides, in elements, of a packed or in-place box of one operand.
+/// The address and the strides, in elements, of a box of one operand, packed or in place.
 #[derive(Clone, Copy)]
 struct Panels<T> {
     start: *const T,
-    /// Between packed panels, otherwise 0.
+    /// 0 if the operand is read in place.
     panel: usize,
     /// Between steps of the sum.
     step: isize,
@@ -47,7 +47,7 @@ struct Product<'a, T: Element> {
     boxes: [BoxAt<'a>; 2],
     /// Cache lines to prefetch during the current panel of columns.
     lines: Lines<T>,
-    /// How many of them micro-kernels have prefetched.
+    /// The number that micro-kernels have prefetched.
     prefetched: usize,
 }
 
@@ -57,12 +57,12 @@ pub(super) struct GemmShare<'a, T: Element> {
     arguments: Arguments<T>,
     /// For the packed rows, the packed columns, a dense box of `out`, and a register tile.
     buffers: [*mut T; 4],
-    /// The batch, depth box and row box whose rows are packed.
+    /// The batch, depth box and row box of the packed rows.
     packed_rows: Option<[usize; 3]>,
-    /// The box of columns whose panels are packed when the first box of rows is multiplied by them, so that they are in
-    /// the first-level cache.
+    /// Columns whose panels are packed when the first box of rows is multiplied by them, so they are in the first-level
+    /// cache.
     unpacked: Option<Pack<'a, T>>,
-    /// The rows, and the first panel of columns, that are packed after the current product.
+    /// The rows, and the first panel of columns, to be packed next.
     upcoming: [Upcoming<'a, T>; 2],
     multiply: Multiply<T>,
     streams: bool,
@@ -120,8 +120,8 @@ impl<'a, T: Element> GemmShare<'a, T> {
             let mut batch = batches.start;
             while batch < batches.end {
                 let count = products.products_per_call.min(extent - batch % extent).min(batches.end - batch);
-                // SAFETY: these are the offsets of a batch; the next `count - 1` batches follow it in the innermost
-                // batch loop.
+                // SAFETY: these are the offsets of a batch, which `count - 1` others follow in the innermost batch
+                // loop.
                 unsafe { products.run(self.batch(batch).0, count) };
                 batch += count;
             }
@@ -165,7 +165,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Finds what is packed for the product after `current` in the order of the loops over `ranges`, innermost first.
+    /// Finds what is packed for the product after `current`; `ranges` are innermost first.
     fn look_ahead(&mut self, current: [usize; 4], ranges: [&Range<usize>; 4]) {
         let plan = self.plan;
         self.upcoming = [Upcoming::NONE; 2];
@@ -253,7 +253,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         Panels { start: self.buffers[operand], panel: panel * depth, step: panel as isize, across: 1, slab }
     }
 
-    /// Returns the operation that packs a box, for which the workspace is large enough.
+    /// Prepares to pack a box, for which the workspace is large enough.
     fn pack(
         &self,
         operand: usize,
@@ -280,7 +280,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Computes one box of `out` in a dense buffer, and merges it into `out`.
+    /// Computes a box in a dense buffer, and merges it into `out`.
     ///
     /// # Safety
     /// Same as for [`GemmShare::product`], with all slabs of `out`.
@@ -298,7 +298,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         let plan = self.plan;
         let buffer = self.buffers[2];
         let shapes = boxes.map(|at| at.shape);
-        // SAFETY: guaranteed by the caller; the buffer is large enough for the longest box of each slab.
+        // SAFETY: guaranteed by the caller; the buffer has room for the longest box of each slab.
         unsafe {
             for i in 0..slabs {
                 let start = buffer.add(i * plan.buffer_elements());
@@ -351,7 +351,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         let cols = plan.col_panels(boxes[1].shape);
         let tiles = groups.iter().map(|group| group.count).sum::<usize>();
         let most = (tiles * lines_of_tile(depth)).min(MAX_LINES);
-        // SAFETY: guaranteed by the caller for all panels of the box; columns are packed before they are multiplied.
+        // SAFETY: guaranteed by the caller; columns are packed before they are multiplied.
         unsafe {
             if plan.columns_inside {
                 for group in groups {
@@ -374,8 +374,8 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Lists up to `most` lines to prefetch during the first of the panels `cols`, which are left in a box. Returns
-    /// whether the next panel is prefetched completely.
+    /// Lists up to `most` lines to prefetch during the first of the remaining panels `cols`. Returns whether this
+    /// completes the next panel.
     fn list_lines(&mut self, product: &mut Product<'_, T>, most: usize, cols: &[Panel]) -> bool {
         if self.plan.prefetches == [false; 2] {
             return false;
@@ -401,7 +401,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         listed
     }
 
-    /// Computes the tiles of a group of row panels for one column panel, which prefetch their part of the list.
+    /// Computes a group of row panels for one column panel, and prefetches their part of the list.
     ///
     /// # Safety
     /// Same as for [`GemmShare::product`]; the panels are panels of the product's boxes.
@@ -410,7 +410,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         let buffered = plan.out == OutAccess::Buffered;
         let [rows, cols] = product.boxes.map(|at| at.table);
         let Panels { panel: right_panel, across, .. } = product.right;
-        // A copy of the call would stall on the preceding stores to its fields.
+        // Copying the call would stall on the stores to its fields.
         let call = &mut product.call;
         call.rows = group.rows * T::PARTS;
         call.left = product.left.start.cast::<T::Real>().wrapping_offset(group.first as isize * call.left_next);
@@ -432,7 +432,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
         let tiles = plan.row_tiles(product.boxes[0].shape);
         let tile_offsets = &tiles.tile_offsets[group.first..group.first + group.count];
-        // SAFETY: guaranteed by the caller; the register tile is large enough for the rows and columns of a panel.
+        // SAFETY: guaranteed by the caller; the register tile has room for a panel.
         unsafe {
             if group.layout != RowLayout::Scattered && self.multiply.compute_tiles(call, col.len, tile_offsets) {
                 return;
@@ -474,7 +474,7 @@ impl<T> Panels<T> {
     }
 }
 
-/// Returns the indices after `at` in nested loops over `ranges`, innermost first.
+/// Advances `at` in nested loops over `ranges`, innermost first.
 fn following(mut at: [usize; 4], ranges: [&Range<usize>; 4]) -> Option<[usize; 4]> {
     for (i, range) in ranges.into_iter().enumerate() {
         at[i] += 1;

@@ -1,21 +1,21 @@
-//! Merges a register tile from a buffer into `out`, usually because its rows form no vectors there.
+//! Merges a register tile from a buffer into `out`, where its rows usually form no vectors.
 
 use super::super::Element;
 use super::super::simd::{Body, Both};
 use super::contiguous::add_run;
 use crate::local_plan::Table;
 
-/// A tile whose columns are `panel` elements apart, and its position in `out`.
+/// A tile whose columns are `panel` elements apart.
 pub(super) struct Store<'a, T> {
     pub tile: *const T,
     pub panel: usize,
-    /// The first element of the box in `out`.
+    /// The start of the box.
     pub out: *mut T,
     pub rows: &'a Table,
-    /// The tile's first row in `rows`, and its number of rows.
+    /// The tile's first row in `rows`.
     pub first: usize,
     pub count: usize,
-    /// Offsets of the columns in `out`.
+    /// Offsets in `out`.
     pub columns: &'a [isize],
     pub beta: T,
 }

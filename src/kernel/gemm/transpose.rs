@@ -1,10 +1,10 @@
-//! Transposes a matrix of elements while it is packed. Complex elements are moved as pairs of real numbers.
+//! Transposes elements while they are packed; complex ones are pairs of reals.
 
 use crate::dtype::Dtype;
 use crate::kernel::Element;
 use crate::kernel::simd::{Both, Size, transpose_squares};
 
-/// Does the same as [`transpose_squares`], for any element type.
+/// [`transpose_squares`] for any element type.
 ///
 /// # Safety
 /// Same as for [`transpose_squares`].

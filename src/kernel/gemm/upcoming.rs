@@ -1,7 +1,6 @@
-//! Lists cache lines of an operand that will be packed next. Micro-kernels prefetch a few of them at a time, because
-//! processors drop prefetches when too many are in flight.
+//! Lists cache lines that will be packed next, of which micro-kernels prefetch a few at a time (`docs/kernels.md`).
 //!
-//! Invariant: each line is listed once, so an operand whose lines are all listed is cached when it is packed.
+//! Invariant: each line is listed once, so an operand whose lines are all listed is cached.
 
 use std::ops::Range;
 
@@ -9,12 +8,12 @@ use smallvec::SmallVec;
 
 use crate::local_plan::Table;
 
-/// Space for the lines that are listed together, on the stack, because contractions do not allocate.
+/// On the stack, because contractions do not allocate.
 pub(super) type Lines<T> = SmallVec<[*const T; 1024]>;
 /// A multiple of the lines that micro-kernels prefetch together.
 pub(super) const MAX_LINES: usize = 1023;
 
-/// Lines at the sums of an inner and an outer offset from `from`, of which some have been listed.
+/// Lines at the sums of an inner and an outer offset from `from`.
 #[derive(Clone, Copy)]
 pub(super) struct Upcoming<'a, T> {
     from: *const T,
@@ -26,7 +25,6 @@ pub(super) struct Upcoming<'a, T> {
 impl<'a, T> Upcoming<'a, T> {
     pub const NONE: Self = Upcoming { from: std::ptr::null(), inner: &[], outer: &[], listed: [0; 2] };
 
-    /// Returns the lines of a box of rows that starts at `from`.
     pub fn rows(from: *const T, rows: &'a Table, depth: &'a Table) -> Self {
         let lists = if rows.unit[0].is_some() {
             [&rows.lines[0], &depth.offsets[0]]
@@ -37,12 +35,12 @@ impl<'a, T> Upcoming<'a, T> {
         Upcoming { from, inner, outer, listed: [0; 2] }
     }
 
-    /// Returns the lines of a panel of columns that is packed along the depth.
+    /// A panel of columns that is packed along the depth.
     pub fn panel(from: *const T, rows: &'a Table, panel: Range<usize>, depth: &'a Table) -> Self {
         Upcoming { from, inner: &rows.offsets[0][panel], outer: &depth.lines[1], listed: [0; 2] }
     }
 
-    /// Returns the number of lines that have not been listed.
+    /// Counts lines that are not listed yet.
     pub fn left(&self) -> usize {
         self.inner.len() * (self.outer.len() - self.listed[1]) - self.listed[0]
     }
@@ -51,7 +49,7 @@ impl<'a, T> Upcoming<'a, T> {
         !self.outer.is_empty() && self.left() == 0
     }
 
-    /// Appends `count` further lines to `lines`, or all that are left.
+    /// Appends up to `count` lines.
     pub fn list(&mut self, count: usize, lines: &mut Lines<T>) {
         let end = lines.len() + count;
         let [inner, outer] = &mut self.listed;

@@ -1,4 +1,4 @@
-//! Sums long sums in blocks, each in a buffer, and adds the blocks pairwise in a binary tree.
+//! Computes long sums in blocks, each in a buffer, and adds the blocks pairwise.
 //!
 //! The order of additions depends only on the plan. Buffers are written before they are read.
 
@@ -11,7 +11,7 @@ use crate::local_plan::{Isa, Nest, SumBlocks};
 
 pub(super) struct Sum<'a, T> {
     pub blocks: &'a SumBlocks,
-    /// The nest of all blocks but a shorter last one.
+    /// For all blocks but a shorter last one.
     pub nest: &'a Nest,
     pub isa: Isa,
     pub operands: [*const T; 2],
@@ -35,15 +35,14 @@ impl<T: Element> Sum<'_, T> {
         self.scratch.wrapping_add(self.blocks.at + level * self.blocks.sums.step)
     }
 
-    /// Sums a range of blocks into the buffer for `level`, the depth in the tree; overwrites deeper buffers.
+    /// Sums blocks into the buffer for `level`, the depth in the tree; overwrites deeper buffers.
     ///
     /// # Safety
     /// Same as for [`Sum::run`]. The range contains blocks of the plan. There is a buffer for this level, and one more
     /// for each further halving of the range.
     unsafe fn halves(&self, range: Range<usize>, level: usize, conjugated: [bool; 2]) {
         let out = self.buffer(level);
-        // SAFETY: guaranteed by the caller; buffers of two levels do not overlap, and all of the workspace is
-        // initialised.
+        // SAFETY: guaranteed by the caller; buffers of two levels do not overlap, and the workspace is initialised.
         unsafe {
             if range.len() == 1 {
                 let ([first, second], last) = self.blocks.start(range.start);

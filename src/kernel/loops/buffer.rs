@@ -1,9 +1,9 @@
-//! Provides a buffer for unfinished sums of a few elements of `out`.
+//! A buffer for unfinished sums.
 //!
-//! A loop nest that adds a few terms at a time to an element with an old value would round a number that may be far
-//! larger than the terms, so it sums from zero in a buffer, and adds each finished sum once.
+//! An old value may be far larger than the terms, so a nest that adds a few terms at a time sums from zero in a buffer,
+//! to round the old value only once.
 //!
-//! A buffer of 64 KiB fits on the stack of any thread, and is written before it is read.
+//! A buffer (64 KiB) fits on any thread's stack, and is written before it is read.
 
 use std::mem::MaybeUninit;
 
@@ -15,7 +15,7 @@ struct CacheLine(#[expect(dead_code, reason = "only for its size")] MaybeUninit<
 pub(super) struct Buffer([CacheLine; 1024]);
 
 impl Buffer {
-    /// Returns the number of elements in a buffer, at least 4,096 as for a tile of 16 x 16 x 16.
+    /// At least 4,096, for a tile of 16 x 16 x 16.
     pub const fn elements<T>() -> usize {
         size_of::<Buffer>() / size_of::<T>()
     }

@@ -1,8 +1,7 @@
-//! Computes tiles of dot products, whose innermost loop over terms has stride 1 in both operands.
+//! Computes tiles of dot products, whose terms have stride 1 in both operands.
 //!
-//! A tile keeps its sums in registers, starts new ones after every [`CHAIN`] vectors to keep chains of additions short,
-//! and adds up the lanes at the end. At borders, the last row or column is computed several times, and duplicates are
-//! discarded. The lanes of several short rows of one column are added up together.
+//! Sums stay in registers; new ones start after every [`CHAIN`] vectors to keep chains of additions short. The lanes
+//! are added up at the end. Border tiles compute the last row or column several times, and discard duplicates.
 
 use super::Task;
 use super::lanes::Lanes;
@@ -12,9 +11,9 @@ use crate::kernel::simd::prefetch;
 use crate::local_plan::Dots;
 
 const CHAIN: usize = 64;
-/// Maximum vectors of terms in rows whose lanes are added up together, as many as a vector has elements.
+/// Maximum vectors of terms in short rows, whose lanes are added up together.
 const MAX_SHORT: usize = 8;
-/// The bytes between a short row and elements that are fetched at the same time.
+/// The prefetch distance of short rows in bytes.
 const AHEAD: usize = 4096;
 
 /// # Safety
@@ -64,12 +63,12 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
                             o + row as isize * dots.rows.strides[2] + col as isize * dots.cols.strides[2],
                         ),
                     };
-                    // SAFETY: guaranteed by the caller for these rows, columns and lanes.
+                    // SAFETY: guaranteed by the caller.
                     unsafe {
                         if short && height > 1 {
                             tile.short::<S>();
                         } else
-                        // This constant selects the real or the complex tiles for compilation.
+                        // Only the real or the complex tiles are compiled.
                         if const { T::DTYPE.is_complex() } {
                             match (height, width) {
                                 (1, _) => tile.run::<S, 1, 1, 4, false>(&mut sum),
@@ -99,7 +98,7 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
     }
 }
 
-/// Rows and columns of `out` whose dot products are computed together, over a range of terms (lanes).
+/// Rows and columns of `out`, and a range of terms (lanes).
 struct Tile<'a, T> {
     task: &'a Task<'a, T, Dots>,
     visit: Visit<T>,
@@ -112,7 +111,7 @@ struct Tile<'a, T> {
 }
 
 impl<T> Tile<'_, T> {
-    /// Computes up to as many rows of one column as a vector has elements.
+    /// Computes rows of one column, at most as many as a vector has elements.
     ///
     /// # Safety
     /// Same as for [`run`].
@@ -154,8 +153,8 @@ impl<T> Tile<'_, T> {
         }
     }
 
-    /// Computes up to `R` rows and `C` columns, with `U` vectors of sums for each element. If `PAIRED`, there is one
-    /// column, and each row has its own elements of the second operand.
+    /// Computes up to `R` rows and `C` columns, with `U` vectors of sums for each element. If `PAIRED`, each row of the
+    /// only column has its own elements of the second operand.
     ///
     /// # Safety
     /// Same as for [`run`].
@@ -166,7 +165,7 @@ impl<T> Tile<'_, T> {
         T: Lanes<S>,
     {
         let dots = self.task.nest;
-        // SAFETY: guaranteed by the caller for all loops of the sum; lanes, rows and columns are inside the tile.
+        // SAFETY: guaranteed by the caller; lanes, rows and columns are inside the tile.
         unsafe {
             let mut sums = [[[T::none(); U]; C]; R];
             let (mut ended, mut added) = ([[T::none(); C]; R], 0);
@@ -236,7 +235,7 @@ impl<T> Tile<'_, T> {
     }
 }
 
-/// Returns pointers to the first elements of `N` rows or columns, of which the last is repeated.
+/// Returns pointers to `N` rows or columns; the last is repeated.
 #[inline(always)]
 fn starts<T, const N: usize>(start: *const T, count: usize, stride: isize) -> [*const T; N] {
     let mut starts = [start; N];

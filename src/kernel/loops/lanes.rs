@@ -1,8 +1,8 @@
-//! Provides SIMD vectors of elements of any type. Complex elements have real and imaginary parts in alternate lanes.
+//! SIMD vectors of any element type. Complex parts are in alternate lanes.
 //!
-//! A complex product consists of the real products with the factor's real and imaginary parts; the latter, with swapped
-//! lanes, is subtracted in even lanes and added in odd lanes. Sums accumulate both separately, so that lanes are
-//! swapped only once, at the end.
+//! A complex product consists of the products with the factor's real and imaginary parts; the latter, with swapped
+//! lanes, is subtracted in even lanes and added in odd lanes. Both have separate sums, so that lanes are swapped only
+//! once, at the end.
 
 use num_complex::Complex;
 
@@ -10,14 +10,12 @@ use crate::kernel::Element;
 use crate::kernel::micro::combined;
 use crate::kernel::simd::{Real, Simd, inlined};
 
-/// An element type that has vectors for the instruction set `S`.
-///
 /// # Safety
 /// Same as for [`Simd`], with pointers valid for the number of elements that each function states.
 pub(in super::super) trait Lanes<S>: Element {
     type Vector: Copy;
     type Factor: Copy;
-    /// A sum of products, before [`Lanes::finish`] or [`Lanes::total`].
+    /// A sum before [`Lanes::finish`] or [`Lanes::total`].
     type Sum: Copy;
     type Scale: Copy;
 
@@ -34,14 +32,14 @@ pub(in super::super) trait Lanes<S>: Element {
     unsafe fn store_first(to: *mut Self, vector: Self::Vector, count: usize);
     /// Bypasses the caches. `to` is aligned to the vector's size.
     unsafe fn stream(to: *mut Self, vector: Self::Vector);
-    /// Picks words as [`Simd::pick_words`] does.
+    /// Same as [`Simd::pick_words`].
     unsafe fn pick(a: Self::Vector, b: Self::Vector, words: &[u32; 16]) -> Self::Vector;
     unsafe fn pick_within(a: Self::Vector, words: &[u32; 16]) -> Self::Vector;
-    /// Returns a factor that multiplies all lanes by `value`.
+    /// Multiplies all lanes by `value`.
     unsafe fn splat(value: Self) -> Self::Factor;
-    /// Returns a factor that multiplies each lane by the corresponding element of `vector`.
+    /// Multiplies each lane by that of `vector`.
     unsafe fn each(vector: Self::Vector) -> Self::Factor;
-    /// Like [`Lanes::each`], for sums for [`Lanes::total`] only, with fewer shuffles for complex types.
+    /// Like [`Lanes::each`], with fewer shuffles, for [`Lanes::total`] only.
     unsafe fn across(vector: Self::Vector) -> Self::Factor;
     unsafe fn plus(a: Self::Vector, b: Self::Vector) -> Self::Vector;
     unsafe fn none() -> Self::Sum;
@@ -49,9 +47,9 @@ pub(in super::super) trait Lanes<S>: Element {
     unsafe fn plus_times(factor: Self::Factor, vector: Self::Vector, sum: Self::Sum) -> Self::Sum;
     unsafe fn merge(a: Self::Sum, b: Self::Sum) -> Self::Sum;
     unsafe fn pick_sums(a: Self::Sum, b: Self::Sum, words: &[u32; 16]) -> Self::Sum;
-    /// Returns the final sum of each lane. The flags state whether the vectors and whether the factors are conjugated.
+    /// Returns the sum of each lane. The flags state whether vectors and factors are conjugated.
     unsafe fn finish(sum: Self::Sum, conjugated: [bool; 2]) -> Self::Vector;
-    /// Adds up all lanes of a sum with factors from [`Lanes::across`], with the flags of [`Lanes::finish`].
+    /// Adds up all lanes of a sum with factors from [`Lanes::across`].
     unsafe fn total(sum: Self::Sum, conjugated: [bool; 2]) -> Self;
     /// Like [`Lanes::total`], for as many sums as a vector has elements.
     #[inline(always)]
@@ -66,7 +64,7 @@ pub(in super::super) trait Lanes<S>: Element {
         }
     }
     unsafe fn scale(value: Self) -> Self::Scale;
-    /// Scales each lane as [`Element::scaled`] does.
+    /// Same as [`Element::scaled`].
     unsafe fn scaled_by(scale: Self::Scale, vector: Self::Vector) -> Self::Vector;
 }
 
@@ -123,16 +121,15 @@ where
 {
     type Vector = S::Vector;
     type Factor = (S::Vector, S::Vector);
-    /// The sums of products with the first and the second vector of [`Lanes::Factor`].
+    /// With the first and the second vector of [`Lanes::Factor`].
     type Sum = (S::Vector, S::Vector);
-    /// The real part, the imaginary part, and whether the imaginary part is 0.
+    /// Both parts, and whether the imaginary one is 0.
     type Scale = (S::Vector, S::Vector, bool);
 
     const LANES: usize = S::LANES / 2;
 
     const PORTABLE: bool = S::PORTABLE;
 
-    // An element consists of two real numbers.
     inlined! {
         load(from: *const Self) -> S::Vector = S::load(from.cast());
         load_first(from: *const Self, count: usize) -> S::Vector = S::load_first(from.cast(), 2 * count);
@@ -160,9 +157,9 @@ where
     unsafe fn total((x, y): Self::Sum, [vector, factor]: [bool; 2]) -> Self {
         // SAFETY: guaranteed by the caller.
         unsafe {
-            // Even lanes of `x` are products of two real parts, and odd lanes of two imaginary parts. `sub_add` negates
-            // the even lanes, so the sum is the negative real part. Even lanes of `y` have the factor's imaginary part,
-            // and odd lanes the vector's.
+            // `x` has products of real parts in even lanes, and of imaginary parts in odd lanes. `sub_add` negates the
+            // even ones, so the sum is the negative real part. `y` has the factor's imaginary part in even lanes, and
+            // the vector's in odd lanes.
             if vector == factor {
                 let negated = S::sum(S::sub_add(S::zero(), x));
                 let im = S::sum(y);

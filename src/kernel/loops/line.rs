@@ -1,9 +1,8 @@
-//! Computes sums of vectors, whose terms are a vector times a scalar or another vector. The innermost loop runs over
-//! lanes (elements of `out` with stride 1).
+//! Computes sums of vectors times scalars or other vectors. The innermost loop runs over lanes (elements of `out` with
+//! stride 1).
 //!
-//! Up to 8 terms are added to `out` at a time, to access it less often. Rows that share the first operand's vectors are
-//! computed 4 at a time, with up to 4 terms (2 if complex). Longer sums access a block of `out` several times while it
-//! is in the first-level cache.
+//! Up to 8 terms are added to `out` at a time. Rows that share the first operand's vectors are computed 4 at a time,
+//! with up to 4 terms (2 if complex). Longer sums access a block of `out` several times in the first-level cache.
 
 use super::Task;
 use super::buffer::Buffer;
@@ -15,16 +14,16 @@ use crate::kernel::Element;
 use crate::kernel::simd::fence;
 use crate::local_plan::{Dim, Line};
 
-/// Maximum terms per addition to `out` if rows are computed one by one.
+/// Maximum terms per addition to `out` for a single row.
 const TERMS: usize = 8;
 
 const fn tile_terms(dtype: Dtype) -> usize {
-    // The factors of a tile stay in registers, of which complex ones need two.
+    // Factors stay in registers; complex ones need two.
     4 / if dtype.is_complex() { 2 } else { 1 }
 }
 
-/// Whether several rows are computed together, because they share the first operand's vectors. With a single term,
-/// writing `out` row by row is fastest.
+/// Whether rows that share the first operand's vectors are computed together. With one term, writing `out` row by row
+/// is fastest.
 #[inline(always)]
 fn shares(line: &Line) -> bool {
     line.rows.strides[0] == 0 && line.terms.extent > 1
@@ -64,8 +63,8 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Line>) {
                     Some(start) => (Rows { start, stride: lanes as isize }, Factors::sum(task.factors.conjugated)),
                 };
                 let block = Block { line, factors, rows, lanes, first, second, out: sums };
-                // SAFETY: guaranteed by the caller for a part of the loops; `EACH` is true if the second operand has a
-                // stride other than 0 along the lanes.
+                // SAFETY: guaranteed by the caller; `EACH` is true if the second operand's stride along the lanes is
+                // not 0.
                 unsafe {
                     match (each, streams) {
                         (false, false) => block.run::<S, false, false>(&mut sum),
@@ -168,8 +167,7 @@ impl<T> Block<'_, T> {
         }
     }
 
-    /// Calls [`Block::terms`]. Portable code is compiled separately for each number of terms, because one function
-    /// would compile very slowly.
+    /// Calls [`Block::terms`]. One function with the portable code for all numbers of terms would compile very slowly.
     ///
     /// # Safety
     /// Same as for [`run`].
@@ -192,7 +190,7 @@ impl<T> Block<'_, T> {
         }
     }
 
-    /// Adds `P` terms to all rows of the block.
+    /// Adds `P` terms to all rows.
     ///
     /// # Safety
     /// Same as for [`run`].
@@ -211,7 +209,7 @@ impl<T> Block<'_, T> {
             (self.first.wrapping_offset(at(0)), self.second.wrapping_offset(at(1)), self.out.at(row))
         };
         let mut row = 0;
-        // SAFETY: guaranteed by the caller for rows of the block.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             // Combinations that never occur are not compiled.
             if const { P <= 4 && !EACH && !STREAMS } {
@@ -238,7 +236,7 @@ impl<T> Block<'_, T> {
         T: Lanes<S>,
     {
         let line = self.line;
-        // SAFETY: guaranteed by the caller for rows and terms of the block.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             let lines = Lines::<S, T, R, P, EACH> {
                 factors: factors::<S, T, R, P, EACH>(second, line),
@@ -282,8 +280,7 @@ impl<T> Block<'_, T> {
     }
 }
 
-/// `R` rows with `P` terms each. `factors` has the elements of the second operand, unless `EACH`: they vary along the
-/// lanes.
+/// `R` rows with `P` terms. `factors` has the second operand's elements, unless they vary along the lanes (`EACH`).
 struct Lines<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool> {
     factors: [[T::Factor; P]; R],
     first: *const T,
@@ -320,7 +317,7 @@ impl<S, T: Lanes<S>, const R: usize, const P: usize, const EACH: bool> Lines<S, 
         self.out.at(row).wrapping_add(lane)
     }
 
-    /// Returns the sums for a vector of lanes, or for its first `count` lanes.
+    /// Returns the sums for a vector, or its first `count` lanes.
     ///
     /// # Safety
     /// The processor must support the instruction set `S`, and these lanes of all terms must be readable.

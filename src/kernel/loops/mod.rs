@@ -1,10 +1,10 @@
-//! Executes a [`LoopPlan`], which computes a contraction with loops instead of matrix products.
+//! Executes a [`LoopPlan`]: loops instead of matrix products (`docs/kernels.md`).
 //!
-//! A loop nest has one of the forms `line`, `dots` and `strided`; the first two are compiled for every instruction set.
+//! The nests `line` and `dots` are compiled for every instruction set.
 //!
 //! `beta` is applied at the first visit to an element of `out`; if it is 0, the old value is not read. A sum is
 //! finished before it is added to the old value, except in [`Dots`] nests (at most 16 parts). Partial results are added
-//! in the order of the threads' shares, so results are reproducible. The loops do not allocate memory.
+//! in the order of the shares. Nothing is allocated.
 
 mod blocks;
 mod buffer;
@@ -41,7 +41,7 @@ struct Task<'a, T, N> {
     buffer: Option<*mut T>,
 }
 
-/// Computes `out = alpha left right + beta out`, with conjugated operands where flags are set.
+/// Computes `out = alpha left right + beta out`.
 ///
 /// # Safety
 /// The processor must support `isa`. The elements of `left` and `right` at the offsets of the plan's loops may be read.
@@ -70,10 +70,10 @@ pub(super) unsafe fn run<T: Element>(
         return unsafe { shares(&plan.shares, isa, factors, (first, second, Mut(out)), scratch) };
     };
     let factors = Factors::sum(conjugated);
-    // SAFETY: guaranteed by the caller; each share writes its own part of the workspace, whose length was checked.
+    // SAFETY: guaranteed by the caller; shares write their own parts of the workspace, whose length was checked.
     unsafe { shares(&plan.shares, isa, factors, (first, second, scratch), scratch) };
     let results = &workspace[..plan.shares.len() * partials.step];
-    // SAFETY: the partial results were written above; the caller guarantees that the elements of `out` may be accessed.
+    // SAFETY: the partial results were written above; the caller guarantees access to `out`.
     unsafe { add(partials, results, Factors { alpha, beta, conjugated }, out) };
 }
 
@@ -91,7 +91,7 @@ unsafe fn shares<T: Element>(
         [one] => unsafe { share(one, isa, factors, tensors, scratch) },
         list => {
             let (head, tail) = list.split_at(list.len() / 2);
-            // SAFETY: guaranteed by the caller; the halves are disjoint because all shares are disjoint.
+            // SAFETY: guaranteed by the caller; all shares are disjoint.
             rayon::join(
                 || unsafe { shares(head, isa, factors, tensors, scratch) },
                 || unsafe {
@@ -135,8 +135,7 @@ unsafe fn nest<T: Element>(nest: &Nest, isa: Isa, factors: Factors<T>, [first, s
     unsafe { if adds && revisits(nest, T::DTYPE) { buffered(task, isa) } else { task.run(isa) } }
 }
 
-/// Whether a nest would add the sum for an element of `out` in several parts without a buffer, other than the at most
-/// 16 parts of [`Dots`].
+/// Whether a nest, other than [`Dots`] with at most 16 parts, would add a sum in several parts without a buffer.
 fn revisits(nest: &Nest, dtype: Dtype) -> bool {
     match nest {
         Nest::Line(line) => line::revisits(line, dtype),
@@ -145,7 +144,7 @@ fn revisits(nest: &Nest, dtype: Dtype) -> bool {
     }
 }
 
-/// Not inlined, so that only nests that need a buffer have one on the stack.
+/// Not inlined, so that other nests have no buffer on the stack.
 ///
 /// # Safety
 /// Same as for [`run`], with one nest.
@@ -179,7 +178,7 @@ impl<T: Element> Task<'_, T, Nest> {
 }
 
 impl<T: Element, M> Task<'_, T, M> {
-    /// Returns this task with its [`Nest`] replaced by the variant's content; `U` is `T`.
+    /// `nest` is the content of this [`Nest`]; `U` is `T`.
     fn of<'a, U: Element, N>(&self, nest: &'a N) -> Task<'a, U, N> {
         debug_assert_eq!(T::DTYPE, U::DTYPE);
         let factors = self.factors.of();

@@ -1,4 +1,4 @@
-//! Executes loops with any strides element by element, blocked so that cache lines are reused.
+//! Executes loops with any strides, blocked so that cache lines are reused.
 
 use super::Task;
 use super::buffer::Buffer;
@@ -27,7 +27,7 @@ pub(super) unsafe fn run<T: Element>(task: &Task<T, StridedNest>) {
     }
     let mut outer = Walk::new();
     loop {
-        // SAFETY: guaranteed by the caller for each index of the outer loops.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match task.buffer {
                 None => blocks(task, &nest.blocked, nest.blocked.map(|dim| [0, dim.extent]), outer.at()),
@@ -40,7 +40,7 @@ pub(super) unsafe fn run<T: Element>(task: &Task<T, StridedNest>) {
     }
 }
 
-/// Computes `out` tile by tile, each in a buffer first.
+/// Computes each tile of `out` in a buffer first.
 ///
 /// # Safety
 /// Same as for [`run`]. `start` contains the offsets of one iteration of the outer loops.
@@ -64,7 +64,7 @@ unsafe fn tiles<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, start: 
 /// Same as for [`tiles`]. `ranges` contains a range of each blocked loop.
 unsafe fn tile<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, ranges: [[usize; 2]; 3], start: [isize; 4]) {
     let mut blocked = task.nest.blocked;
-    // The tile's loops over `out`, with strides in the buffer and in `out`.
+    // With strides in the buffer and in `out`.
     let mut out_loops = [Dim { extent: 1, strides: [0; 2] }; 3];
     let (mut elements, mut at, mut to) = (1, 0, start[2]);
     for ((dim, [from, end]), out_loop) in blocked.iter_mut().zip(ranges).zip(&mut out_loops).rev() {
@@ -81,8 +81,7 @@ unsafe fn tile<T: Element>(task: &Task<T, StridedNest>, buffer: *mut T, ranges: 
     let sums = Task { factors, out: buffer.wrapping_offset(at), buffer: None, ..*task };
     let visit = Visit::new(task.factors, true);
     let mut walk = Walk::new();
-    // SAFETY: guaranteed by the caller; the tile's loops write all of these elements of the buffer before the elements
-    // are read.
+    // SAFETY: guaranteed by the caller; the loops write these elements of the buffer before they are read.
     unsafe {
         blocks(&sums, &blocked, ranges, [start[0], start[1], 0, 0]);
         loop {
@@ -128,7 +127,7 @@ unsafe fn blocks<T: Element>(
     }
 }
 
-/// Computes a single element of `out`. Blocks are those of [`blocks`], and their sums are added pairwise.
+/// Computes a single element of `out` in the blocks of [`blocks`], whose sums are added pairwise.
 ///
 /// # Safety
 /// Same as for [`run`].
@@ -166,7 +165,7 @@ unsafe fn number<T: Element>(task: &Task<T, StridedNest>) {
     unsafe { Visit::new(task.factors, true).one(task.out, pairs.total()) }
 }
 
-/// Sums terms pairwise, with a partial sum of 2^i terms if bit i of the number of terms is 1.
+/// A pairwise sum: partial sum i of 2^i terms exists if bit i of the number of terms is 1.
 struct Pairs<T> {
     sums: [T; usize::BITS as usize],
     terms: usize,
@@ -237,7 +236,7 @@ unsafe fn innermost<T: Element>(task: &Task<T, StridedNest>, dim: Dim<4>, [x, y,
         unsafe { product(*first.wrapping_offset(i * x), *second.wrapping_offset(i * y), conjugated) }
     };
     let extent = dim.extent as isize;
-    // SAFETY: as above, for `out`; an element whose old value is dropped is only written.
+    // SAFETY: as above; dropped old values are not read.
     unsafe {
         if sum != 0 {
             visit.one(out, stretch(first, second, dim, conjugated));

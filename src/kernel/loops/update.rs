@@ -1,4 +1,4 @@
-//! Writes a sum of products to `out`, after applying `alpha` and `beta`.
+//! Writes sums to `out` with `alpha` and `beta`.
 
 use super::lanes::Lanes;
 use crate::kernel::Element;
@@ -16,10 +16,10 @@ impl<T: Element> Factors<T> {
         Factors { alpha: T::ONE, beta: T::ZERO, conjugated }
     }
 
-    /// The same for `U`, which is `T`.
+    /// `U` is `T`.
     pub fn of<U: Element>(self) -> Factors<U> {
         debug_assert_eq!(T::DTYPE, U::DTYPE);
-        // This is exact, because `f64` represents every part exactly.
+        // Exact, because `f64` represents every part.
         let same = |value: T| {
             let value = value.to_c64();
             U::from_f64(value.re, value.im)
@@ -30,13 +30,13 @@ impl<T: Element> Factors<T> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Old {
-    /// The sum replaces the old value, which is not read.
+    /// The old value is not read.
     Dropped,
     Kept,
     Scaled,
 }
 
-/// A visit to elements of `out`. The first applies `beta`; later visits only add.
+/// The first visit to an element applies `beta`; later visits only add.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct Visit<T> {
     factors: Factors<T>,
@@ -71,7 +71,6 @@ impl<T: Element> Visit<T> {
         }
     }
 
-    /// Whether the sum is the new value.
     pub fn only_writes(&self) -> bool {
         self.old == Old::Dropped && !self.scaled
     }
@@ -98,7 +97,7 @@ pub(in super::super) struct Vectors<S, T: Lanes<S>> {
 }
 
 impl<S, T: Lanes<S>> Vectors<S, T> {
-    /// Returns the finished sum times `alpha`, without the old values.
+    /// Returns the sum times `alpha`.
     ///
     /// # Safety
     /// The processor must support the instruction set `S`.
@@ -149,7 +148,7 @@ impl<S, T: Lanes<S>> Vectors<S, T> {
         }
     }
 
-    /// Overwrites old values with stores that bypass the caches.
+    /// Overwrites old values past the caches.
     ///
     /// # Safety
     /// The processor must support the instruction set `S`. `out` must be aligned to the size of a vector, and a vector

@@ -1,11 +1,11 @@
-//! Iterates over the offsets of nested loops without allocating memory.
+//! Iterates over the offsets of nested loops without allocating.
 
 use crate::local_plan::Dim;
 
-/// Maximum loops: 64 loops of extent 2 or more have more iterations than any program could finish.
+/// No program could finish more loops of extent 2 or more.
 const MAX_LOOPS: usize = 64;
 
-/// A position in nested loops. No loop has extent 0, and only a few have extent 1.
+/// No loop has extent 0, and only a few have extent 1.
 #[derive(Debug)]
 pub(super) struct Walk<const N: usize> {
     index: [usize; MAX_LOOPS],
@@ -23,7 +23,7 @@ impl<const N: usize> Walk<N> {
         self.at
     }
 
-    /// Advances to the next position, the innermost (last) loop first; returns `false` after the last and starts again.
+    /// Advances the last loop first; returns `false` after the last position and starts again.
     #[inline(always)]
     pub fn next(&mut self, dims: &[Dim<N>]) -> bool {
         for (dim, index) in dims.iter().zip(&mut self.index).rev() {

@@ -1,8 +1,8 @@
-//! Implements the micro-kernel for complex types, on interleaved real and imaginary parts.
+//! The micro-kernel for complex types, with interleaved parts.
 //!
-//! The real products of `left` with the real and the imaginary parts of `right` are summed separately and combined
-//! once, at the end. For this, the second sum, with swapped lanes, is subtracted in real parts and added in imaginary
-//! parts. Conjugation changes only this step.
+//! The products of `left` with the real and the imaginary parts of `right` are summed separately. At the end, the
+//! second sum, with swapped lanes, is subtracted in real parts and added in imaginary parts. Conjugation changes only
+//! this step.
 
 use super::super::simd::{Real, Simd};
 use super::{Call, advanced, columns};
@@ -10,12 +10,10 @@ use crate::local_plan::TileOffsets;
 
 pub(super) const PARTS: usize = 2;
 
-/// The sums of products of each vector of `left` with the real parts, then the imaginary parts, of one column of
-/// `right`.
+/// The sums with the real parts, then the imaginary parts, of one column of `right`.
 pub(super) type ColumnSums<Vector, const V: usize> = [[Vector; V]; 2];
 
-/// Computes a tile of `V` vectors by `N` columns. A complex element fills two lanes. `PACKED`: the `N`
-/// elements of `right` are contiguous at each step.
+/// Computes a tile of `V` vectors by `N` columns. `PACKED`: the `N` elements of `right` are contiguous at each step.
 ///
 /// # Safety
 /// Same as for [`Call`], and the processor must support the instruction set `S`.
@@ -57,7 +55,7 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
     }
 }
 
-/// Combines both sums of column `n`, and writes the results to `out`.
+/// Combines and writes column `n`.
 ///
 /// # Safety
 /// Same as for [`tile`].
@@ -77,7 +75,7 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize>(
         let (alpha, beta) = (Scale::<S::Vector>::new::<S, R>(call.alpha), Scale::<S::Vector>::new::<S, R>(call.beta));
         let scales = call.alpha != [R::ONE, R::ZERO];
         let reads = call.beta != [R::ZERO; 2];
-        // The usual case without scaling and adding has fewer branches, which matters for sums of a few terms.
+        // The usual case has fewer branches, which matters for short sums.
         if !scales && !reads {
             for v in 0..V {
                 let to = to.offset(tile_offset.vectors[v]);
@@ -108,10 +106,10 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize>(
     }
 }
 
-/// Combines the sums of products with the real and the imaginary parts of `right`.
+/// Combines both sums.
 ///
 /// Conjugating `right` negates the second sum. Conjugating `left` does too and conjugates the result, because
-/// `conj(l) r` is the conjugate of `l conj(r)`. Neither needs more instructions.
+/// `conj(l) r` is the conjugate of `l conj(r)`. Neither costs instructions.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`.
@@ -123,7 +121,7 @@ pub(in super::super) unsafe fn combined<S: Simd<R>, R: Real>(
 ) -> S::Vector {
     // SAFETY: guaranteed by the caller.
     unsafe {
-        // 1 in lanes of real parts, -1 in lanes of imaginary parts.
+        // 1 for real parts, -1 for imaginary parts.
         let conjugates = S::sub_add(S::zero(), S::splat(R::ZERO - R::ONE));
         let crossed = S::swap_pairs(with_im);
         match (left, right) {
@@ -135,13 +133,11 @@ pub(in super::super) unsafe fn combined<S: Simd<R>, R: Real>(
     }
 }
 
-/// `alpha` or `beta` in all lanes.
 #[derive(Clone, Copy)]
 struct Scale<Vector> {
     re: Vector,
     im: Vector,
-    /// Whether the imaginary part is 0; both parts are then scaled separately, so that an infinite part does not turn
-    /// the other into NaN.
+    /// Whether `im` is 0; parts are then scaled separately, so that an infinite one does not make the other NaN.
     real: bool,
 }
 

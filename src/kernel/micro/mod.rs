@@ -1,7 +1,7 @@
-//! Implements micro-kernels, which multiply a few rows by a few columns and accumulate the products in registers.
+//! Micro-kernels, which compute tiles (`docs/kernels.md`).
 //!
-//! A tile size is a number of vectors of rows and a number of columns, one of [`crate::local_plan::register_tiles`], or
-//! with fewer columns. There is one function per size, so that all sums stay in registers.
+//! There is one function per tile size (vectors of rows by columns): those of [`crate::local_plan::register_tiles`],
+//! and with fewer columns. So all sums stay in registers.
 
 mod complex;
 #[cfg(target_arch = "x86_64")]
@@ -26,8 +26,8 @@ use super::simd::{Avx2, Avx512};
 use super::simd::{Generic, Real, Simd, prefetch};
 use crate::local_plan::{CACHE_LINE, Isa, TileOffsets};
 
-/// The arguments that all tiles of a call have in common; [`TileOffsets`] has the others. Counts and strides are in
-/// real numbers, two per complex element.
+/// What all tiles of a call have in common; [`TileOffsets`] has the rest. Counts and strides are in real numbers, two
+/// per complex element.
 ///
 /// The caller guarantees the following for every tile, after the tile's offsets are added. At each of `depth` steps,
 /// `rows` numbers from `left` on may be read, or full vectors if `left_padded` is true. At each step, one element of
@@ -37,37 +37,36 @@ use crate::local_plan::{CACHE_LINE, Isa, TileOffsets};
 #[derive(Debug, Clone, Copy)]
 pub struct Call<R> {
     pub depth: usize,
-    /// The first row of `left`, whose rows are contiguous.
+    /// The first of the contiguous rows.
     pub left: *const R,
     pub left_step: isize,
-    /// The distance between the rows of successive tiles, in addition to the tiles' offsets.
+    /// Between successive tiles, in addition to their offsets.
     pub left_next: isize,
     pub right: *const R,
     pub right_step: isize,
-    /// The distance between columns of `right`, ignored for packed columns.
+    /// Ignored for packed columns.
     pub right_column: isize,
     pub out: *mut R,
-    /// The offsets of the columns in `out`, in elements.
+    /// Offsets in `out`, in elements.
     pub columns: *const isize,
     pub rows: usize,
     pub left_padded: bool,
-    /// Whether stores to `out` bypass the caches. This requires full vectors that are aligned to their size, `beta` =
-    /// 0, and a fence after the call.
+    /// Whether stores bypass the caches. This requires full vectors that are aligned to their size, `beta` = 0, and a
+    /// fence after the call.
     pub streams: bool,
-    /// Whether to prefetch `out` before the sum, which costs more than it saves for batches of small products.
+    /// Whether to prefetch `out` before the sum, which does not pay for batches of small products.
     pub prefetches_out: bool,
     /// The address from which about one cache line per step is prefetched: the next call's part of `right`, or the next
     /// product of a batch.
     pub next: *const R,
-    /// The prefetch distance for `left`; 0 if it is packed and thus cached.
+    /// The prefetch distance for `left`; 0 if it is packed.
     pub ahead: isize,
-    /// The start and the end of a list of cache lines that are prefetched instead of `left`, up to [`lines_of_tile`] by
-    /// each tile.
+    /// Start and end of a list of cache lines to prefetch instead of `left`, up to [`lines_of_tile`] for each tile.
     pub lines: [*const *const R; 2],
     /// Real and imaginary part, 0 for real types.
     pub alpha: [R; 2],
     pub beta: [R; 2],
-    /// Whether `left` and `right` are conjugated; ignored for real types.
+    /// Ignored for real types.
     pub conjugated: [bool; 2],
 }
 
@@ -96,15 +95,14 @@ impl<R> Call<R> {
     }
 
     /// Of tiles that share a panel of `right`, only the first prefetches from `next`, and the others prefetch the
-    /// cached panel. In a batch, each tile prefetches the next product's panel of `right`.
+    /// cached panel. In a batch, each tile prefetches the next product's panel.
     #[inline(always)]
     fn next_of(&self, tile_offset: &TileOffsets, at: usize) -> *const R {
         if at == 0 || tile_offset.right != 0 { self.next.wrapping_offset(tile_offset.right) } else { self.right }
     }
 }
 
-/// The number of [`Call::lines`] that the assembly prefetches for every four terms, so few that the processor drops
-/// none.
+/// The number of [`Call::lines`] that the assembly prefetches for every four terms, so few that processors drop none.
 pub const LINES: usize = 3;
 
 pub fn lines_of_tile(depth: usize) -> usize {
@@ -115,17 +113,16 @@ pub fn lines_of_tile(depth: usize) -> usize {
 /// Same as for [`Call`], and the processor must support the kernel's instruction set.
 pub type Kernel<R> = unsafe fn(&Call<R>, &[TileOffsets]);
 
-/// Element types that micro-kernels process as real numbers: only the four types, without padding and with valid bit
-/// patterns only.
+/// Only the four element types: no padding, and every bit pattern is valid.
 pub trait Vectorized: Copy {
     type Real: Real;
 
-    /// Number of real numbers per element.
+    /// Real numbers per element.
     const PARTS: usize;
 
     fn parts(self) -> [Self::Real; 2];
 
-    /// `packed` states whether the columns of `right` are contiguous at each step.
+    /// If `packed`, the columns of `right` are contiguous at each step.
     ///
     /// # Panics
     /// If no kernel has this size.
@@ -140,7 +137,7 @@ fn columns<R>(right: *const R, column: isize) -> Columns<R> {
     std::array::from_fn(|group| right.wrapping_offset(3 * group as isize * column))
 }
 
-/// Returns the same columns at the next step; a closure would take longer to compile for every tile size.
+/// Returns the columns at the next step; a closure would take longer to compile for every tile size.
 #[inline(always)]
 fn advanced<R>([c0, c3, c6, c9, c12, c15]: Columns<R>, step: isize) -> Columns<R> {
     let at = |column: *const R| column.wrapping_offset(step);
@@ -149,16 +146,16 @@ fn advanced<R>([c0, c3, c6, c9, c12, c15]: Columns<R>, step: isize) -> Columns<R
 
 enum RemainingWork {
     Nothing,
-    /// The computed sums must still be scaled, combined, masked or added to `out`.
+    /// The sums must still be scaled, combined, masked or added to `out`.
     Write,
     All,
 }
 
-/// Computes a tile of `V` vectors by `N` columns of `PARTS` real numbers, or at least its sums, if there is specialised
-/// code, and returns the remaining work. Prefetches the tile of `out` unless the call disables this.
+/// If there is specialised code, computes a tile of `V` vectors by `N` columns of `PARTS` real numbers, or its sums,
+/// and returns the remaining work. Prefetches the tile of `out` unless the call disables this.
 ///
-/// `PACKED` is as for [`Vectorized::kernel`]. `store` is the result of [`Call::store`], or `None` for complex types.
-/// `sums` is memory for the sums of each vector with each column, or with each part of a complex column.
+/// `store` is that of [`Call::store`], or `None` for complex types. `sums` has room for each vector and each part of a
+/// column.
 ///
 /// # Safety
 /// Same as for [`Call`]. The processor must support the instruction set `S`, and `sums` must be writable.
@@ -204,8 +201,7 @@ unsafe fn compute_specialised<
             TileDestination { out: sums, columns: columns.as_ptr(), vectors, store: Store::Overwrite, lines, lines_end }
         }
     };
-    // SAFETY: either all vectors are full, or partial vectors may be read in full and the sums are written to `sums`,
-    // which is large enough.
+    // SAFETY: all vectors are full, or may be read in full and are written to `sums`, which is large enough.
     match unsafe { S::sums::<V, N, PARTS>(&sum, &place) } {
         false => RemainingWork::All,
         true if store.is_some() => RemainingWork::Nothing,
@@ -228,10 +224,10 @@ fn sum<R>(call: &Call<R>, tile_offset: &TileOffsets, at: usize, column: isize) -
     }
 }
 
-/// Maximum number of columns of sums, of which complex columns have two.
+/// Maximum columns of sums, two for a complex column.
 const MAX_SUMS: usize = 24;
 
-/// Returns the offsets of contiguous columns of `reals` real numbers each.
+/// Offsets of contiguous columns of `reals` numbers.
 const fn columns_of(reals: usize) -> [isize; MAX_SUMS] {
     let mut columns = [0; MAX_SUMS];
     let mut n = 1;
@@ -249,17 +245,15 @@ fn prefetch_out<R, const V: usize, const N: usize>(call: &Call<R>, tile_offset: 
     }
     let out = call.out.wrapping_offset(tile_offset.out);
     for n in 0..N {
-        // SAFETY: there is an offset for every column.
+        // SAFETY: every column has an offset.
         let to = out.wrapping_offset(parts * unsafe { *call.columns.add(n) });
         (0..V).for_each(|v| prefetch(to.wrapping_offset(tile_offset.vectors[v])));
     }
 }
 
-/// Defines the look-up of kernels for one instruction set; tiles with most columns are also compiled for packed
-/// columns.
+/// Defines the look-up of kernels for one instruction set; the widest tiles are also compiled for packed columns.
 ///
-/// The remaining work is in separate functions, `compute` and `write`, because the compiler would otherwise keep sums
-/// in memory.
+/// `compute` and `write` are separate functions, because the compiler would otherwise keep sums in memory.
 macro_rules! kernels {
     ($find:ident, $real:ident, $complex:ident, $isa:ident, $(#[$feature:meta])?
      real { $($v:literal: $($n:literal)* and $packed:literal;)* }
@@ -303,7 +297,7 @@ macro_rules! kernels {
                 unsafe { $parts::tile::<$isa, R, V, N, P>(call, tile_offset, at) }
             }
 
-            /// Writes sums to `out`, for any number of columns, because code for each would take longer to compile.
+            /// For any number of columns, to save build time.
             ///
             /// # Safety
             /// Same as for [`Call`], and the processor must support the kernel's instruction set.

@@ -1,14 +1,12 @@
-//! Computes the sums of a tile on x86-64 in assembly: the compiler would compute column addresses between the
-//! multiply-adds, and store the sums to memory before writing them to `out`.
+//! The sums of a tile in assembly for x86-64: the compiler would compute column addresses between the multiply-adds,
+//! and store sums to memory before writing them to `out`.
 //!
-//! Columns are listed as `{ number ("sum" "row" vector) .. }`. Each vector of rows has the register of the sum, the
-//! register of the rows, and its number. Columns of complex numbers are pairs of columns, one for each part (0 is real,
-//! 1 is imaginary).
+//! Columns are listed as `{ number ("sum" "row" vector) .. }`: the registers of the sum and of the rows, and the number
+//! of the vector. A complex column is a pair of columns, one for each part (0 is real, 1 is imaginary).
 //!
-//! The sums (at most 12 with AVX2, 24 with AVX-512), the vectors of rows and one column fit into the vector registers.
-//! All 13 available general-purpose registers may be in use. Four unrolled steps advance addresses only once. Rust code
-//! computes a tile if neither terms nor columns of `right` are contiguous, if vectors must not be read in full, or if
-//! one vector has more than 16 columns of sums.
+//! The sums (at most 12 with AVX2, 24 with AVX-512), the rows and one column fit into the vector registers. All 13
+//! available general-purpose registers may be in use. Four unrolled steps advance addresses only once. Rust code
+//! computes other tiles (`docs/kernels.md`).
 
 use std::arch::x86_64::_mm256_zeroupper;
 use std::mem::offset_of;
@@ -37,9 +35,8 @@ impl<R> Sum<R> {
     }
 }
 
-/// Emits the code for one step of the sum. Multiplies the vectors of rows by each column's broadcast element of
-/// `right`, and adds the products to the sums. `$ls` and `$rs` are address suffixes of `left` and `right`, and `$u` is
-/// the step.
+/// Emits one step of the sum: adds the vectors of rows times each column's broadcast element of `right`. `$ls` and
+/// `$rs` are address suffixes of `left` and `right`, and `$u` is the step.
 #[rustfmt::skip]
 macro_rules! step {
     ($order:tt $t:tt $w:tt $ls:tt $rs:tt $u:tt [$($row:tt $at:tt)*] $($column:tt)*) => {
@@ -81,7 +78,7 @@ macro_rules! size { ("s") => { "4" }; ("d") => { "8" }; }
 #[rustfmt::skip]
 macro_rules! lanes { ("s") => { "16" }; ("d") => { "8" }; }
 
-/// Expands to the address of a column of `right` whose terms are contiguous.
+/// Address of a column of `right` with contiguous terms.
 #[rustfmt::skip]
 macro_rules! address {
     (0) => { "{b0}" }; (1) => { "{b0}+{s}" }; (2) => { "{b0}+2*{s}" }; (3) => { "{b0}+{s3}" };
@@ -90,7 +87,7 @@ macro_rules! address {
     (12) => { "{b3}" }; (13) => { "{b3}+{s}" }; (14) => { "{b3}+2*{s}" }; (15) => { "{b3}+{s3}" };
 }
 
-/// Like `address!`, for the column of complex numbers to which a part belongs, and the part.
+/// Like `address!`, for a part of a complex column.
 #[rustfmt::skip]
 macro_rules! pair {
     (0) => { address!(0) }; (2) => { address!(1) }; (4) => { address!(2) }; (6) => { address!(3) };
@@ -111,7 +108,7 @@ macro_rules! put {
     };
 }
 
-/// Adds the old values of `out` to the sums of one column.
+/// Adds the old values of `out` to one column.
 #[rustfmt::skip]
 macro_rules! add {
     ($t:tt { $c:tt $(($sum:tt $row:tt $v:tt))* }) => {
@@ -119,7 +116,7 @@ macro_rules! add {
     };
 }
 
-/// Expands to the address of a vector of the current column in the destination.
+/// Address of a vector of the current column in the destination.
 #[rustfmt::skip]
 macro_rules! at {
     ($t:tt 0) => { concat!("[{n}+", size!($t), "*{l}]") };
@@ -267,8 +264,8 @@ macro_rules! steps {
     };
 }
 
-/// Emits the code for the first columns of a list, with constant conditions, because all branches would take a fifth of
-/// the back end's time. Contiguous complex terms have different code, because they are pairs.
+/// Emits the first columns of a list, with constant conditions, because all branches would take a fifth of the back
+/// end's time. Contiguous complex terms have different code, because they are pairs.
 #[rustfmt::skip]
 macro_rules! columns {
     ($shape:tt [$($set:tt)*] [$($done:tt)*]) => {};
@@ -282,8 +279,7 @@ macro_rules! columns {
             } else {
                 sum!(pairs $from $place $t $real $($set)* $($done)* { $c $($column)* });
             }
-            // Values in the upper halves would slow down later SSE instructions, and the compiler does not see that the
-            // assembly uses them.
+            // Upper halves in use would slow down SSE instructions, and the compiler does not see this use.
             _mm256_zeroupper();
             return true;
         }
@@ -291,7 +287,7 @@ macro_rules! columns {
     };
 }
 
-/// Implements [`TileSums::sums`] for one real type with AVX2 and with AVX-512.
+/// Implements [`TileSums::sums`] for one real type.
 #[rustfmt::skip]
 macro_rules! sums {
     ($real:ident, $t:tt, $avx2:ident, $avx512:ident) => {

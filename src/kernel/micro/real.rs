@@ -1,5 +1,4 @@
-//! Implements the micro-kernel for real types. A tile of `out` stays in registers, while outer products of a column of
-//! `left` and a row of `right` are added to it.
+//! The micro-kernel for real types. Outer products of a column of `left` and a row of `right` are added in registers.
 
 use super::super::simd::{Real, Simd};
 use super::{CACHE_LINE, Call, Columns, TileSums, advanced, columns, prefetch};
@@ -21,11 +20,10 @@ macro_rules! each_column {
 
 pub(super) const PARTS: usize = 1;
 
-/// The sums of products of one column of `right` with each vector of `left`.
+/// The sums of one column of `right`.
 pub(super) type ColumnSums<Vector, const V: usize> = [Vector; V];
 
-/// Computes a tile of `V` vectors by `N` columns. `PACKED` states whether the `N` elements of `right` are contiguous at
-/// each step.
+/// Computes a tile of `V` vectors by `N` columns. `PACKED`: the `N` elements of `right` are contiguous at each step.
 ///
 /// # Safety
 /// Same as for [`Call`], and the processor must support the instruction set `S`.
@@ -46,7 +44,7 @@ pub(super) unsafe fn tile<S: TileSums<R>, R: Real, const V: usize, const N: usiz
         let ahead = call.ahead;
         let mut sums = [[S::zero(); V]; N];
         let mut rest = call.depth;
-        // Unrolling the tiles without specialised code would only take build time.
+        // Unrolling without specialised code would only take build time.
         if const { !S::SPECIALISED } && readable == S::LANES {
             for _ in 0..call.depth / 2 {
                 for _ in 0..2 {
@@ -77,7 +75,7 @@ pub(super) unsafe fn tile<S: TileSums<R>, R: Real, const V: usize, const N: usiz
     }
 }
 
-/// Scales the sums of column `n` and writes or adds them to `out`.
+/// Scales and writes column `n`.
 ///
 /// # Safety
 /// Same as for [`tile`].
@@ -112,7 +110,7 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize>(
     }
 }
 
-/// Adds one term to every sum. `last` is the number of rows in the last vector.
+/// Adds one term. `last` is the number of rows in the last vector.
 ///
 /// # Safety
 /// Same as for [`tile`].

@@ -1,6 +1,4 @@
-//! Defines the interface to specialised code for the sums of a tile.
-//!
-//! `multiply_add_loop_x86` has this code; `real` and `complex` have the Rust code.
+//! The interface to specialised code for the sums of a tile, in `multiply_add_loop_x86`.
 
 use std::cell::Cell;
 
@@ -8,15 +6,15 @@ use std::cell::Cell;
 use super::super::simd::Neon;
 use super::super::simd::{Generic, Real, Simd};
 
-/// Instruction sets that may have specialised code for the sums of a tile.
+/// Instruction sets that may have specialised code.
 ///
 /// # Safety
 /// Same as for [`Simd`].
 pub trait TileSums<R: Real>: Simd<R> {
     const SPECIALISED: bool = false;
 
-    /// Computes and writes a tile of `V` vectors by `N` columns of `PARTS` real numbers. Returns false if there is no
-    /// code for the tile.
+    /// Computes a tile of `V` vectors by `N` columns of `PARTS` real numbers, or returns false if there is no code for
+    /// it.
     ///
     /// # Safety
     /// Same as for [`Sum`]. Full vectors must be writable at the destination, and the processor must support this
@@ -32,7 +30,7 @@ impl<R: Real> TileSums<R> for Generic where Generic: Simd<R> {}
 #[cfg(target_arch = "aarch64")]
 impl<R: Real> TileSums<R> for Neon where Neon: Simd<R> {}
 
-/// The sum, over `depth` steps, of products of the rows of `left` and the columns of `right`, with strides in bytes.
+/// A sum of `depth` products of rows of `left` and columns of `right`, with strides in bytes.
 ///
 /// # Safety
 /// The caller of [`TileSums::sums`] guarantees that all elements of the sum may be read, in full vectors.
@@ -41,19 +39,19 @@ pub struct Sum<R> {
     pub depth: usize,
     pub left: *const R,
     pub left_step: isize,
-    /// The prefetch distance for `left`, 0 if `left` is not prefetched, or [`LIST`].
+    /// The prefetch distance for `left`, 0 for none, or [`LIST`].
     pub ahead: isize,
     pub right: *const R,
     pub right_step: isize,
-    /// The distance between columns of `right`, possibly complex.
+    /// Between columns of `right`, possibly complex.
     pub column: isize,
     pub next: *const R,
 }
 
-/// The value of [`Sum::ahead`], no multiple of an element's size, with which a list of cache lines is prefetched.
+/// [`Sum::ahead`] for a list of cache lines, no multiple of an element's size.
 pub const LIST: isize = 1;
 
-/// The destination of sums, column by column (complex: by real, then imaginary parts), with offsets in real numbers.
+/// Offsets are in real numbers. Complex columns have real, then imaginary parts.
 ///
 /// # Safety
 /// The caller of [`TileSums::sums`] guarantees that there is an offset for every column, and that every vector of the
@@ -63,15 +61,15 @@ pub const LIST: isize = 1;
 pub struct TileDestination<R> {
     pub out: *mut R,
     pub columns: *const isize,
-    /// Offsets of the second and the third vector of each column.
+    /// Offsets of the second and the third vector.
     pub vectors: [isize; 2],
     pub store: Store,
-    /// A list of cache lines to prefetch if [`Sum::ahead`] is [`LIST`], at which the assembly advances, and its end.
+    /// The rest of the list for [`LIST`], which the assembly advances, and its end.
     pub lines: Cell<*const *const R>,
     pub lines_end: *const *const R,
 }
 
-/// How sums are written; the assembly depends on the variants' numbers.
+/// The assembly depends on the variants' numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Store {

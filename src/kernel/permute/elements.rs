@@ -1,6 +1,6 @@
-//! Moves blocks without contiguous lines, one element at a time.
+//! Moves blocks one element at a time.
 //!
-//! The blocks are small squares, so that cache lines of both tensors stay cached until their next element.
+//! Blocks are small squares, so that cache lines stay cached until their next element.
 
 use super::super::Element;
 use super::{Factors, PermuteShare, walk};
@@ -37,8 +37,7 @@ unsafe fn each<T: Element>(PermuteShare { plan, share, tensors, .. }: PermuteSha
             let mut at = row;
             for _ in 0..cols {
                 for part in 0..wide {
-                    // SAFETY: the element belongs to a block of the caller's share; it is one of `wide` adjacent
-                    // elements that the plan moves as one unit.
+                    // SAFETY: one of `wide` adjacent elements that the plan moves as one unit of the caller's share.
                     unsafe { merge(at.to.wrapping_add(part), *at.from.wrapping_add(part)) };
                 }
                 at = at.at(along);

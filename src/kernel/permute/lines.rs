@@ -1,7 +1,6 @@
-//! Moves blocks of lines, which are contiguous in the destination, and contiguous or a repeated single element in the
-//! source.
+//! Moves lines, which are contiguous in the destination, and contiguous or one repeated element in the source.
 //!
-//! Only complete cache lines are written past the caches; ordinary stores write the ends of lines.
+//! Only complete cache lines are written past the caches.
 
 use super::super::simd::{Merge, Real, RealBody, Simd, fence};
 use super::{PermuteShare, Tensors, walk};
@@ -33,14 +32,14 @@ pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: 
     }
 }
 
-/// The offsets of a block's lines in the destination: multiples of a stride, or a table.
+/// The offsets of lines in the destination.
 #[derive(Clone, Copy)]
 pub(super) enum Starts<'a> {
     Every(isize),
     At(&'a [isize]),
 }
 
-/// A block of `rows` lines with `count` reals each.
+/// `rows` lines with `count` reals each.
 #[derive(Clone, Copy)]
 pub(super) struct Lines<'a, R, M> {
     pub tensors: Tensors<R>,
@@ -48,7 +47,7 @@ pub(super) struct Lines<'a, R, M> {
     pub to: Starts<'a>,
     pub count: usize,
     pub rows: usize,
-    /// Whether stores bypass the caches, if the merge never reads the destination (`PUTS`); a fence must follow.
+    /// Whether stores bypass the caches if the merge never reads the destination (`PUTS`); a fence must follow.
     pub streams: bool,
     pub merge: M,
 }
@@ -86,7 +85,7 @@ impl<R: Copy, M> Lines<'_, R, M> {
     }
 }
 
-/// Lines of the destination, each filled with one source element of `reals_per_unit` reals.
+/// Lines that are each filled with one source element of `reals_per_unit` reals.
 struct Spread<'a, R, M> {
     lines: Lines<'a, R, M>,
     reals_per_unit: usize,
@@ -102,7 +101,7 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
         let Lines { count, merge, .. } = self.lines;
         for row in 0..self.lines.rows {
             let Tensors { from, to } = self.lines.row(row);
-            // SAFETY: guaranteed by the caller. A vector has at most 16 lanes, and at least `reals_per_unit` lanes.
+            // SAFETY: guaranteed by the caller. A vector has `reals_per_unit` to 16 lanes.
             unsafe {
                 let mut lanes = [R::ZERO; 16];
                 for (lane, real) in lanes.iter_mut().enumerate().take(S::LANES) {
@@ -122,8 +121,7 @@ impl<R: Real, M: Merge<R>> RealBody<R> for Spread<'_, R, M> {
     }
 }
 
-/// Merges `count` reals that are contiguous in both tensors. If `STREAM`, stores bypass the caches, which requires
-/// `M::PUTS` and a fence afterwards.
+/// Merges `count` contiguous reals. `STREAM` bypasses the caches, which requires `M::PUTS` and a fence afterwards.
 ///
 /// # Safety
 /// Same as for [`Lines`].
@@ -135,7 +133,7 @@ unsafe fn line<S: Simd<R>, R: Real, M: Merge<R>, const STREAM: bool>(
     merge: M,
 ) {
     let mut i = 0;
-    // SAFETY: guaranteed by the caller for indices below `count`.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         if STREAM {
             let head = (to.align_offset(CACHE_LINE)).min(count);

@@ -1,6 +1,6 @@
-//! Executes a [`Permute`] plan, which computes `to = alpha from + beta to` for two strided tensors of equal shape.
+//! Executes a [`Permute`] plan: `to = alpha from + beta to` for strided tensors of equal shape.
 //!
-//! If `beta` is 0, the destination is never read. Nothing is allocated.
+//! If `beta` is 0, `to` is never read. Nothing is allocated.
 
 mod elements;
 mod lines;
@@ -36,8 +36,7 @@ pub(super) unsafe fn permute<T: Element>(plan: &Permute, isa: Isa, from: *const 
     assert_eq!(plan.element_bytes(), size_of::<T>(), "a plan for elements of another size");
     let [source, target] = plan.start();
     let (from, to) = (Const(from.wrapping_offset(source)), Mut(to.wrapping_offset(target)));
-    // SAFETY: guaranteed by the caller for each share; no two shares have a block in common, and no two blocks have an
-    // element in common.
+    // SAFETY: guaranteed by the caller; shares have no block in common, and blocks no element.
     let run = |share: usize| unsafe {
         let share = PermuteShare { plan, share, isa, tensors: Tensors { from: from.at(0), to: to.at(0) } };
         if plan.kind() == CopyKind::Elements { elements::share(share, factors) } else { share.run(factors) }
@@ -82,8 +81,8 @@ impl<'a, T: Element> PermuteShare<'a, T> {
     unsafe fn run(self, factors: Factors<T>) {
         let Factors { alpha, beta } = factors;
         let [first, second] = [alpha, beta].map(T::to_c64);
-        // SAFETY: guaranteed by the caller. Elements are cast to the real type that they consist of. A plain copy moves
-        // words of 4 bytes instead; every element type is aligned to 4 bytes.
+        // SAFETY: guaranteed by the caller. Elements are cast to the reals that they consist of, or, for a plain copy,
+        // to words of 4 bytes, to which every element type is aligned.
         unsafe {
             if alpha == T::ONE && beta == T::ZERO {
                 return self.cast::<f32>().merge(Put);
@@ -124,7 +123,7 @@ impl<R: Real> PermuteShare<'_, R> {
         }
     }
 
-    /// Returns the real numbers (`R`) in a unit: one element, or adjacent ones that are moved together.
+    /// A unit is one element, or several that are moved together.
     fn reals_per_unit(&self) -> usize {
         self.plan.element_bytes() * self.plan.widened() / size_of::<R>()
     }

@@ -1,6 +1,4 @@
-//! Transposes blocks whose column index has stride 1 in the source, and whose row index has it in the destination.
-//!
-//! A block goes directly to the destination, or through a buffer that is merged into it line by line.
+//! Transposes blocks whose columns have stride 1 in the source, and whose rows have it in the destination.
 //!
 //! Invariant: a block of a plan has at most [`MAX_BLOCK_SIDE`] columns and rows, and fits into [`BUFFER_BYTES`]. The
 //! buffer is written before it is read.
@@ -12,7 +10,7 @@ use super::lines::{Lines, Starts};
 use super::{PermuteShare, Tensors, walk};
 use crate::local_plan::{BUFFER_BYTES, CopyKind, MAX_BLOCK_SIDE};
 
-/// Padding between columns in the buffer, in bytes, so that columns map to different cache sets.
+/// Makes columns of the buffer map to different cache sets.
 const COLUMN_PADDING_BYTES: usize = 64;
 
 #[repr(align(64))]
@@ -73,10 +71,10 @@ unsafe fn through_buffer<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: M,
     }
 }
 
-/// Values that a share's blocks have in common. Elements are moved as words of 4 bytes, their least alignment.
+/// What blocks have in common. Words have 4 bytes, the least alignment of elements.
 struct Words {
     isa: crate::local_plan::Isa,
-    /// The number of words in a unit, which is one or several adjacent elements.
+    /// A unit is one or several adjacent elements.
     words_per_unit: usize,
     rows_from: [isize; MAX_BLOCK_SIDE],
     ahead: bool,
@@ -123,7 +121,7 @@ impl<const P: usize> RealBody<f32> for Block<'_, P> {
     unsafe fn run<S: Simd<f32>>(self) {
         let Block { from, rows_from, to, cols_to, size: Size { rows, cols }, ahead } = self;
         let side = S::LANES / P;
-        // The last tile is moved back to be full, because full tiles are faster, and overlaps the previous one.
+        // The last tile is moved back over the previous one, because full tiles are faster.
         let back = rows >= side && cols >= side;
         let row = |i: usize| from.wrapping_offset(rows_from[i]);
         let column = |j: usize| match cols_to {

@@ -1,12 +1,11 @@
-//! Iterates over the blocks of one thread's share.
+//! Iterates over the blocks of a share.
 
 use crate::local_plan::{Permute, Side};
 
-/// Maximum number of loops: 64 of extent 2 or more fill an address space, and 2 step through blocks.
+/// 64 loops of extent 2 or more fill an address space, and 2 step through blocks.
 const MAX_LOOPS: usize = 66;
 
-/// `visit` receives the offsets of a block's first element, and its numbers of columns and rows. All are in widened
-/// elements ([`Permute::widened`]).
+/// `visit` receives a block's offsets and its numbers of columns and rows, in widened elements ([`Permute::widened`]).
 #[inline(always)]
 pub(super) fn blocks(plan: &Permute, share: usize, mut visit: impl FnMut([isize; 2], [usize; 2])) {
     let blocks = plan.blocks();

@@ -1,4 +1,4 @@
-//! Implements vectors with AVX2 and FMA: 8 lanes of `f32` or 4 of `f64`.
+//! Vectors with AVX2 and FMA: 8 lanes of `f32` or 4 of `f64`.
 
 use std::arch::x86_64::*;
 
@@ -7,9 +7,9 @@ use super::{Simd, inlined};
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx2;
 
-/// The 8 elements from index 8 - n on are a mask for the first n of 8 lanes.
+/// Index 8 - n starts a mask for the first n of 8 lanes.
 static MASKS_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
-/// The 4 elements from index 4 - n on are a mask for the first n of 4 lanes.
+/// Index 4 - n starts a mask for the first n of 4 lanes.
 static MASKS_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
 
 #[inline(always)]
@@ -33,7 +33,7 @@ unsafe fn high_8_ps(a: __m256, b: __m256) -> __m256 {
     unsafe { _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))) }
 }
 
-/// Stores in pieces of 8, 4, 2 and 1 elements, because processors such as AMD Zen emulate masked stores slowly.
+/// Stores 8, 4, 2 and 1 elements, because processors such as AMD Zen emulate masked stores slowly.
 ///
 /// # Safety
 /// The processor must support AVX2. `count` must be at most 8, and `count` elements must be writable.
@@ -133,7 +133,7 @@ macro_rules! avx2 {
             #[inline(always)]
             unsafe fn load_first(from: *const $real, count: usize) -> $vector {
                 // SAFETY: guaranteed by the caller; count is at most the number of lanes, so the mask is inside the
-                // table; lanes outside the mask are not accessed.
+                // table, and other lanes are not accessed.
                 unsafe { $load_masked(from, _mm256_loadu_si256($masks.as_ptr().add($lanes - count).cast())) }
             }
 

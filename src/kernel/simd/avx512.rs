@@ -1,4 +1,4 @@
-//! Implements vectors with AVX-512: 16 lanes of `f32` or 8 of `f64`.
+//! Vectors with AVX-512: 16 lanes of `f32` or 8 of `f64`.
 
 use std::arch::x86_64::*;
 

@@ -1,6 +1,6 @@
-//! Merges vectors into their destination in memory.
+//! Merges vectors into memory.
 //!
-//! Old values that are not needed are never read, so a NaN in new memory cannot propagate.
+//! Old values that are not needed are never read.
 
 use num_complex::Complex;
 
@@ -14,7 +14,7 @@ pub(in super::super) trait Merge<R: Real>: Copy + Send + Sync {
         !Self::PUTS
     }
 
-    /// Returns the new value of the destination. `old` is ignored unless [`Merge::reads`] is true.
+    /// `old` is ignored unless [`Merge::reads`] is true.
     ///
     /// # Safety
     /// The processor must support the instruction set `S`.
@@ -95,8 +95,7 @@ impl<R: Real, F: Factor<R>> Merge<R> for Blend<F> {
     }
 }
 
-/// A factor of vectors. With an imaginary part, it multiplies pairs of lanes, otherwise each lane, as `Element::scaled`
-/// does.
+/// With an imaginary part, a factor multiplies pairs of lanes, otherwise each lane, as `Element::scaled` does.
 pub(in super::super) trait Factor<R: Real>: Copy + Send + Sync {
     /// # Safety
     /// The processor must support the instruction set `S`.

@@ -1,10 +1,10 @@
-//! Provides SIMD vectors of real numbers, and compiles code once for each instruction set.
+//! SIMD vectors of real numbers, and code that is compiled once for each instruction set.
 //!
-//! One marker type per instruction set implements [`Simd`]. Code that is generic over [`Simd`] is a [`Body`], and
-//! [`dispatch`] runs its version for one [`Isa`], which must be [`available`]. All functions that a body calls are
-//! `#[inline(always)]`, so that they are compiled for the same instruction set.
+//! One marker type for each instruction set implements [`Simd`]. A [`Body`] is generic over [`Simd`], and [`dispatch`]
+//! runs it for one [`Isa`], which must be [`available`]. All functions that a body calls are `#[inline(always)]`, so
+//! that they are compiled for the same instruction set.
 //!
-//! Vectors of complex numbers are real vectors of twice the length.
+//! Complex vectors are real vectors of twice the length.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -43,7 +43,7 @@ macro_rules! inlined {
 }
 pub(super) use inlined;
 
-/// If LIBXSMM is enabled, its supertrait of [`Real`], which generates code.
+/// The supertrait of [`Real`] for generated code.
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) use super::xsmm::Real as Generated;
 
@@ -53,7 +53,6 @@ pub trait Generated {}
 #[cfg(not(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 impl<R: Copy> Generated for R {}
 
-/// The type of the real numbers in a vector, two per complex element.
 pub trait Real:
     Generated
     + Copy
@@ -71,7 +70,7 @@ pub trait Real:
     const ZERO: Self;
     const ONE: Self;
 
-    /// Like [`dispatch`], for vectors of one real type only.
+    /// Like [`dispatch`], for one real type.
     ///
     /// # Safety
     /// The processor must support `isa`, and the body's own requirements must hold.
@@ -124,23 +123,21 @@ pub trait Simd<R: Real>: Copy + 'static {
 
     const LANES: usize;
 
-    /// Whether functions may be compiled separately from the [`Body`] that calls them.
+    /// Whether functions may be compiled separately from their [`Body`].
     const PORTABLE: bool = false;
 
     unsafe fn zero() -> Self::Vector;
 
     unsafe fn splat(value: R) -> Self::Vector;
 
-    /// Loads `LANES` elements.
     unsafe fn load(from: *const R) -> Self::Vector;
 
-    /// Stores `LANES` elements.
     unsafe fn store(to: *mut R, vector: Self::Vector);
 
-    /// Loads the first `count` lanes, up to `LANES`; the others are 0, and their memory is not accessed.
+    /// Loads the first `count` lanes, up to `LANES`. The others are 0; their memory is not accessed.
     unsafe fn load_first(from: *const R, count: usize) -> Self::Vector;
 
-    /// Stores the first `count` lanes, up to `LANES`; the memory of the others is not accessed.
+    /// Like [`Simd::load_first`], for stores.
     unsafe fn store_first(to: *mut R, vector: Self::Vector, count: usize);
 
     unsafe fn add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
@@ -159,10 +156,10 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// Returns `a - b` in even lanes and `a + b` in odd lanes.
     unsafe fn sub_add(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Loads a vector in pieces of 16 bytes, piece i from `from[i]`; shorter vectors use only the first addresses.
+    /// Loads each piece of 16 bytes from its own address; shorter vectors use only the first addresses.
     unsafe fn load_pieces(from: [*const R; 4]) -> Self::Vector;
 
-    /// Stores a vector in pieces of 16 bytes, piece i at `to[i]`; shorter vectors use only the first addresses.
+    /// Like [`Simd::load_pieces`], for stores.
     unsafe fn store_pieces(to: [*mut R; 4], vector: Self::Vector);
 
     /// Interleaves the 4-byte words of the first halves of each piece of 16 bytes of `a` and `b`.
@@ -177,12 +174,10 @@ pub trait Simd<R: Real>: Copy + 'static {
     /// Like [`Simd::low_8`], for the last 8 bytes.
     unsafe fn high_8(a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
-    /// Transposes the pieces of 16 bytes: piece i of vector j becomes piece j of vector i, for the first n vectors if
-    /// vectors have n < 4 pieces.
+    /// Piece i (16 bytes) of vector j becomes piece j of vector i, for the first n vectors if they have n < 4 pieces.
     unsafe fn exchange(vectors: [Self::Vector; 4]) -> [Self::Vector; 4];
 
-    /// Picks each 4-byte word from `a`, or from `b` if its index is at least the number of words in a vector, up to twice
-    /// that number.
+    /// Picks 4-byte words by their indices in the concatenation of `a` and `b`.
     unsafe fn pick_words(a: Self::Vector, b: Self::Vector, indices: &Indices) -> Self::Vector;
 
     #[inline(always)]
@@ -191,11 +186,11 @@ pub trait Simd<R: Real>: Copy + 'static {
         unsafe { Self::pick_words(a, a, indices) }
     }
 
-    /// Bypasses the caches if the instruction set has such a store. `to` is aligned to the vector's size, and a
-    /// [`fence`] precedes reads of other threads.
+    /// Bypasses the caches if possible. `to` is aligned to the vector's size, and a [`fence`] precedes reads of other
+    /// threads.
     unsafe fn stream(to: *mut R, vector: Self::Vector);
 
-    /// Returns the sums of as many vectors as a vector has elements, which are `PARTS` lanes each.
+    /// Returns the sums of as many vectors as a vector has elements of `PARTS` lanes.
     #[inline(always)]
     unsafe fn lane_sums<const PARTS: usize>(mut vectors: [Self::Vector; 16]) -> Self::Vector {
         let [even, odd] = const {
@@ -214,7 +209,7 @@ pub trait Simd<R: Real>: Copy + 'static {
         vectors[0]
     }
 
-    /// Returns the sum of all lanes, in a fixed order.
+    /// Adds all lanes in a fixed order.
     #[inline(always)]
     unsafe fn sum(a: Self::Vector) -> R {
         let mut lanes = [R::ZERO; 16];
@@ -261,7 +256,7 @@ pub(super) unsafe fn dispatch<B: Body>(isa: Isa, body: B) -> B::Output {
     }
 }
 
-/// A function with several portable bodies would take the compiler very long.
+/// One function with several portable bodies would compile very slowly.
 ///
 /// # Safety
 /// Same as for [`dispatch`].
@@ -305,7 +300,7 @@ pub(super) const fn half(words: usize, p: usize, odd: usize) -> Indices {
 #[inline(always)]
 pub(crate) fn prefetch<R>(from: *const R) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: SSE is part of every x86-64 target, and a prefetch is a hint, which never faults.
+    // SAFETY: every x86-64 target has SSE, and a prefetch never faults.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(from.cast())
     };
@@ -317,7 +312,7 @@ pub(crate) fn prefetch<R>(from: *const R) {
 #[inline(always)]
 pub(super) fn fence() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: SSE is part of every x86-64 target.
+    // SAFETY: every x86-64 target has SSE.
     unsafe {
         std::arch::x86_64::_mm_sfence()
     };
@@ -336,7 +331,7 @@ pub fn available(isa: Isa) -> bool {
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512bw")
         }
-        // NEON is part of every AArch64 target.
+        // Every AArch64 target has NEON.
         #[cfg(all(target_arch = "aarch64", not(portable_kernels)))]
         Isa::Neon => true,
         _ => false,

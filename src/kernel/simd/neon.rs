@@ -1,4 +1,4 @@
-//! Implements vectors with NEON, which every AArch64 target has: 4 lanes of `f32` or 2 of `f64`.
+//! Vectors with NEON, which every AArch64 target has: 4 lanes of `f32` or 2 of `f64`.
 
 use std::arch::aarch64::*;
 

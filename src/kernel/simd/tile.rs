@@ -1,8 +1,8 @@
 //! Transposes tiles of elements in registers.
 //!
-//! An element is `P` real numbers (reals) of 4, 8 or 16 bytes in total. A square tile has as many rows and columns as a
-//! vector has elements, and is loaded in pieces of 16 bytes, which saves half of the shuffles. A flat tile has as many
-//! rows as a piece has elements, and is stored in pieces.
+//! An element is `P` reals of 4, 8 or 16 bytes in total. A square tile has as many rows and columns as a vector has
+//! elements, and is loaded in pieces of 16 bytes, which saves half of the shuffles. A flat tile has as many rows as a
+//! piece has elements, and is stored in pieces.
 //!
 //! Only `rows` x `cols` elements are accessed, and the destination is never read.
 
@@ -10,7 +10,7 @@ use super::{Real, Simd};
 
 const MAX_TILE_VECTORS: usize = 16;
 
-/// Loads a full tile, whose rows are at `from`, and returns its columns.
+/// Loads a full tile and returns its columns.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`, and the tile must be readable.
@@ -20,11 +20,11 @@ unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(
 ) -> [S::Vector; MAX_TILE_VECTORS] {
     let in_piece = 16 / size_of::<R>();
     let pieces = S::LANES / in_piece;
-    // SAFETY: piece `q` of rows below the side of the tile is inside the tile; the processor supports `S`.
+    // SAFETY: guaranteed by the caller; pieces are inside the tile.
     unsafe {
         let mut out = [S::zero(); MAX_TILE_VECTORS];
         for q in 0..pieces {
-            // Closures are not compiled for the instruction set and only compute addresses.
+            // Closures are not compiled for the instruction set, and only compute addresses.
             let row = |r: usize, step: usize| {
                 let piece = |g: usize| from(if g < pieces { r + g * step } else { r }).wrapping_add(q * in_piece);
                 [piece(0), piece(1), piece(2), piece(3)]
@@ -50,7 +50,7 @@ unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(
     }
 }
 
-/// Transposes the 4 x 4 words that four vectors have in each piece of 16 bytes.
+/// Transposes the 4 x 4 words in each piece of four vectors.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`.
@@ -72,8 +72,8 @@ unsafe fn transpose<S: Simd<R>, R: Real, const P: usize>(
 ) -> [S::Vector; MAX_TILE_VECTORS] {
     let pieces = S::LANES * size_of::<R>() / 16;
     let words = 16 / (size_of::<R>() * P);
-    // SAFETY: guaranteed by the caller; indices are below `pieces * words`, the side of the tile, except for the
-    // vectors that `exchange` does not change.
+    // SAFETY: guaranteed by the caller; indices are below `pieces * words`, the side of the tile, except where
+    // `exchange` changes nothing.
     unsafe {
         let mut out = [S::zero(); MAX_TILE_VECTORS];
         // After the first loop, piece p of vector `words * g + w` contains the elements of column `words * p + w` in
@@ -112,8 +112,7 @@ pub(in super::super) struct Size {
     pub cols: usize,
 }
 
-/// Transposes a tile, with row addresses `from` and `to`, and at most as many rows and columns as a vector has
-/// elements.
+/// Transposes a tile of at most the size of a square one, with row addresses `from` and `to`.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`. The `P` reals of every element must be readable in the source
@@ -125,7 +124,7 @@ pub(in super::super) unsafe fn transpose_square<S: Simd<R>, R: Real, const P: us
     size: Size,
 ) {
     let side = S::LANES / P;
-    // SAFETY: guaranteed by the caller; rows and columns beyond the size are not accessed.
+    // SAFETY: guaranteed by the caller; only rows and columns of this size are accessed.
     unsafe {
         if size.rows == side && size.cols == side {
             let columns = columns::<S, R, P>(from);
@@ -149,7 +148,7 @@ pub(in super::super) unsafe fn transpose_square<S: Simd<R>, R: Real, const P: us
     }
 }
 
-/// Like [`transpose_square`], for a flat tile (as many rows as a piece of 16 bytes has elements).
+/// Like [`transpose_square`], for a flat tile.
 ///
 /// # Safety
 /// Same as for [`transpose_square`], with exactly this number of rows and columns.
@@ -195,8 +194,8 @@ pub(in super::super) unsafe fn transpose_squares<S: Simd<R>, R: Real, const P: u
 ) {
     let side = S::LANES / P;
     let (from_stride, to_stride) = (from_stride * P as isize, to_stride * P as isize);
-    // With too few rows but enough columns for a square tile, tiles are flat. The last tile is moved back to be full,
-    // which is faster, and overlaps the previous one.
+    // With too few rows but enough columns for a square tile, tiles are flat. The last tile is moved back over the
+    // previous one to be full, which is faster.
     let words = 16 / (size_of::<R>() * P);
     let high = if rows >= side || cols < side { side } else { words };
     let back = rows >= high && cols >= side;
@@ -213,7 +212,7 @@ pub(in super::super) unsafe fn transpose_squares<S: Simd<R>, R: Real, const P: u
             let size = Size { rows: high.min(rows - i), cols: side.min(cols - j) };
             let from = |r: usize| from.wrapping_offset((i + r) as isize * from_stride).wrapping_add(j * P);
             let to = |c: usize| to.wrapping_offset((j + c) as isize * to_stride).wrapping_add(i * P);
-            // SAFETY: the tile is inside the caller's rows and columns. A flat tile is full, because it was moved back.
+            // SAFETY: the tile is inside the caller's rows and columns; a flat one, moved back, is full.
             unsafe {
                 if back && high < side {
                     transpose_flat::<S, R, P>(from, to);

@@ -1,16 +1,16 @@
-//! Copies the elements of a block between a tensor and columns in the workspace, one column per short index.
+//! Copies a block between a tensor and columns in the workspace, one for each short index.
 //!
-//! Runs whose lanes are adjacent are transposed in registers ([`super::pick`]), others in square tiles.
+//! Adjacent lanes are transposed in registers ([`super::pick`]), others in square tiles.
 
 use super::super::simd::{Simd, Size, prefetch, transpose_squares};
 use super::pick;
 use crate::local_plan::{CACHE_LINE, Columns, Run};
 
 const WORDS_PER_LINE: usize = CACHE_LINE / 4;
-/// The words between a square tile and the lines that are fetched at the same time.
+/// The prefetch distance of square tiles in words.
 const AHEAD: usize = 1024;
 
-/// Copies the elements of `lanes` lanes from a tensor to columns, or back if `JOINS`.
+/// Copies `lanes` lanes from a tensor to columns, or back if `JOINS`.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`. The elements must be readable at `from` and writable at `to`, and
@@ -32,7 +32,7 @@ pub(super) unsafe fn copy<S: Simd<f32>, T, const JOINS: bool>(
     }
 }
 
-/// A copy of elements with `P` words of 4 bytes.
+/// Elements have `P` words of 4 bytes.
 struct Copy<'a, const P: usize, const JOINS: bool> {
     columns: &'a Columns,
     lanes: usize,
@@ -85,7 +85,7 @@ impl<const P: usize, const JOINS: bool> Copy<'_, P, JOINS> {
         }
     }
 
-    /// Copies as many lanes as fill vectors, and returns their number; 0 if tiles are better for so many columns.
+    /// Returns the number of lanes copied, which fill vectors; 0 if tiles are better for so many columns.
     ///
     /// # Safety
     /// As above, for lanes that are adjacent.

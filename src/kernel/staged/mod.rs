@@ -1,7 +1,6 @@
-//! Executes a [`StagedPlan`], which contracts block by block, with columns of a block in the first-level cache or with
-//! windows of the operands.
+//! Executes a [`StagedPlan`] block by block, with columns or windows (`docs/kernels.md`).
 //!
-//! Each share uses its own part of the workspace. If `beta` is 0, `out` is never read. Nothing is allocated.
+//! Each share has its own part of the workspace. If `beta` is 0, `out` is never read. Nothing is allocated.
 
 mod columns;
 mod pick;
@@ -22,7 +21,7 @@ use sums::Totals;
 
 const OUT: usize = 2;
 
-/// Does the same as [`super::loops::run`], with another plan.
+/// Like [`super::loops::run`], with another plan.
 ///
 /// # Safety
 /// Same as for [`super::loops::run`].
@@ -51,8 +50,8 @@ pub(super) unsafe fn run<T: Element>(
         // `Share` is for one thread only.
         let operands = operands.map(|operand| operand.at(0));
         let share = Share { plan, factors, number, operands, out: out.at(0), columns, sums };
-        // SAFETY: guaranteed by the caller; blocks are disjoint in `out`, or add to sums of their own. `T` is the type
-        // that `T::DTYPE` names, because `Element` is sealed.
+        // SAFETY: guaranteed by the caller; blocks are disjoint in `out`, or have sums of their own. `Element` is
+        // sealed, so `T::DTYPE` names `T`.
         unsafe {
             match T::DTYPE {
                 Dtype::Float32 => dispatch(isa, share.of::<f32>()),
@@ -88,7 +87,7 @@ struct Share<'a, T> {
 }
 
 impl<'a, T: Element> Share<'a, T> {
-    /// The same for `U`, which is `T`.
+    /// `U` is `T`.
     fn of<U: Element>(self) -> Share<'a, U> {
         assert_eq!(T::DTYPE, U::DTYPE);
         let Share { plan, factors, number, operands, out, columns, sums } = self;
@@ -114,8 +113,8 @@ impl<'a, T: Element> Share<'a, T> {
             let tensors = [operands[0].cast_mut(), operands[1].cast_mut(), out];
             let tensor = |t: usize| tensors[t].wrapping_offset(start[t]);
             if let Some(windows) = &plan.windows {
-                // SAFETY: guaranteed by the caller; the workspace is the share's own, has all parts, and its first one
-                // has the constants of these outer loops.
+                // SAFETY: guaranteed by the caller; the share's workspace has all parts, and the first contains the
+                // constants of these outer loops.
                 unsafe {
                     if !plan.each && constants.replace(start[1]) != Some(start[1]) {
                         windows::constants(windows, tensor(1), base);
@@ -124,8 +123,7 @@ impl<'a, T: Element> Share<'a, T> {
                 }
                 continue;
             }
-            // SAFETY: guaranteed by the caller. Columns are in the share's own workspace, and are written before they
-            // are read.
+            // SAFETY: guaranteed by the caller; columns are in the share's workspace, and written before they are read.
             unsafe {
                 let [mut first, mut second, mut out] = [tensor(0), tensor(1), tensor(OUT)];
                 if let Some(columns) = &plan.columns[0] {

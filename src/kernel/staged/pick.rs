@@ -1,17 +1,14 @@
-//! Transposes rows of few adjacent elements in registers: as many vectors of adjacent rows as there are columns become
-//! one vector for each column, or come from them.
+//! Transposes rows of few adjacent elements in registers: vectors of adjacent rows become one vector for each column,
+//! or the reverse.
 //!
-//! The number of columns is `ODD << LEVELS`. Each level picks even and odd elements from pairs of vectors, which halves
-//! the columns; an odd number of columns is picked in `ODD - 1` steps. All indices are constants. An element is `P` words
-//! of 4 bytes.
+//! The number of columns is `ODD << LEVELS`. Each level picks even and odd elements, which halves the columns; an odd
+//! number is picked in `ODD - 1` steps. All indices are constants. An element is `P` words of 4 bytes.
 
 use super::super::simd::{Indices, Simd, half, prefetch};
 use crate::local_plan::MAX_PICKED;
 
-/// The words between a row and one that is fetched at the same time. Fetching 4 KiB ahead took up to twice as long on a
-/// processor of family 25.
+/// The prefetch distance in words. With 4 KiB, a processor of family 25 took up to twice as long.
 const AHEAD: usize = 64;
-/// Maximum odd factor of a number of columns.
 const MAX_ODD: usize = 9;
 
 /// The lower (0), or the upper (1), half of two interleaved vectors.
@@ -57,7 +54,7 @@ pub(super) const fn steps(words: usize, odd: usize, p: usize, joins: bool) -> [[
     all
 }
 
-/// The column in each position after all levels, which order columns by their last bits first.
+/// The column in each position; levels order columns by their last bits first.
 const fn order(levels: usize, odd: usize, position: usize) -> usize {
     let (mut column, mut left, mut size, mut level) = (0, position, odd << levels, 0);
     while level < levels {
@@ -69,7 +66,7 @@ const fn order(levels: usize, odd: usize, position: usize) -> usize {
     column + (left << levels)
 }
 
-/// Splits vectors of adjacent rows at `from` into columns, `lead` words apart at `to`. Returns the number of rows.
+/// Splits whole vectors of rows into columns, `lead` words apart. Returns the number of rows.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`. The rows must be readable, and the columns writable.
@@ -104,7 +101,7 @@ pub(super) unsafe fn split<S: Simd<f32>, const LEVELS: usize, const ODD: usize, 
     whole * side
 }
 
-/// The reverse of [`split`]: joins columns into adjacent rows.
+/// The reverse of [`split`].
 ///
 /// # Safety
 /// Same as for [`split`].

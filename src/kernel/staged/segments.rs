@@ -1,6 +1,6 @@
-//! Computes vectors of `out` from products of adjacent terms, which are added up in segments of [`Windows::segment`] lanes.
+//! Computes vectors of `out`: adds up products of adjacent terms in segments of [`Windows::segment`] lanes.
 //!
-//! Adjacent lanes are added in pairs as long as the segments have an even length; an odd number of them is picked.
+//! Lanes are added in pairs while segments have an even length; an odd number of them is picked.
 
 use super::super::loops::Lanes;
 use super::super::simd::half;
@@ -8,7 +8,7 @@ use super::pick::steps;
 use super::windows::{Patterns, fetch};
 use crate::local_plan::{MAX_ODD_SEGMENT, MAX_SEGMENT, Pick, Windows};
 
-/// Maximum vectors of a segment after additions of pairs in registers.
+/// Maximum vectors of a segment after additions of pairs.
 const MAX_PARTS: usize = MAX_SEGMENT / 4;
 
 impl<S, T: Lanes<S>> Patterns<'_, S, T> {
@@ -41,8 +41,8 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
         }
     }
 
-    /// The same, after `LEVELS` additions of pairs in registers. `PLAIN` and `OTHER` state whether the first and the
-    /// second operand's factors are windows, and `EACH` whether the second operand's are not constant.
+    /// The same, with `LEVELS` additions of pairs. `PLAIN` and `OTHER` state whether the first and the second operand's
+    /// factors are windows, and `EACH` whether the second operand's vary.
     ///
     /// # Safety
     /// Same as for [`Patterns::all`].
@@ -62,14 +62,14 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
             let [first, second, out] = tensors;
             let mut constant = self.constants;
             for vector in 0..vectors {
-                // Dividing by the length of segments, as `chunks_exact` does, would take as long as a short one.
+                // The division in `chunks_exact` would take as long as a short segment.
                 let picks = &picks[vector * segment..][..segment];
                 // Two operands in the order of memory arrive sooner if the processor alone fetches them.
                 if !(PLAIN && EACH && OTHER) {
                     fetch([first, second], vector, ahead);
                 }
                 let at = out.wrapping_add(vector * T::LANES);
-                // SAFETY: guaranteed by the caller; constants are as many as the products.
+                // SAFETY: guaranteed by the caller; each product has a constant.
                 unsafe {
                     for (part, picks) in parts.iter_mut().zip(picks.chunks_exact(1 << LEVELS)) {
                         let operands = [first.cast_const(), second];

@@ -1,4 +1,4 @@
-//! Computes the sums of products of one block, whose lanes have stride 1 in the tensors that change along them.
+//! Computes the sums of one block, whose lanes have stride 1 or 0.
 
 use super::super::loops::{Factors, Lanes, Vectors, Visit};
 use crate::kernel::Element;
@@ -147,7 +147,7 @@ impl<T: Element> Line<'_, T> {
         sums
     }
 
-    /// The sums of the first `count` lanes of a vector.
+    /// For the first `count` lanes.
     ///
     /// # Safety
     /// Same as for [`block`].
@@ -174,7 +174,7 @@ impl<T: Element> Line<'_, T> {
     }
 }
 
-/// The sums of a share's blocks, added pairwise: a slot for each power of two of blocks, after one for the next block.
+/// The pairwise sum of blocks: a slot for the next block, then one for each power of two.
 pub(super) struct Totals<'a, T> {
     slots: &'a mut [T],
     len: usize,
@@ -200,7 +200,7 @@ impl<'a, T: Element> Totals<'a, T> {
         self.blocks += 1;
     }
 
-    /// Adds all blocks up, to the first slot.
+    /// Puts the total into the first slot.
     pub fn finish(mut self) {
         if self.slots.is_empty() {
             return;

@@ -1,14 +1,14 @@
-//! Computes the sums of products of one block with factors that are picked from [`Windows`] of the operands.
+//! Computes the sums of one block with factors that are picked from [`Windows`].
 
 use super::super::loops::{Factors, Lanes, Vectors, Visit};
 use super::super::simd::{fence, prefetch};
 use crate::local_plan::{CACHE_LINE, PATTERNS, Pick, Windows};
 
-/// The bytes between a pattern and elements that are fetched at the same time.
+/// The prefetch distance in bytes.
 const AHEAD: usize = 4096;
 const OUT: usize = 2;
 
-/// Copies the elements of a constant second operand, in the order of all vectors.
+/// Copies a constant second operand in the order of all vectors.
 ///
 /// # Safety
 /// The elements must be readable, and the first part of the workspace writable.
@@ -44,9 +44,9 @@ pub(super) unsafe fn block<S, T: Lanes<S>>(
     let parts = parts.map(|part| workspace.wrapping_add(part));
     let fits = tensors[OUT].addr().is_multiple_of(T::LANES * size_of::<T>());
     let streams = windows.streams && fits && factors.beta == T::ZERO;
-    // SAFETY: guaranteed by the caller. Tensors have no gaps. The windows of whole patterns end at most `edge` lanes
-    // beyond them, before the block ends. The rest has at most `windows.rest()` lanes, and its copies, with `edge` lanes
-    // more, are in parts of their own.
+    // SAFETY: guaranteed by the caller. Tensors have no gaps. Windows of whole patterns end at most `edge` lanes beyond
+    // them, before the block ends. The rest, at most `windows.rest()` lanes, and `edge` lanes more, are copied to parts
+    // of their own.
     unsafe {
         let run = Patterns { windows, vectors: Visit::new(factors, true).vectors::<S>(), constants: workspace };
         run.all(tensors, whole, streams);
@@ -94,7 +94,7 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
         }
     }
 
-    /// Computes as many patterns as are a multiple of `N`, and returns where the next one starts.
+    /// Computes a multiple of `N` patterns, and returns where the next one starts.
     ///
     /// # Safety
     /// Same as for [`Patterns::all`].
@@ -165,7 +165,7 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
     }
 }
 
-/// Fetches what a vector of products needs from both operands later: `ahead` bytes.
+/// Fetches both operands `ahead` bytes ahead.
 #[inline(always)]
 pub(super) fn fetch<T>(operands: [*mut T; 2], vector: usize, ahead: [usize; 3]) {
     for (from, bytes) in operands.into_iter().zip(ahead) {

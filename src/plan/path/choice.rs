@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
-/// How the contraction order is found. Every run finds the same order for the same expression, extents, element type,
-/// machine, budget and speed ([`PlanOptions::path_speed`](crate::PlanOptions::path_speed)).
+/// How the contraction order is found. It depends only on the expression, extents, element type, machine, budget and
+/// speed ([`PlanOptions::path_speed`](crate::PlanOptions::path_speed)).
 ///
 /// ```
 /// use einsum_dist::{PathChoice, PathReport};
@@ -23,15 +23,15 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum PathChoice {
-    /// The best order, as written or from greedy, exhaustive search or annealing, found within a minute and while
-    /// searching is expected to save more time over all runs than it takes.
+    /// The best order, as written or from greedy, exhaustive search or annealing, found within a minute and as long as
+    /// searching is expected to pay over all runs.
     #[default]
     Auto,
     /// The best of several orders that contract the pair with the smallest result first.
     Greedy,
-    /// The order with the fewest operations, as far as [`PlanOptions::path_seconds`](crate::PlanOptions::path_seconds)
-    /// allows. Orders that leave products without a common label to the end come first, then all others if few enough.
-    /// If time or memory runs out, the best greedy or annealed order is used.
+    /// The order with the fewest operations. Orders that leave products without a common label to the end come first,
+    /// then all others if few enough. If time ([`PlanOptions::path_seconds`](crate::PlanOptions::path_seconds)) or
+    /// memory runs out, the best greedy or annealed order is used.
     Optimal,
     /// Simulated annealing from greedy orders and recursive bisection, with fixed seeds.
     Anneal,
@@ -40,8 +40,7 @@ pub enum PathChoice {
     /// Positions in the list of tensors. A step removes its tensors from the list and appends their result, as in
     /// opt_einsum.
     Explicit(Vec<Vec<usize>>),
-    /// Numbers of tensors, as in cotengra's SSA paths: the operands from 0, followed by the results in the order of the
-    /// steps.
+    /// Numbers of tensors, as in cotengra's SSA paths: operands from 0, then results in the order of steps.
     Numbered(Vec<Vec<usize>>),
 }
 

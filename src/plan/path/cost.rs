@@ -1,7 +1,6 @@
-//! The number of multiply-adds in a contraction order.
+//! The costs of contraction orders.
 //!
-//! Costs are logarithms to base 2, because networks of a thousand tensors can have more operations than a float can
-//! represent.
+//! They are log2, because networks of a thousand tensors can have more operations than a float represents.
 
 use std::collections::HashMap;
 
@@ -10,15 +9,15 @@ use einsum_path::log2_sum;
 use crate::dims::{Label, distinct};
 use crate::tree::{Network, Order};
 
-/// log2 of the multiply-adds over all contractions in an order. A contraction costs the product of the extents of all
-/// its labels, after each operand has been summed over labels of its own.
+/// log2 of the multiply-adds. A contraction costs the product of all its extents, after each operand has been summed
+/// over labels of its own.
 pub fn log2_products(network: &Network, order: &Order) -> f64 {
     let mut terms = Vec::with_capacity(order.len());
     each_contraction(network, order, |_, all, _| terms.push(log2_size(all, network.extents)));
     log2_sum(&terms)
 }
 
-/// log2 of the elements that the contractions read and write, except those of operands.
+/// log2 of the elements read and written, except operands.
 pub fn log2_elements(network: &Network, order: &Order) -> f64 {
     let mut terms = Vec::with_capacity(order.len());
     // An intermediate is written once and read once.
@@ -26,7 +25,7 @@ pub fn log2_elements(network: &Network, order: &Order) -> f64 {
     log2_sum(&terms)
 }
 
-/// log2 of the maximum elements of intermediates that are live at the same time in one slice, without the final result.
+/// log2 of the maximum live elements of intermediates in one slice, without the final result.
 pub fn log2_peak(network: &Network, order: &Order, sliced: &[Label]) -> f64 {
     let size = |labels: &[Label]| {
         let whole = labels.iter().filter(|label| !sliced.contains(label));

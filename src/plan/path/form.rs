@@ -1,7 +1,7 @@
-//! Orders and slices of whole expressions, in the forms of opt_einsum (`path`, positions) and cotengra (`ssa_path`,
-//! numbers of tensors).
+//! Orders and slices of expressions, as in opt_einsum (`path`, positions) and cotengra (`ssa_path`, numbers of
+//! tensors).
 //!
-//! Invariant: what [`Plan::path_json`](crate::Plan::path_json) writes gives the same tree and slices if it is read.
+//! Invariant: [`Plan::path_json`](crate::Plan::path_json) gives the same tree and slices if read.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -28,7 +28,7 @@ use crate::tree::{EinsumSource, Einsums, Order};
 pub struct GivenPath {
     /// The order.
     pub order: PathChoice,
-    /// Names of the dimensions, each with its extent in one slice.
+    /// Dimensions, each with its extent in one slice.
     pub sliced: Vec<(String, usize)>,
 }
 
@@ -75,7 +75,7 @@ pub fn numbers(path: &[[usize; 2]], operands: usize) -> Vec<[usize; 2]> {
     order.iter().map(|pair| [pair[0], pair[1]]).collect()
 }
 
-/// The order of each einsum in the order of the nodes; none for a choice that is no path.
+/// The order of each einsum in the order of the nodes; none if the choice is no path.
 ///
 /// # Errors
 /// If the path is not one of the expression.
@@ -91,7 +91,7 @@ pub fn given(einsums: &Einsums, choice: &PathChoice) -> Result<Vec<Order>, Strin
 
 fn divided(einsums: &Einsums, order: &Order) -> Result<Vec<Order>, String> {
     let nodes = &einsums.nodes;
-    // For each node, the einsum that contracts it, and its number there.
+    // The einsum that contracts each node, and its number there.
     let (mut above, mut operands, mut left) =
         (vec![None; nodes.len()], vec![0; einsums.operands], vec![0; nodes.len()]);
     for (id, node) in nodes.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! Finds the order in which the tensors of an einsum are contracted.
+//! Finds the contraction order of an einsum.
 //!
 //! Guarantees: an order depends only on the einsum, the choice, the budget, the machine and the element type, so all
-//! ranks find the same; without a memory limit, `auto` has no more operations than left to right. Einsums in nested
-//! brackets are not merged, because brackets express the wanted order. Each einsum has the whole budget.
+//! ranks find the same; without a memory limit, `auto` has no more operations than left to right. Brackets express the
+//! wanted order, so nested einsums are not merged; each has the whole budget.
 
 mod choice;
 mod cost;
@@ -26,7 +26,7 @@ use crate::dims::Label;
 use crate::tree::{Network, Order, left_to_right};
 use einsum_path::{Progress, Proof};
 
-/// Maximum tensors for which `auto` searches, because a search of larger networks takes seconds.
+/// Maximum tensors for which `auto` searches; more take seconds.
 const MAX_SEARCHED_TENSORS: usize = 20_000;
 
 /// Of the predicted time of all runs in the best order so far: the minimum and maximum time of `auto`, the minimum
@@ -37,63 +37,63 @@ const EARLY_SEARCH_SHARE: f64 = 0.3;
 const EARLY_ROUNDS: usize = 2;
 const FIRST_SEARCH_SHARE: f64 = 0.2;
 
-/// The next doubling of the search time is expected to save this share of the last.
+/// The next doubling of the time is expected to save this share of the last.
 const NEXT_SAVING: f64 = 0.7;
 
 /// Networks, relative to large products.
 const NETWORK_RATE: f64 = 0.5;
 
-/// In the first run, elements take longer by this share, because memory is new, as do multiply-adds for some time.
+/// In the first run, elements take longer by this share (new memory), as do multiply-adds for some time.
 const COLD: f64 = 2.0;
 const MAX_COLD_SECONDS: f64 = 0.003;
 
-/// Share of the predicted price of an element by which `auto` searches.
+/// `auto` searches with this share of an element's predicted price.
 const ELEMENT_SHARE: f64 = 0.5;
 
-/// A search without a memory limit ends after this share of its time if the best order exceeds the free memory.
+/// A search without a limit ends after this share of its time if the best order exceeds the free memory.
 pub const UNSLICED_SHARE: f64 = 0.55;
 
-/// The free memory is rounded down by up to about half a bit.
+/// Free memory is rounded down by up to half a bit.
 const ROUNDED_BITS: f64 = 0.55;
 
-/// Minimum seconds per tensor for a search with a memory limit: the first slices are bad, and the plan may add some.
+/// Minimum seconds per tensor with a memory limit: the first slices are bad, and the plan may add some.
 const LEAST_LIMITED_SECONDS: f64 = 3e-4;
 
 /// Seconds per tensor of the shortest annealing on one thread. If all runs take less, `auto` stops before it.
 const LEAST_ANNEAL_SECONDS: f64 = 4e-5;
 
-/// Maximum nominal seconds of `auto`, and for each subset of the tensors: small networks have few orders.
+/// Maximum nominal seconds of `auto`, and per subset of the tensors: small networks have few orders.
 const MAX_SEARCH_SECONDS: f64 = 60.0;
 const MAX_SUBSET_SECONDS: f64 = 1e-4;
 
 /// Default budget for the optimal order, in nominal seconds.
 const OPTIMAL_SECONDS: f64 = 10.0;
 
-/// Default budget for annealing, in nominal seconds per tensor, and its maximum.
+/// The same for annealing, per tensor, and its maximum.
 const ANNEAL_SECONDS: f64 = 5e-3;
 const MAX_ANNEAL_SECONDS: f64 = 1.0;
 
-/// Fraction and maximum seconds of its budget that `auto` spends on the optimal order if it cannot examine all orders.
+/// Fraction and maximum seconds of `auto` for the optimal order if it cannot examine all orders.
 const OPTIMAL_SHARE: f64 = 0.1;
 const MAX_OPTIMAL_SECONDS: f64 = 0.05;
 
-/// Above this number of tensors, the optimal search rarely ends in time, so it gets less.
+/// With more tensors, the optimal search rarely ends in time, so it gets less.
 const OFTEN_OPTIMAL_TENSORS: f64 = 40.0;
 
 /// Maximum steps of the optimal search if the budget allows examining all orders.
 const OPTIMAL_STEPS: u64 = 100_000_000;
 
-/// An operand is live beside the result, so a result has at most about half of the elements; not quite 1, for powers of 2.
+/// An operand is live beside the result, which has at most about half of the elements. Not quite 1, for powers of 2.
 const LEAST_LIVE_BITS: f64 = 0.95;
 
-/// A budget in nominal seconds, given the progress of the search.
+/// A budget in nominal seconds.
 type Seconds<'a> = dyn Fn(&[Progress]) -> f64 + 'a;
 
 pub type Watch<'a> = dyn Fn(SearchProgress) + 'a;
 
 #[derive(Clone, Copy)]
 pub struct Budget<'a> {
-    /// What the user allows; `None` for the default of the search.
+    /// What the user allows; `None` for the default.
     pub asked: Option<f64>,
     /// Nominal seconds of search in one second.
     pub speed: f64,
@@ -102,11 +102,11 @@ pub struct Budget<'a> {
     pub rate: f64,
     /// Seconds per element read or written on one rank.
     pub element: f64,
-    /// The threads that search: those of the planned machine, so that all ranks find the same order.
+    /// Threads of the planned machine, so that all ranks find the same order.
     pub threads: usize,
-    /// log2 of the elements of intermediates that fit into the memory limit; infinite without a limit.
+    /// log2 of the elements of intermediates that fit into the memory limit; infinite without.
     pub elements: f64,
-    /// log2 of the elements that fit into the free memory; infinite if it is unknown.
+    /// log2 of the elements that fit into the free memory; infinite if unknown.
     pub free: f64,
     pub watch: &'a Watch<'a>,
 }
@@ -116,8 +116,8 @@ impl Budget<'_> {
         self.asked.map(|seconds| seconds * self.speed)
     }
 
-    /// The predicted seconds of all runs on one rank, so that more ranks do not find a worse order, given log2 of the
-    /// multiply-adds and of the elements read and written.
+    /// The predicted seconds of all runs, given log2 of the multiply-adds and of the elements read and written; on one
+    /// rank, so that more ranks do not find a worse order.
     fn of_runs(&self, products: f64, elements: f64) -> f64 {
         let products = (products - (NETWORK_RATE * self.rate).log2()).exp2();
         let elements = self.element * elements.exp2();
@@ -142,8 +142,8 @@ impl Budget<'_> {
         LEAST_ANNEAL_SECONDS * tensors as f64 / self.threads.clamp(1, einsum_path::CHAINS) as f64
     }
 
-    /// The budget of `auto`: it stops when doubling the time would cost more than it saves. `known` is the seconds of
-    /// all runs in the best order before the search.
+    /// `auto` stops when doubling the time would cost more than it saves. `known` is the seconds of all runs in the
+    /// best order before.
     fn after(&self, known: f64, rounds: &[Progress]) -> f64 {
         let runs = |round: &Progress| self.of_runs(round.products, round.elements).min(known);
         let Some(last) = rounds.last() else { return self.of_auto(MAX_SEARCH_SHARE, known) };
@@ -173,8 +173,8 @@ impl Searched {
     }
 }
 
-/// Finds the contraction order of one einsum. Explicit choices are for whole expressions and not followed. With a
-/// memory limit, a search may begin with slices of the order `start`.
+/// Finds the order of one einsum. Explicit choices are for whole expressions and not followed. With a memory limit, a
+/// search may begin with slices of `start`.
 pub fn order(network: &Network, choice: &PathChoice, budget: Budget, start: Option<&Order>) -> Searched {
     let tensors = network.tensors.len();
     if tensors < 3 || *choice == PathChoice::LeftToRight {
@@ -219,7 +219,7 @@ fn optimal(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     Searched { order, limit: Some(limit), ..annealed }
 }
 
-/// Anneals orders, with slices if the intermediates do not fit otherwise.
+/// Anneals orders, with slices if necessary.
 fn anneal(search: &PathSearch, budget: Budget, element: f64, seconds: &Seconds) -> Searched {
     let Budget { threads, elements, .. } = budget;
     let limit = (elements - LEAST_LIVE_BITS).max(0.0);
@@ -260,7 +260,7 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     let seconds = budget.of_auto(FIRST_SEARCH_SHARE, runs);
     let few = search::exhaustive_seconds(tensors) <= seconds.max(search::UNNOTICED_SECONDS);
     let chance = (OFTEN_OPTIMAL_TENSORS / tensors as f64).min(1.0).powi(2);
-    // The greedy order may cost many times the best one, so it allows only the time for annealing.
+    // The greedy order may cost many times the best, so it allows only the time for annealing.
     let least = budget.least_anneal(tensors);
     let longest = budget.asked.map_or(least, |_| MAX_OPTIMAL_SECONDS);
     let share = chance * (OPTIMAL_SHARE * seconds).min(longest);
@@ -277,9 +277,9 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     if fit && (cheap || matches!(proof, Proof::Optimal | Proof::OptimalConnected)) {
         return best.1;
     }
-    // An order that does not fit says little about the time of one with slices.
+    // An order that does not fit says little about the time with slices.
     let known = if fit { runs } else { f64::INFINITY };
-    // Otherwise the order often has more operations than the written one.
+    // Otherwise there are often more operations than as written.
     let element = if free && best.0 < most { budget.element_price() } else { search::ELEMENT_PRICE };
     let longest = MAX_SUBSET_SECONDS * (tensors as f64).exp2();
     let shortest = if free { 0.0 } else { LEAST_LIMITED_SECONDS * tensors as f64 };
@@ -288,7 +288,7 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
         if budget.asked.is_some() { seconds } else { seconds.max(shortest).min(longest) }
     };
     let annealed = anneal(search, budget, element, &seconds);
-    // Upper bounds, because only contractions without the sliced labels are repeated.
+    // Upper bounds: only contractions without the sliced labels are repeated.
     let slices = log2_size(&annealed.sliced, network.extents);
     let products = price(&annealed.order) + slices;
     let elements = cost::log2_elements(network, &annealed.order) + slices;

@@ -1,4 +1,4 @@
-//! Converts between tensor numbers (inputs from 0, then results in the order of steps) and positions in a list from
+//! Converts between tensor numbers (inputs from 0, then results in the order of steps) and positions in a list, from
 //! which each step removes its tensors and to which it appends their result.
 //!
 //! Each direction costs O(n log n).
@@ -106,8 +106,7 @@ pub fn numbered(path: &[Vec<usize>], tensors: usize, numbers: bool) -> Result<Or
     }
 }
 
-/// The contractions of a tree as positions, the left operand first. The result of a unary step keeps its input's
-/// number.
+/// Contractions as positions, the left operand first. The result of a unary step keeps its input's number.
 pub fn path(tree: &Tree) -> Vec<[usize; 2]> {
     let contractions = tree.contractions();
     let mut live = Live::new(tree.operands, tree.operands + contractions);
@@ -131,8 +130,7 @@ pub fn path(tree: &Tree) -> Vec<[usize; 2]> {
     path
 }
 
-/// The same contractions depth-first, each directly after those that produce its right operand, without recursion,
-/// because trees may be deep.
+/// The same contractions, each directly after those of its right operand, without recursion, because trees may be deep.
 pub fn depth_first(steps: &[[usize; 2]], tensors: usize) -> Order {
     let mut order = Order::with_capacity(steps.len());
     let mut open = vec![Some(tensors + steps.len() - 1)];

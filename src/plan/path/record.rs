@@ -1,4 +1,4 @@
-//! What a path search did, and the limit that ended it early.
+//! What a path search did.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,18 +14,18 @@ pub enum PathMethod {
     Greedy,
     /// Dynamic programming over sets of tensors, which proved the order optimal.
     Optimal,
-    /// Annealing from greedy orders and recursive bisection, with reconfigured subtrees.
+    /// Annealing, with reconfigured subtrees.
     Anneal,
     /// From the checkpoint of an interrupted run.
     Checkpoint,
 }
 
-/// What a path search did. Nominal seconds are search steps divided by the steps per second of a core of about 3 GHz.
+/// A finished path search. Nominal seconds are search steps divided by those per second of a core of about 3 GHz.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SearchRecord {
     /// How the order was found.
     pub method: PathMethod,
-    /// Nominal seconds of the search; 0 for searches without a budget.
+    /// Nominal seconds; 0 without a budget.
     pub seconds: f64,
     /// Nominal seconds until the order was found.
     pub found_at: f64,

@@ -1,7 +1,7 @@
 //! The searches for contraction orders.
 //!
-//! Guarantee: the same network and budget give the same order on all ranks, because budgets are numbers of steps and no
-//! clock is read.
+//! Guarantee: the same network and budget give the same order, because budgets are numbers of steps and no clock is
+//! read.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,24 +17,24 @@ use crate::tree::{Network, Order};
 /// Users do not notice such a search.
 pub const UNNOTICED_SECONDS: f64 = 5e-3;
 
-/// Maximum tensors for which a greedy search tries several weights and seeds.
+/// Maximum tensors for several weights and seeds.
 const MAX_VARIED_TENSORS: usize = 3_000;
 
 const MAX_TIE_ORDERS: u64 = 16;
 
-/// Steps of the optimal search per second on one core. Measured 5.5 to 7.5 times 10^8 on networks of 20 to 125 tensors.
+/// Of the optimal search on one core. Measured 5.5 to 7.5 times 10^8 on networks of 20 to 125 tensors.
 const STEPS_PER_SECOND: f64 = 5e8;
 
 /// Seconds of a greedy search per tensor and tie-breaking seed.
 const GREEDY_SECONDS: f64 = 4e-6;
 
-/// Cost of reading or writing an element, in multiply-adds (measured, `docs/trees.md`).
+/// Reading or writing an element, in multiply-adds (measured, `docs/trees.md`).
 pub const ELEMENT_PRICE: f64 = 0.05;
 
 /// The same with a memory limit.
 const SLICED_ELEMENT_PRICE: f64 = 2.0;
 
-/// The tie-breaking seeds if the user selects greedy search.
+/// The seeds if the user selects greedy search.
 pub fn patient_ties(tensors: usize) -> Range<u64> {
     0..if tensors > MAX_VARIED_TENSORS { 1 } else { MAX_TIE_ORDERS }
 }
@@ -89,8 +89,7 @@ impl<'a> PathSearch<'a> {
         Labelled { tensors: &self.tensors, output: &self.output, log2: &self.log2 }
     }
 
-    /// The cheapest of several greedy orders, which differ in the weight of the operands' sizes and in the seed that
-    /// breaks ties.
+    /// The cheapest of several greedy orders, with different weights of the operands' sizes and seeds that break ties.
     pub fn greedy(&self, ties: Range<u64>) -> Order {
         let weights: &[f64] = if self.tensors.len() > MAX_VARIED_TENSORS { &[0.0] } else { &[0.0, 0.5, 1.0] };
         let parameters =
@@ -99,7 +98,7 @@ impl<'a> PathSearch<'a> {
         self.cheapest(orders.map(|steps| depth_first(&steps, self.tensors.len())))
     }
 
-    /// The order with the fewest operations, if found within `steps` steps and cheaper than `known`, and the outcome.
+    /// The order with the fewest operations, if found within `steps` and cheaper than `known`.
     pub fn optimal(&self, known: &Order, steps: u64) -> (Option<Order>, Proof) {
         let extents: Vec<usize> = self.network.extents.iter().map(|&extent| extent.max(1)).collect();
         let tensors = self.network.tensors.clone();
@@ -116,7 +115,7 @@ impl<'a> PathSearch<'a> {
         priced.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, order)| order).unwrap_or_default()
     }
 
-    /// Anneals orders from many starts. `element` is the price of an element without a limit, `elements` is log2 of the
+    /// Anneals from many starts. `element` is the price of an element without a limit, `elements` is log2 of the
     /// elements of intermediates that fit, and `limit` that of a result in one slice; both are infinite if nothing is
     /// sliced.
     pub fn anneal(&self, element: f64, [limit, elements]: [f64; 2], budget: &Seconds, threads: usize) -> Annealed {

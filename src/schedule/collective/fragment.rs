@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Copied parts are received in place, and summands in two alternating scratch buffers. Each piece of a message is a
-//! transfer, and fits a scratch buffer.
+//! transfer.
 //!
 //! Invariants: all members pass the same algorithm and number of pieces, and views of equal extents for each part.
 
@@ -22,14 +22,14 @@ use super::{Collective, CollectiveAlgorithm, Group};
 use crate::distribution::{Bounds, Region};
 use crate::schedule::{Buffer, BufferId, Builder, CarriedSum, Home, Transfer, View, Work};
 
-/// The boxes of this rank's buffers that store the parts of a collective.
+/// Where this rank stores the parts of a collective.
 #[derive(Debug, Clone, Default)]
 pub struct Parts {
-    /// For each part, the boxes that store it, even if only forwarded; in a reduction, they store the sum.
+    /// For each part, even if only forwarded, its boxes; in a reduction, those of the sum.
     pub at: Vec<Vec<View>>,
-    /// For each part of a reduction, the boxes of this rank's summand, in which forwarded partial sums accumulate.
+    /// For each part of a reduction, this rank's summand, in which forwarded partial sums accumulate.
     pub summands: Vec<Vec<View>>,
-    /// Whether `beta` times the old values are added to the sum.
+    /// Whether `beta` times the old values are added.
     pub onto: bool,
 }
 
@@ -37,9 +37,9 @@ pub struct Parts {
 pub struct Meaning<'a> {
     /// The first number of the transfers' keys.
     pub phase: usize,
-    /// The box of a part, in indices of the whole tensor; `None` if it is empty.
+    /// In indices of the whole tensor; `None` if the part is empty.
     pub part: &'a dyn Fn(usize) -> Option<Bounds>,
-    /// The products in a member's summand, in the order in which they were added.
+    /// The products in a member's summand, in order.
     pub products: &'a dyn Fn(usize) -> Vec<Region>,
 }
 
@@ -62,7 +62,7 @@ fn tile(bounds: Bounds, pieces: usize, piece: usize) -> Bounds {
 }
 
 impl Parts {
-    /// Returns the boxes of one piece of a message; `own` is a receiver's own part, and `None` for the sender.
+    /// The boxes of one piece; `own` is a receiver's own part, and `None` for the sender.
     fn views(&self, message: &Message, piece: usize, pieces: usize, own: Option<usize>) -> Vec<View> {
         let views = message.parts.iter().flat_map(|part| {
             let place = if message.reduce && own != Some(part) { &self.summands } else { &self.at };
@@ -127,7 +127,7 @@ pub fn append(
     }
 }
 
-/// Declares up to two slots, each with as many buffers as the message with the most boxes.
+/// Up to two slots, each with as many buffers as the message with the most boxes.
 fn slots(
     builder: &mut Builder,
     pattern: &Pattern,

@@ -1,4 +1,4 @@
-//! Builds collectives from sends, receives and work tasks: the messages, and one rank's tasks.
+//! Builds collectives from sends, receives and work tasks.
 //!
 //! A *group* is an ordered list of ranks, its numbered *members*. The data has one *part* per member (one in a
 //! broadcast), of any size.
@@ -26,19 +26,16 @@
 //! | direct | the root to each member | the root with each member | every member with every other, by distance |
 //!
 //! **Trees with minimum distance** (Kwasniewski et al., Red-Blue Pebbling Revisited, section 7.2: "the distance in the
-//! grid between communicating processors is minimized"). With a root, the group is recursively divided into halves of
-//! adjacent members. The root sends the data for the other half to its nearest member, so parts only move towards their
-//! owners.
+//! grid between communicating processors is minimized"). With a root, the group is recursively halved. The root sends
+//! the data for the other half to its nearest member, so parts only move towards their owners.
 //!
-//! If all members need all parts, the last messages are the largest, so the even and the odd members gather separately
-//! first, and then exchange with their neighbours. Any number of members works: the last of an odd number receives the
-//! data from the member before it.
+//! If all members need all parts, the last messages are the largest, so even and odd members gather separately before
+//! neighbours exchange. The last of an odd number receives the data from the member before it.
 //!
-//! Invariants: a member sends and receives at most one message per round, of data that it had before. All transfers
-//! have one total order, by round and then by piece, so a run terminates even with one unbuffered transfer in flight
-//! per lane.
+//! Invariants: a member sends and receives at most one message per round, of data that it had before. Transfers have
+//! one total order, by round, then by piece, so a run terminates even with one unbuffered transfer in flight per lane.
 //!
-//! A member's summands and its result must be in different buffers.
+//! A member's summands and result must be in different buffers.
 
 mod fragment;
 mod order;
@@ -58,7 +55,7 @@ pub use steps::{Message, Numbers, Step};
 
 use serde::{Deserialize, Serialize};
 
-/// A collective operation; `root` is the number of a member.
+/// `root` is the number of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Collective {
     /// All members receive the root's data.
@@ -79,11 +76,10 @@ pub enum Collective {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CollectiveAlgorithm {
-    /// Each member sends to the next, cyclically.
+    /// To the next member, cyclically.
     Ring,
     /// Recursive halving, which has the fewest rounds.
     Tree,
-    /// Each part is sent directly to its destination.
     #[default]
     Direct,
 }
@@ -93,7 +89,6 @@ impl CollectiveAlgorithm {
         [CollectiveAlgorithm::Ring, CollectiveAlgorithm::Tree, CollectiveAlgorithm::Direct];
 }
 
-/// An ordered list of ranks, and this rank's position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     ranks: Vec<usize>,
@@ -101,7 +96,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Creates the group as rank `rank` sees it; `None` if it is not in the list.
+    /// `None` if `rank` is not in the list.
     pub fn new(ranks: Vec<usize>, rank: usize) -> Option<Group> {
         let me = ranks.iter().position(|&member| member == rank)?;
         Some(Group { ranks, me })

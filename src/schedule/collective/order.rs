@@ -1,6 +1,6 @@
 //! Computes the order in which a reduction adds, which a plan guarantees and the verifier checks.
 //!
-//! The pattern's messages are simulated, so the order cannot differ from the messages.
+//! It is simulated from the pattern's messages, so it cannot differ from them.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use crate::schedule::verify::Summand;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
     pub part: usize,
-    /// The members whose summands are added, in order, the computing member first.
+    /// In the order of addition, the computing member first.
     pub members: Vec<usize>,
 }
 
 impl Pattern {
-    /// Returns the sums of each member: for its own part, and partial sums that it forwards. Cost: O(members^2), or
+    /// For each member, the sum for its own part, and partial sums that it forwards. Cost: O(members^2), or
     /// O(members^3) for a ring.
     ///
     /// ```
@@ -48,8 +48,8 @@ impl Pattern {
 }
 
 impl Pattern {
-    /// The members whose summands a member has added for a part when it sends the sum, in order. Cost: O(1) for direct
-    /// messages, otherwise that of [`Pattern::sums`].
+    /// The members, in order, in the sum that a member sends for a part. Cost: O(1) for direct messages, else that of
+    /// [`Pattern::sums`].
     pub fn sum(&self, member: usize, part: usize) -> Vec<usize> {
         if self.is_direct() {
             return vec![member];
@@ -68,8 +68,7 @@ impl Pattern {
     }
 }
 
-/// Returns the summands that member `me` adds, in order. `computed` has a member's own, and `part` the region of a
-/// part.
+/// The summands that member `me` adds, in order. `computed` has a member's own.
 pub fn listed(
     sums: &[Sum],
     me: usize,

@@ -1,9 +1,9 @@
-//! Computes the pattern of a collective: the messages between its members.
+//! Computes a collective's messages.
 //!
-//! Invariants: without a reduction, every member receives each part at most once. In a reduction, a member sends a sum
-//! after it has received all of its summands.
+//! Invariants: without a reduction, a member receives each part at most once; with one, it sends a sum after it has
+//! received all summands.
 //!
-//! A member's messages in one round take O(log members).
+//! A member's messages in one round cost O(log members).
 
 use super::steps::{Message, Step, exchange, rounds, spread};
 use super::{Collective, CollectiveAlgorithm};
@@ -45,12 +45,11 @@ impl Pattern {
         if matches!(self.collective, Collective::Broadcast { .. }) { 1 } else { self.members }
     }
 
-    /// Whether every message goes from the member that computed or stores the data to one that needs it.
+    /// Whether no member forwards data.
     pub fn is_direct(&self) -> bool {
         self.algorithm == CollectiveAlgorithm::Direct
     }
 
-    /// Whether the collective adds summands.
     pub fn reduces(&self) -> bool {
         matches!(self.collective, Collective::ReduceScatter | Collective::AllReduce)
     }

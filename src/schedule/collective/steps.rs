@@ -1,5 +1,5 @@
-//! Computes the two basic patterns of messages. A spread sends from a root to all members, and an exchange from all to
-//! all; others reverse or combine these.
+//! Computes the two basic patterns of messages, which others reverse or combine: a spread from a root to all members,
+//! and an exchange from all to all.
 //!
 //! ```text
 //! spread as a tree, 5 members, root 3          exchange as a tree, 5 members
@@ -8,7 +8,7 @@
 //!   round 2   1 -> 0          0|1                rounds 4, 5   0 <-> 1  2 <-> 3  3 -> 4  level 0: {0 2 4 | 1 3}
 //! ```
 //!
-//! A member's step is its messages in one round: at most one sent and one received.
+//! A step is a member's messages in one round: at most one sent and one received.
 
 use super::{Collective, CollectiveAlgorithm};
 
@@ -29,13 +29,12 @@ impl Numbers {
     }
 }
 
-/// A message from member `from` to member `to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
     pub from: usize,
     pub to: usize,
     pub parts: Numbers,
-    /// Whether the receiver adds the message, which contains summands, to its own values.
+    /// Whether the receiver adds the message to its own values.
     pub reduce: bool,
 }
 
@@ -71,7 +70,7 @@ pub fn rounds(collective: Collective, algorithm: CollectiveAlgorithm, members: u
             CollectiveAlgorithm::Tree,
             Collective::Broadcast { .. } | Collective::Scatter { .. } | Collective::Gather { .. },
         ) => levels(members),
-        // Each level has a second round for the member without a partner.
+        // The second round of a level is for the member without a partner.
         (CollectiveAlgorithm::Tree, _) => 2 * levels(members),
     }
 }
@@ -81,7 +80,7 @@ fn step(member: usize, from: usize, to: usize, parts: Numbers) -> Step {
     Step { sent: (member == from).then_some(message), received: (member == to).then_some(message) }
 }
 
-/// One member's step of a spread, of own parts if `scatter`, otherwise of the same part.
+/// One member's step, of own parts if `scatter`, otherwise of the same part.
 pub fn spread(
     algorithm: CollectiveAlgorithm,
     members: usize,

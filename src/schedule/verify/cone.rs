@@ -1,5 +1,5 @@
-//! Determines the cone of influence of some ranks' result blocks: all tasks, on any rank, that contribute to them.
-//! Only these are followed (checked).
+//! Follows (checks) the cone of influence of some ranks' result blocks: all tasks, on any rank, that contribute to
+//! them.
 //!
 //! ```text
 //! out of rank 0 after a product on a grid       from
@@ -10,7 +10,7 @@
 //!
 //! On ranks that were not chosen, a task is followed only if a followed task reads what it writes. Invariant: a rank in
 //! the cone has as many sends to another as that one has receives from it, so they match in order. Termination is
-//! proved only for ranks in the cone.
+//! proved only in the cone.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,7 +18,7 @@ use std::collections::btree_map::Entry;
 use super::{Fault, Spec, VerifyError, run};
 use crate::schedule::{Action, Schedule, Task, TaskId};
 
-/// Proves that the result blocks of the ranks `chosen` (ascending) are correct. Returns the size of their cone.
+/// Proves that the result blocks of `chosen` (ascending) are correct. Returns the size of their cone.
 ///
 /// # Errors
 /// If a check fails, with the rank and task of the first fault.
@@ -59,7 +59,7 @@ impl RankCone {
         RankCone { followed: vec![false; schedule.tasks.len()], schedule, sends, recvs, writers }
     }
 
-    /// Returns the tasks that write what a task reads, back to one that wrote the complete box.
+    /// The tasks that write what a task reads, back to one that wrote the complete box.
     fn sources(&self, id: TaskId) -> Vec<TaskId> {
         let mut sources = Vec::new();
         for read in self.schedule.tasks[id].action.reads() {
@@ -77,7 +77,7 @@ impl RankCone {
         sources
     }
 
-    /// Returns the tasks that `keep` accepts, with edges from such tasks only: the last per lane.
+    /// The tasks that `keep` accepts, with edges from such tasks only: the last per lane.
     fn kept(&self, keep: impl Fn(TaskId, &Task) -> bool) -> Vec<Task> {
         let tasks = &self.schedule.tasks;
         let mut kept: Vec<Task> = Vec::new();

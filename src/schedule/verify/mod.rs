@@ -1,12 +1,12 @@
 //! Proves that the schedules of a plan are correct, without running them.
 //!
 //! [`own`] checks one rank's schedule: views are inside buffers, and edges order any two accesses to the same elements
-//! of which one writes. [`whole`] checks all ranks together: sends match receives, and no element is read before it is
-//! written. The run terminates even with one unbuffered transfer in flight per lane. It also follows the *provenance*
-//! of every element from the operands through all tasks: each element of `out` must have the product for each summed
-//! index k exactly once, on every owner and replica.
+//! of which one writes. [`whole`] checks all ranks together: sends match receives, no element is read before it is
+//! written, and the run terminates even with one unbuffered transfer in flight per lane. It also follows the
+//! *provenance* of every element through all tasks: each element of `out` must have the product for each summed index k
+//! exactly once, on every owner and replica.
 //!
-//! Conjugation is not followed: the schedule's flags are compared with the plan's.
+//! Conjugation is not followed, but the schedule's flags are compared with the plan's.
 //!
 //! [`whole`] is linear in the tasks of all ranks. [`follow`] checks some result blocks only.
 
@@ -28,7 +28,7 @@ use super::{BufferId, Schedule, TaskId};
 /// The number of tasks on each lane, which completes them in order, that are complete when a task starts.
 type Clock = [usize; 3];
 
-/// A schedule that [`own`] has checked, as the executor requires.
+/// A schedule that [`own`] has checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified(Schedule);
 
@@ -38,7 +38,6 @@ impl Verified {
     }
 }
 
-/// A fault in a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     #[error("the schedules do not number their ranks 0, 1, ..")]
@@ -113,7 +112,7 @@ pub struct VerifyError {
     pub fault: Fault,
 }
 
-/// Checks the bounds and the hazards of one rank's schedule.
+/// Checks bounds and hazards of one rank's schedule.
 ///
 /// # Errors
 /// If a check fails, with the rank and task of the first fault.
@@ -122,7 +121,7 @@ pub fn own(schedule: Schedule, spec: &Spec) -> Result<Verified, VerifyError> {
     Ok(Verified(schedule))
 }
 
-/// Checks each rank's schedule by itself, then all together, with a memory limit of `budget` bytes per rank.
+/// Checks each rank's schedule, then all together, with a limit of `budget` bytes per rank.
 ///
 /// # Errors
 /// If a check fails, with the rank and task of the first fault.

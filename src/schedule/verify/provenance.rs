@@ -1,4 +1,4 @@
-//! Represents the provenance of a rank's buffers: the tensor of each element and the products added so far.
+//! The provenance of a rank's buffers: the tensor of each element and the products added so far.
 
 use std::ops::Range;
 
@@ -6,14 +6,12 @@ use super::Fault;
 use crate::distribution::{Bounds, Region, is_empty, volume, without};
 use crate::schedule::View;
 
-/// Whether a sum contains the user's previous values of the output.
+/// The user's previous values of the output in a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prior {
-    /// Without the user's values.
     Absent,
-    /// With the user's values, not yet multiplied by `beta`.
+    /// Not yet multiplied by `beta`.
     Raw,
-    /// With the user's values multiplied by `beta`.
     Scaled,
 }
 
@@ -23,8 +21,7 @@ pub struct Content {
     pub value: Option<usize>,
     /// The region of the tensor; without dimensions for zeros of unknown position.
     pub at: Region,
-    /// The products that have been added, in order. Adjacent regions are merged if their indices alone determine the
-    /// order.
+    /// The products, in order of addition. Adjacent regions are merged if their indices alone determine the order.
     pub sum: Vec<Region>,
     pub prior: Prior,
     pub alpha: bool,
@@ -64,7 +61,7 @@ fn meet(a: &[Range<usize>], b: &[Range<usize>]) -> bool {
 }
 
 impl Contents {
-    /// Returns the pieces of a box, clipped to it.
+    /// The pieces of a box, clipped to it.
     ///
     /// # Errors
     /// If an element of the box has not been written.
@@ -109,7 +106,6 @@ impl Contents {
     }
 }
 
-/// How [`add`] treats the regions of a sum.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
     /// Whether adjacent regions are merged.

@@ -1,5 +1,5 @@
-//! Checks the schedules of all ranks together, by simulating the run with one unbuffered transfer in flight per lane
-//! and following the provenance of every element.
+//! Checks all ranks together: simulates the run with one unbuffered transfer in flight per lane, and follows every
+//! element's provenance.
 //!
 //! By [`super::hazard`], edges order all conflicting tasks, so one order proves all.
 
@@ -52,7 +52,7 @@ pub fn of_some(schedules: &[&Schedule], spec: &Spec, chosen: &[usize]) -> Result
     Ok(())
 }
 
-/// Simulates some ranks, ascending, which include both ends of every transfer.
+/// The ranks ascend, and include both ends of every transfer.
 fn simulate<'a>(schedules: &[&'a Schedule], spec: &'a Spec) -> Result<Vec<Rank<'a>>, VerifyError> {
     let mut ranks: Vec<Rank> = schedules.iter().map(|schedule| start(schedule, spec)).collect();
     let mut woken: Vec<usize> = (0..ranks.len()).rev().collect();
@@ -93,7 +93,7 @@ fn work(rank: &mut Rank, task: TaskId) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Runs the next transfer of a lane if it is also next on the peer's opposite lane, and returns the peer.
+/// Runs a lane's next transfer if it is also next on the peer's opposite lane, and returns the peer.
 fn transfer(ranks: &mut [Rank], rank: usize, lane: Lane) -> Result<Option<usize>, VerifyError> {
     let Some(task) = ranks[rank].head(lane) else { return Ok(None) };
     let (Action::Send { peer, .. } | Action::Recv { peer, .. }) = *ranks[rank].action(task) else { return Ok(None) };
@@ -127,7 +127,7 @@ fn deliver(ranks: &mut [Rank], source: usize, send: TaskId, target: usize, recv:
     }
     for (from, into) in from.iter().zip(&into) {
         let pieces = ranks[source].contents.read(from)?;
-        // Received elements must belong to the receiving buffer's tensor.
+        // Elements must belong to the receiving buffer's tensor.
         let spec = ranks[target].semantics.spec;
         let tensor = spec.tensor(ranks[target].semantics.schedule.buffers[into.buffer].node);
         if pieces.iter().any(|piece| piece.content.value.is_some_and(|value| value != tensor)) {

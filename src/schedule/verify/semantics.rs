@@ -1,4 +1,4 @@
-//! Defines how work tasks change the contents of buffers: pieces that describe the elements in one box.
+//! How work tasks change the contents of buffers: pieces that describe the elements in one box.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ pub struct Semantics<'a> {
 }
 
 impl Semantics<'_> {
-    /// The contents at the start of a run: the operands, and the output's values if results are added to them.
+    /// The operands, and the output's values if results are added to them.
     pub fn initial(&self) -> Contents {
         let pieces = self.schedule.buffers.iter().map(|buffer| {
             let given = match buffer.home {
@@ -85,7 +85,7 @@ impl Semantics<'_> {
         self.placed(self.buffer(view), Prior::Absent).map(|piece| piece.part(&view.bounds).content.at)
     }
 
-    /// Returns zeros of no tensor yet that fill a box, with the box's region if the buffer has a placement.
+    /// Zeros of no tensor yet that fill a box, with its region if the buffer has a placement.
     fn zeros(&self, out: &View) -> Piece {
         let at = self.region(out).unwrap_or_else(|| Region::from(Vec::<Intervals>::new()));
         let content = Content { value: None, at, sum: Vec::new(), prior: Prior::Absent, alpha: true, ascends: true };
@@ -211,7 +211,7 @@ impl Semantics<'_> {
         Ok(())
     }
 
-    /// Moves a piece read from the box `from` to the box `to` of the same shape. Zeros belong wherever they arrive.
+    /// Moves a piece from the box `from` to `to`, of the same shape. Zeros belong wherever they arrive.
     pub fn carry(&self, Piece { bounds, mut content }: Piece, from: &View, to: &View) -> Piece {
         let moved = |(at, (from, to)): (&Range<usize>, (&Range<usize>, &Range<usize>))| {
             at.start - from.start + to.start..at.end - from.start + to.start

@@ -13,13 +13,13 @@ pub struct Sharing<'a> {
     /// For each buffer and lane, the tasks up to the buffer's last use.
     left: Vec<Clock>,
     occupants: Occupants,
-    /// For each buffer, whether later runs read it without writing it.
+    /// Whether later runs read each buffer without writing it.
     kept: Vec<bool>,
     /// The sharing group of each buffer, outside of which it must not share memory.
     groups: Vec<ReuseScope>,
     /// For each buffer and section, the first and last branch that use it.
     branches: HashMap<(BufferId, usize), (usize, usize)>,
-    /// For each buffer and lane, the number of tasks that must be complete before its use.
+    /// For each buffer and lane, how many tasks must be complete before its use.
     needs: Vec<Clock>,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Sharing<'a> {
         }
         if self.lifetimes[buffer].is_some_and(|(first, _)| first == task) {
             for other in self.occupants.replace(buffer, self.schedule.offsets[buffer], self.bytes(buffer)) {
-                // The task has been checked for a different box of this buffer.
+                // Checked for another box of this buffer.
                 if other == buffer {
                     continue;
                 }

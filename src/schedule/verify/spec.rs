@@ -8,7 +8,6 @@ use crate::distribution::{Distribution, Intervals, Region};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// The operand with this index.
     Operand(usize),
     Contract {
         left: usize,
@@ -23,7 +22,7 @@ pub enum Origin {
     },
 }
 
-/// Products that are added to some elements at the same time.
+/// Products that are added to elements at the same time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summand {
     /// The elements to which they are added.
@@ -36,9 +35,9 @@ pub struct Summand {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Summands {
     list: Vec<Summand>,
-    /// The positions in the list of each region of products.
+    /// The positions of each region of products.
     places: HashMap<Region, Vec<usize>>,
-    /// Whether no two summands have a product in common, so that none is added twice in this order.
+    /// Whether no two summands have a product in common.
     disjoint: bool,
 }
 
@@ -64,7 +63,7 @@ impl Summands {
     }
 }
 
-/// The order in which products are added to an element, for bitwise reproducible results.
+/// The order of adding products to an element, for bitwise reproducible results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// In ascending order of the summed indices.
@@ -81,13 +80,11 @@ impl Order {
         matches!(self, Order::Listed(by_rank) if by_rank.get(&rank).is_some_and(|summands| summands.disjoint))
     }
 
-    /// Whether adjacent regions may be merged.
     pub fn joins(&self) -> bool {
         !matches!(self, Order::Listed(_))
     }
 }
 
-/// A tensor in a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Value {
     pub labels: Vec<Label>,
@@ -99,7 +96,7 @@ pub struct Value {
     pub conjugated: bool,
 }
 
-/// All tensors in a plan. Invariant: the inputs of a value precede the value.
+/// All tensors in a plan. Invariant: the inputs of a value precede it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     pub values: Vec<Value>,
@@ -118,8 +115,8 @@ impl Spec {
         value
     }
 
-    /// The labels and extents of a value's summed dimensions, or the number of summands, without a label, for an
-    /// operand of partial sums.
+    /// The labels and extents of summed dimensions, or the number of summands, without a label, for an operand of
+    /// partial sums.
     pub fn summed(&self, value: usize) -> (Vec<Label>, Vec<usize>) {
         let value = &self.values[self.tensor(value)];
         let input = match value.origin {
@@ -142,8 +139,8 @@ impl Spec {
         (labels, extents)
     }
 
-    /// The products in the partial sums that `rank` stores of `value`; `None` unless it is an operand, or each rank
-    /// computes its partial sums from its own blocks.
+    /// The products in the partial sums of `rank`; `None` unless `value` is an operand, or each rank computes its
+    /// partial sums from its own blocks.
     pub fn stored_products(&self, value: usize, rank: usize) -> Option<Region> {
         let Value { distribution, origin, .. } = &self.values[value];
         let inputs = match *origin {
@@ -165,7 +162,7 @@ impl Spec {
         Some(Region::from(self.summed(value).0.iter().map(index_set).collect::<Option<Vec<_>>>()?))
     }
 
-    /// Whether `next` may be added directly after `last` to the elements `at` of `value`, on rank `rank`.
+    /// Whether `rank` may add `next` directly after `last` to the elements `at` of `value`.
     pub fn follows(&self, value: usize, (rank, at): (usize, &Region), last: &Region, next: &Region) -> bool {
         match &self.values[self.tensor(value)].order {
             Order::Listed(by_rank) => {

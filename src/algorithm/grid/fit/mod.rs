@@ -1,9 +1,8 @@
-//! Fits a grid of ranks to a contraction: the numbers of tiles along c, m, n and k with the fewest words to transfer.
-//! As in section 7.1 of the COSMA paper (Kwasniewski and others, 2019), some ranks are left idle if this reduces the
-//! words.
+//! Finds the numbers of tiles along c, m, n and k with the fewest words to transfer. As in section 7.1 of the COSMA
+//! paper (Kwasniewski and others, 2019), some ranks are idle if this reduces the words.
 //!
-//! [`words`] estimates the words of each grid, and counts those of the busiest rank exactly for the best few.
-//! Guarantee: no rank exceeds the memory limit, unless the user prescribes `grid` and none fits.
+//! [`words`] estimates the words of each grid, and counts those of the best few exactly. No rank exceeds the memory
+//! limit, unless the user prescribes `grid` and none fits.
 
 mod sharing;
 mod words;
@@ -17,10 +16,10 @@ use crate::schedule::collective::CollectiveAlgorithm;
 use words::{OPERANDS, SUMMANDS, Volumes};
 
 const MAX_COUNTED_GRIDS: usize = 24;
-/// Grids within this multiple of the minimum count as equally good.
+/// Equally good grids are within this multiple of the minimum.
 const MAX_EQUAL_VOLUME_RATIO: f64 = 1.01;
 
-/// A contraction for which a grid of ranks is searched.
+/// A search for the grid of a contraction.
 ///
 /// ```
 /// use einsum_dist::dims::{Kinds, Label};
@@ -48,7 +47,7 @@ struct Tiles {
     volume: f64,
 }
 
-/// Grids with and without idle ranks, each also with fewer and with more rounds.
+/// With and without idle ranks, each also with fewer and with more rounds.
 pub fn candidates(setting: &Setting) -> Vec<Grid> {
     let &Setting { kinds, extents, uncut, memory, .. } = setting;
     let fit = GridFit { kinds, extents, uncut, ranks: setting.ranks(), memory };
@@ -67,7 +66,7 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
         let fit = GridFit { memory: None, ..fit };
         grids.extend(fit.best(0).or_else(|| fit.widest()));
     }
-    // Few rounds suit long computing times, and many rounds slow links.
+    // Few rounds suit long computing, and many rounds slow links.
     let rounds = |grid: Grid| [fit.few_rounds(&grid), fit.many_rounds(&grid), Some(grid)];
     grids = grids.into_iter().flat_map(rounds).flatten().collect();
     if setting.machine.ranks_per_node > 1 {
@@ -80,8 +79,8 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
 type Found = ((f64, f64), [usize; 4]);
 
 impl GridFit<'_> {
-    /// The grid with at most `idle` idle ranks, the fewest words, and then the least work on the busiest rank. Cost:
-    /// about r (ln r)^2 steps for r ranks.
+    /// The grid with the fewest words, and then the least work on the busiest rank. Cost: about r (ln r)^2 steps for r
+    /// ranks.
     pub fn best(&self, idle: usize) -> Option<Grid> {
         self.near_best(idle).into_iter().next()
     }
@@ -130,7 +129,7 @@ impl GridFit<'_> {
             return None;
         }
         let slots = (1..=OPERANDS).rev().find(|&slots| fits(slots, in_place)).unwrap_or(1);
-        // Summed dimensions vary fastest, so that partial sums travel between neighbours.
+        // Summed dimensions vary fastest, so neighbours exchange partial sums.
         let cuts: Vec<(Label, usize)> =
             [c, m, n, k].into_iter().flat_map(|tiles| tiles.cuts).filter(|&(_, parts)| parts > 1).collect();
         let shared = self.shared(&cuts);
@@ -144,7 +143,7 @@ impl GridFit<'_> {
         let mut rounds = most_pieces(left.max(right)).min(deep.max(parts[1]).max(parts[2])).min(summed_indices);
         let mut pieces = most_pieces(summed);
         if let Some(free_memory) = free_memory.map(|free_memory| free_memory.max(1.0)) {
-            // At most as many `rounds` or `pieces` as indices, because `held` assumes pieces with at least one index.
+            // At most as many `rounds` or `pieces` as indices, because `held` assumes nonempty pieces.
             let [_, m, n, k] = volumes.tile;
             rounds = rounds.max((slots as f64 * volumes.travelling() / free_memory).min(k).ceil() as usize);
             pieces = pieces.max((SUMMANDS * summed / free_memory).min(m.max(n)).ceil() as usize);
@@ -152,15 +151,15 @@ impl GridFit<'_> {
         Some(Grid { cuts, shared, rounds, slots, pieces, in_place, algorithm: CollectiveAlgorithm::Direct })
     }
 
-    /// The same grid with one round per part of an operand; `None` if that changes nothing, or with a memory limit,
+    /// The same grid with one round per part of an operand; `None` if it has no more rounds, or with a memory limit,
     /// because larger pieces need more.
     pub fn few_rounds(&self, grid: &Grid) -> Option<Grid> {
         let rounds = self.sharing_most(grid);
         (self.memory.is_none() && rounds < grid.rounds).then(|| Grid { rounds, ..grid.clone() })
     }
 
-    /// The same grid with up to `MAX_PIECES` rounds, which expose less transfer time on slow links; `None` if it has
-    /// them, with a memory limit, or if no operand is shared.
+    /// The same grid with up to `MAX_PIECES` rounds, which expose less transfer time; `None` if it has them, with a
+    /// memory limit, or if no operand is shared.
     pub fn many_rounds(&self, grid: &Grid) -> Option<Grid> {
         let summed: usize = self.kinds.k.iter().map(|&k| grid.tile(0, k, self.extents[k.0 as usize]).len()).product();
         let rounds = MAX_PIECES.min(summed);
@@ -175,7 +174,7 @@ impl GridFit<'_> {
         parts(&self.kinds.m).max(parts(&self.kinds.n))
     }
 
-    /// The maximum number of idle ranks: 3 %, and at least one.
+    /// The maximum: 3 %, and at least one.
     pub fn idle(&self) -> usize {
         (self.ranks * 3 / 100).max(1)
     }
@@ -214,8 +213,7 @@ impl GridFit<'_> {
         best
     }
 
-    /// Cuts the dimensions of one kind: each prime factor of `parts` divides the dimension with the longest tiles.
-    /// `None` if no dimension has enough indices.
+    /// Cuts the dimensions of one kind, once per prime factor of `parts`; `None` with too few indices.
     fn tiles(&self, labels: &[Label], parts: usize) -> Option<Tiles> {
         let mut cuts: Vec<(Label, usize)> = labels.iter().map(|&label| (label, 1)).collect();
         prime_factors(parts).into_iter().try_for_each(|factor| self.divide(&mut cuts, factor))?;
@@ -255,7 +253,6 @@ impl GridFit<'_> {
     }
 }
 
-/// The smallest prime factor of each number up to `most`.
 fn smallest_factors(most: usize) -> Vec<usize> {
     let mut smallest: Vec<usize> = (0..=most).collect();
     for factor in (2..).take_while(|factor| factor * factor <= most) {

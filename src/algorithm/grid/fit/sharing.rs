@@ -1,4 +1,4 @@
-//! How ranks that need the same tile divide it. Cutting along two dimensions can make the largest part smaller:
+//! Divides a tile among the ranks that need it. Cuts along two dimensions can make the largest part smaller:
 //!
 //! ```text
 //! out of 8704 x 8704 on 576 ranks along k: parts of at most 16 rows, or 24 x 24 of 363 x 363, 5 % smaller
@@ -11,8 +11,8 @@ use crate::algorithm::grid::Sharing;
 use crate::dims::{Kinds, Label};
 
 impl GridFit<'_> {
-    /// An operand's tile is divided along a summed dimension with enough indices, so that pieces of both operands
-    /// arrive in the same order; others along the longest dimension, or several if the largest part is then smaller.
+    /// Divides operands along a summed dimension with enough indices, so that pieces of both arrive in the same order;
+    /// others along the longest dimension, or several if the largest part is then smaller.
     pub(super) fn shared(&self, cuts: &[(Label, usize)]) -> [Vec<Sharing>; 3] {
         let Kinds { c, m, n, k } = self.kinds;
         let [left, right, out] = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
@@ -38,7 +38,7 @@ impl GridFit<'_> {
     }
 }
 
-/// The dimensions of a tile with their lengths, later those of the largest part.
+/// The lengths of a tile, later of its largest part.
 #[derive(Clone)]
 struct Tile(Vec<(Label, usize)>);
 

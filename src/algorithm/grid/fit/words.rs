@@ -4,12 +4,12 @@ use super::GridFit;
 use crate::algorithm::grid::Grid;
 use crate::dims::Kinds;
 
-/// Maximum slots (buffers for a received or contracted piece) per operand; fewer are used if memory is short.
+/// Maximum slots (buffers for one piece) per operand; fewer if memory is short.
 pub const OPERANDS: usize = 3;
 /// Buffers that receive pieces of other ranks' partial sums.
 pub const SUMMANDS: f64 = 2.0;
 
-/// The indices in the largest tile (`tile`) and the tiles (`parts`) along c, m, n and k.
+/// Along c, m, n and k, the indices in the largest tile, and the number of tiles.
 #[derive(Clone, Copy)]
 pub struct Volumes {
     pub tile: [f64; 4],
@@ -23,7 +23,7 @@ impl Volumes {
         [c * m * k, c * k * n, c * m * n]
     }
 
-    /// The approximate words that the busiest rank receives, without rounding to whole indices.
+    /// The words that the busiest rank receives, without rounding to whole indices.
     pub fn words(&self) -> f64 {
         let of_others = |sharing: usize| 1.0 - 1.0 / sharing as f64;
         let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
@@ -31,8 +31,8 @@ impl Volumes {
     }
 
     /// The words that a rank stores: its parts of the three tensors, its partial sums, and `slots` slots per operand
-    /// for one value of k. If `in_place`, it adds up its own part in its block of `out`. Partial sums are sent after
-    /// all operands have arrived, so slots and buffers for partial sums are never needed together.
+    /// for one value of k. Partial sums are sent after all operands have arrived, so slots and buffers for partial sums
+    /// are never needed together.
     pub fn held(&self, slots: f64, in_place: bool) -> f64 {
         let ([left, right, out], [_, m, n, k]) = (self.tensors(), self.parts);
         let own = out / k as f64;
@@ -49,7 +49,7 @@ impl Volumes {
         tiles + (slots * self.travelling() / self.tile[3].max(1.0)).max(summands)
     }
 
-    /// The elements in the operand tiles that a rank shares.
+    /// The elements in shared operand tiles.
     pub fn travelling(&self) -> f64 {
         let ([left, right, _], [_, m, n, _]) = (self.tensors(), self.parts);
         let moves = |tile: f64, sharing: usize| if sharing > 1 { tile } else { 0.0 };
@@ -79,8 +79,8 @@ impl GridFit<'_> {
         self.corners(grid).into_iter().map(received).max().unwrap_or(0)
     }
 
-    /// Ranks that include the busiest receiver. Tiles along a cut have at most two sizes, larger first, so these have
-    /// the first tile, the last of the larger size, or the last along every cut.
+    /// Ranks that include the busiest receiver. Tiles along a cut have at most two sizes, larger first, so the first
+    /// tile, the last larger one and the last along every cut suffice.
     pub fn corners(&self, grid: &Grid) -> Vec<usize> {
         let mut ranks = vec![0];
         for &(label, parts) in &grid.cuts {
