@@ -30,7 +30,8 @@ def test_a_notebook_shows_a_plan():
     assert "<svg" in page and "mk,kn-&gt;mn" in page
     simulated = plan.simulate()
     assert simulated["seconds"] > 0 and 0 < simulated["working_share"] <= 1 and simulated["hidden_share"] is not None
-    assert ed.plan("mk,kn->mn", (60, 50), (50, 40), ranks=2000).simulate() is None
+    thousands = ed.plan("mk,kn->mn", (600, 500), (500, 400), ranks=2000)
+    assert thousands.simulate()["seconds"] > 0 and " of 2000 ranks" in thousands.timeline_svg()
 
 
 def test_a_machine_description_is_used():

@@ -75,7 +75,7 @@ fn rings_hide_what_they_can() {
 
 #[test]
 fn machines_of_files_are_as_they_say() {
-    for name in ["dual-grace", "dual-graviton", "cluster-512"] {
+    for name in ["dual-grace", "dual-graviton", "cluster-512", "turin-200g", "sapphire-rapids-hdr"] {
         let path = format!("{}/../data/machines/{name}.toml", env!("CARGO_MANIFEST_DIR"));
         let machine = Machine::from_toml(&std::fs::read_to_string(path).unwrap()).unwrap();
         assert_eq!(Machine::from_toml(&machine.to_toml()).unwrap(), machine);
