@@ -22,8 +22,8 @@ use super::classes::classes;
 use super::slice_groups::{self, Between};
 use super::structure::{Plan, Source, Value};
 use super::{packing, spec};
-use crate::schedule::Schedule;
 use crate::schedule::verify::{self, Described, Fault, VerifyError};
+use crate::schedule::{ReuseScope, Schedule};
 
 /// Maximum number of ranks for which every rank is proved.
 pub const MAX_FULL_PROOF_RANKS: usize = 256;
@@ -211,7 +211,8 @@ pub fn each_step(plan: &Plan) -> Vec<Step> {
     units.iter().map(|unit| Step(unit_plan(plan, unit))).collect()
 }
 
-/// A plan without names and extents, which no schedule needs. Cost: O(values in `unit`).
+/// A plan for one slice, without names and extents, which no schedule needs. How long values last is checked in whole
+/// schedules. Cost: O(values in `unit`).
 fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
     let mut values: Vec<Value> = Vec::new();
     let mut places: BTreeMap<usize, usize> = BTreeMap::new();
@@ -219,7 +220,8 @@ fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
         for input in plan.values[id].source.inputs() {
             if !unit.contains(&input) && !places.contains_key(&input) {
                 places.insert(input, values.len());
-                values.push(Value { source: Source::Operand(values.len()), ..plan.values[input].clone() });
+                let source = Source::Operand(values.len());
+                values.push(Value { source, lasts: ReuseScope::Slice, ..plan.values[input].clone() });
             }
         }
     }
@@ -227,7 +229,7 @@ fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
     for &id in unit {
         places.insert(id, values.len());
         let source = plan.values[id].source.clone().with_inputs(|input| places[&input]);
-        values.push(Value { source, ..plan.values[id].clone() });
+        values.push(Value { source, lasts: ReuseScope::Slice, ..plan.values[id].clone() });
     }
     let last = unit.last() == Some(&(plan.values.len() - 1));
     Plan {
