@@ -20,7 +20,7 @@ use crate::timeline::{Activity, Span};
 
 /// Maximum number of simulated ranks. If there are more classes, ranks without a representative are assumed to keep
 /// pace with the rank that exchanges data with them.
-pub const MAX_REPRESENTATIVES: usize = 64;
+const MAX_REPRESENTATIVES: usize = 64;
 
 /// The representatives, ascending, and their tasks; `None` if some transfer has no place in the total order.
 pub fn simulate(plan: &Plan, cost: &Cost, overlap: bool) -> Option<(Vec<usize>, Vec<Span>)> {
@@ -86,7 +86,7 @@ impl<'a> Rank<'a> {
 struct Lockstep<'a> {
     cost: &'a Cost<'a>,
     overlap: bool,
-    /// The position of each class's representative, by the number of the class.
+    /// The position in `ranks` of each representative.
     by_class: HashMap<usize, usize>,
     class_of: &'a dyn Fn(usize) -> Option<usize>,
     ranks: Vec<Rank<'a>>,

@@ -5,8 +5,8 @@
 //!
 //! Ranks whose blocks of inputs and result have equal extents form a class ([`super::classes`]). One rank of each is
 //! proved alone, given what its messages carry, and a few of its peers state the same of these messages
-//! ([`verify::with_peers`]). If some message is not described, every element of these ranks is traced back
-//! through all ranks that contribute ([`verify::follow`]).
+//! ([`verify::with_peers`]). If some message is not described, every element of these ranks is traced back through all
+//! ranks that contribute ([`verify::follow`]).
 //!
 //! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. A step that produces partial sums
 //! and the redistribution that adds them are proved as one step, and so are all steps of a pipeline. In a plan with

@@ -87,9 +87,9 @@ impl Plan {
         proof::whole(self)
     }
 
-    /// Proves the schedules of one rank of each class (ranks whose blocks have equal extents), step by step. Cost: the
-    /// schedules of all ranks that send to these. For several threads, call [`Plan::verify_whole_schedules`] and
-    /// [`Plan::each_step`].
+    /// Proves the schedules of one rank of each class (ranks with equal extents and roles), step by step, given what
+    /// messages carry. Cost: O(ranks x values), and the schedules of these ranks and of four peers each. For several
+    /// threads, call [`Plan::verify_whole_schedules`] and [`Plan::each_step`].
     ///
     /// # Errors
     /// Same as for [`Plan::verify`].

@@ -1,8 +1,8 @@
 //! Counts the bytes that each rank receives without building schedules, exactly and for all ranks.
 //!
 //! An algorithm knows the words of one rank from the extents of its tiles, and a redistribution from the overlap of its
-//! blocks. Invariant: they equal those of the schedules. `slicing`, and contractions of tensors that
-//! are distributed otherwise than by their algorithm, are not counted.
+//! blocks. Invariant: they equal those of the schedules. `slicing`, and contractions of tensors that are distributed
+//! otherwise than by their algorithm, are not counted.
 
 use std::ops::Range;
 

@@ -34,10 +34,12 @@ pub enum CarriedSum {
     StoredBy(Vec<usize>),
 }
 
-/// The tasks of one rank whose transfers are described; `None` for work, and for transfers that no generator describes.
+/// What the transfers of one rank carry, while its schedule is built.
 #[derive(Debug, Default)]
 pub(super) struct Descriptions {
+    /// `None` for work, and for transfers that no generator describes.
     pub of_tasks: Vec<Option<Carried>>,
+    /// The number of the current batch.
     pub batch: usize,
     /// The dimension of the batch, and the batch's first index.
     pub start: Option<(Label, usize)>,
