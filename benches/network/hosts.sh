@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Emulates hosts on one machine. As root, `hosts.sh HOSTS RATE PROGRAM...` runs an MPI program with one rank per host.
+# Emulates hosts on one machine. As root, `hosts.sh HOSTS RATE PROGRAM...` runs an MPI program with one rank per host, or
+# with RANKS_PER_HOST consecutive ranks.
 #
 #     benches/network/hosts.sh 2 1gbit target/mpich/release/einsum-dist --algorithm ring-mn --size 4096 "mk,kn->mn"
 #
@@ -86,18 +87,19 @@ for host in $(seq "$hosts"); do plug "$host"; done
 export NETWORK_HOSTS
 NETWORK_HOSTS=$(seq --separator=, --format "$net.%g" "$hosts")
 launcher=$here/launcher.sh
+each=${RANKS_PER_HOST:-1}
 read -ra mpirun <<< "${EINSUM_DIST_MPIRUN:-mpirun.mpich}"
 if [[ $("${mpirun[0]}" --version 2> /dev/null) =~ Open\ MPI|OpenRTE ]]; then
-    mpirun+=(--allow-run-as-root --oversubscribe --map-by node --bind-to none --mca plm_rsh_agent "$launcher")
-    mpirun+=(--mca plm_rsh_no_tree_spawn 1 --mca pml ob1 --mca btl tcp,self)
+    mpirun+=(--allow-run-as-root --oversubscribe --map-by "ppr:$each:node" --bind-to none --mca plm_rsh_agent "$launcher")
+    mpirun+=(--mca plm_rsh_no_tree_spawn 1 --mca pml ob1 --mca btl "tcp,self$([ "$each" = 1 ] || echo ,vader)")
     mpirun+=(--mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 -x PATH -x NETWORK_HOSTS --host "$NETWORK_HOSTS")
 else
     # MPICH is built with UCX or with libfabric. UCX sends a large message only after a handshake, whose replies queue
     # behind data in the same direction. In at least half of the runs, data therefore flowed in only one direction of a
     # link at a time. By default, UCX also sends segments of 8 KB, each with its own system call and packet.
     export UCX_TCP_TX_SEG_SIZE=${UCX_TCP_TX_SEG_SIZE:-64kb} UCX_TLS=tcp UCX_NET_DEVICES=eth0 UCX_RNDV_THRESH=${UCX_RNDV_THRESH:-inf} FI_PROVIDER=tcp FI_TCP_IFACE=eth0
-    mpirun+=(-launcher ssh -launcher-exec "$launcher" -hosts "$NETWORK_HOSTS" -ppn 1)
+    mpirun+=(-launcher ssh -launcher-exec "$launcher" -hosts "$NETWORK_HOSTS" -ppn "$each")
 fi
 # Runs in the background, so that a signal to this script runs its traps immediately.
-"$launcher" "$net.1" "${mpirun[*]@Q}" -n "$hosts" "${*@Q}" 9>&- &
+"$launcher" "$net.1" "${mpirun[*]@Q}" -n "$((hosts * each))" "${*@Q}" 9>&- &
 wait $!

@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use super::cores::{crowded, load};
 use super::dist_tensor::allocation_error;
 use super::{DistTensor, Error, Problem, Program, Result, World, cache, host};
 use crate::distribution::{Axis, Cut, Distribution, Owners, Role};
@@ -24,12 +25,11 @@ const MOVED_ELEMENTS: usize = 1 << 22;
 const FORMAT: u32 = 10;
 /// Ranks count as equally fast if all speeds are this close to the mean.
 const MAX_SPEED_DEVIATION: f64 = 0.02;
-const MAX_WORKERS_PER_CORE: usize = 4;
 
 impl World {
     /// This world's machine, with measured rates. Collective. Cost: about two seconds for two ranks on two cores, more
     /// on slow links; later calls on the same host use the cache. Call [`World::place`] first, so that ranks have their
-    /// own cores. With more than 4 workers per core or too little memory, rates are defaults.
+    /// own cores. With more than 4 workers per core of a host or too little memory, rates are defaults.
     ///
     /// ```
     /// use einsum_dist::{PlanOptions, Problem, World};
@@ -46,7 +46,7 @@ impl World {
     pub fn machine(&self, workers: usize) -> Result<Machine> {
         self.expect_size(workers)?;
         let plain = Machine::new(self.ranks(), workers);
-        let crowded = self.local_ranks().len() * workers > MAX_WORKERS_PER_CORE * host::cpus().len().max(1);
+        let crowded = crowded(&self.gather(&load(self.local_ranks().len() * workers))?);
         let file = self.remembered(workers)?;
         let known = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
         let known = known.filter(|text| Machine::from_toml(text).is_ok());

@@ -1,6 +1,8 @@
 //! Determines this process's cores, by the operating system's numbers, and the host's name, and pins threads. A thread
 //! that cannot be pinned runs without an error.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 #[cfg(target_os = "linux")]
 use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
 
@@ -18,6 +20,25 @@ pub fn cpus() -> Vec<usize> {
 /// The number of cores in this process's affinity mask, or fewer under a CPU quota.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// A process's host, its busy threads, and the cores that it may use.
+pub(super) type Load = (String, usize, Vec<usize>);
+
+pub(super) fn load(threads: usize) -> Load {
+    (name(), threads, cpus())
+}
+
+/// Whether processes of one host have more than 4 threads per core, so that measurements would be of waiting for cores.
+pub(super) fn crowded(processes: &[Load]) -> bool {
+    const MAX_THREADS_PER_CORE: usize = 4;
+    let mut hosts = BTreeMap::<&str, (usize, BTreeSet<usize>)>::new();
+    for (name, threads, cpus) in processes {
+        let host = hosts.entry(name).or_default();
+        host.0 += threads;
+        host.1.extend(cpus);
+    }
+    hosts.values().any(|(threads, cpus)| *threads > MAX_THREADS_PER_CORE * cpus.len().max(1))
 }
 
 pub(super) fn listed(status: &str) -> Vec<usize> {
@@ -82,3 +103,6 @@ fn set(cores: &[usize]) -> CpuSet {
     cores.iter().filter(|&&core| core < CpuSet::MAX_CPU).for_each(|&core| set.set(core));
     set
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,8 @@
 use crate::comm::mpi::{Communicator, Endpoint, Route, Routes};
 use crate::comm::{CommError, Transport};
 
+use super::cores::{Load, crowded, load};
+use super::world::parsed;
 use super::{Error, Result, cache, host};
 
 const FORMAT: u32 = 3;
@@ -45,8 +47,13 @@ fn auto(communicator: &Communicator) -> Result<Endpoint> {
 }
 
 fn remembered(communicator: &Communicator) -> Result<Routes> {
-    let hosts = communicator.all_gather_bytes(host::name().as_bytes())?;
-    let here = hosts.iter().filter(|name| **name == host::name().as_bytes()).count();
+    // Serialising into memory cannot fail.
+    let mine = serde_json::to_vec(&load(1)).unwrap_or_default();
+    let all: Vec<Load> = parsed(&communicator.all_gather_bytes(&mine)?)?;
+    if crowded(&all) {
+        return Ok(Routes::of(Route::Shared));
+    }
+    let here = all.iter().filter(|(name, ..)| *name == host::name()).count();
     let library = if communicator.library() == "Open MPI" { "openmpi" } else { "mpi" };
     let file = cache::file(&format!("{}-{}-{here}-{library}-routes-{FORMAT}.toml", host::name(), communicator.size()));
     let known = file.as_ref().filter(|_| communicator.rank() == 0).and_then(|file| std::fs::read_to_string(file).ok());

@@ -443,9 +443,7 @@ impl World {
     /// If MPI fails or a process sends another type.
     pub(super) fn gather<V: Serialize + DeserializeOwned>(&self, mine: &V) -> Result<Vec<V>> {
         // Serialising into memory cannot fail.
-        let all = self.all_gather(&serde_json::to_vec(mine).unwrap_or_default())?;
-        let parsed = all.iter().map(|bytes| serde_json::from_slice(bytes)).collect::<std::result::Result<Vec<V>, _>>();
-        parsed.map_err(|error| Error::Usage(format!("a rank sent no measurements: {error}")))
+        parsed(&self.all_gather(&serde_json::to_vec(mine).unwrap_or_default())?)
     }
 
     /// Each rank's host; empty if unknown. Collective.
@@ -512,4 +510,10 @@ impl Shared {
         self.crews.borrow_mut().insert(workers, crews.clone());
         Ok(crews)
     }
+}
+
+/// The values that processes sent as JSON.
+pub(super) fn parsed<V: DeserializeOwned>(all: &[Vec<u8>]) -> Result<Vec<V>> {
+    let parsed = all.iter().map(|bytes| serde_json::from_slice(bytes)).collect::<std::result::Result<_, _>>();
+    parsed.map_err(|error| Error::Usage(format!("a rank sent no measurements: {error}")))
 }

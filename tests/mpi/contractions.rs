@@ -19,7 +19,7 @@ use einsum_dist::comm::launcher::launcher;
 use einsum_dist::plan::{AlgorithmName, FixedDistributions};
 use einsum_dist::{Moved, Plan, World};
 
-/// Number of random contractions per run of this program.
+/// Number of random contractions per run of this program, unless `EINSUM_DIST_CASES` says another one.
 const CASES: usize = 800;
 
 /// Minimum number of non-empty cases per algorithm in one run of this program. `make test` runs the program on several
@@ -120,10 +120,11 @@ fn random_contractions(ranks: usize) -> (Vec<Test>, Balance) {
         let plan = balance.plan(&AlgorithmName::ALL, !case.is_empty(), plan).expect("local always applies");
         Test { case, plan, seed: number as u64, accumulate }
     };
-    let tests = (0..CASES).map(&mut test).collect();
+    let cases = std::env::var("EINSUM_DIST_CASES").map_or(CASES, |cases| cases.parse().expect("a number of cases"));
+    let tests = (0..cases).map(&mut test).collect();
     let applied = AlgorithmName::ALL.into_iter().zip(balance.filled);
     let mut applied = applied.filter(|(algorithm, _)| algorithm.ranks().allows(ranks));
-    assert!(applied.all(|(_, filled)| filled >= MIN_NON_EMPTY_CASES), "{balance}");
+    assert!(applied.all(|(_, filled)| filled >= MIN_NON_EMPTY_CASES.min(cases / 16)), "{balance}");
     (tests, balance)
 }
 

@@ -14,7 +14,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::fmt::Display;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ::mpi::collective::SystemOperation;
 use ::mpi::datatype::{Equivalence, SystemDatatype};
@@ -27,6 +27,9 @@ use crate::comm::CommError;
 
 /// MPI counts are `int`.
 const MAX_CALL_BYTES: usize = 1 << 30;
+/// A wait becomes at most this part longer, or [`MAX_SLEEP`].
+const WAIT_PER_SLEEP: u32 = 32;
+const MAX_SLEEP: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
@@ -187,6 +190,8 @@ impl Communicator {
                 self.abort(1, &format!("no answer from other ranks for {} s, in {name}", timeout.as_secs_f64()));
             }
             pause.pause(false, |time| {
+                // Dozens of ranks per core leave the core to those that are late.
+                let time = time.max((started.elapsed() / WAIT_PER_SLEEP).min(MAX_SLEEP));
                 std::thread::sleep(time);
                 time
             });
