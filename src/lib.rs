@@ -148,7 +148,7 @@ pub mod timeline;
 #[doc(hidden)]
 pub mod tree;
 
-pub use algorithm::{AlgorithmName, Reorder};
+pub use algorithm::{AlgorithmName, Objective, Reorder};
 pub use api::{
     Checkpoint, DistTensor, Error, NpyOutput, Operand, OperandParts, Output, Problem, Program, ProgramCache, Rank,
     Result, Shaped, Workers, World, einsum,
@@ -175,8 +175,8 @@ pub use plan::{
 };
 pub use rayon;
 pub use report::{
-    ByLink, Bytes, CheckReport, MaxMean, Measured, NodeReport, OutputReport, PathSearchReport, Peak, RankReport,
-    Report, Seconds,
+    ByLink, Bytes, CheckReport, FewestBytes, MaxMean, Measured, NodeReport, OutputReport, PathSearchReport, Peak,
+    RankReport, Report, Seconds,
 };
 pub use schedule::Schedule;
 pub use schedule::verify::VerifyError;

@@ -128,6 +128,11 @@ pub struct Args {
     #[arg(help_heading = "Plan")]
     pub kernel: String,
 
+    /// What the planner minimises: time (predicted seconds), or bytes (those that the busiest rank receives)
+    #[arg(long, value_name = "OBJECTIVE", default_value = "time", allow_hyphen_values = true, value_parser = values::text())]
+    #[arg(help_heading = "Plan")]
+    pub objective: String,
+
     /// Store the dimensions of each intermediate in the order of the expression, instead of the order that is predicted
     /// to be fastest
     #[arg(long)]

@@ -330,6 +330,7 @@ fn options(args: &Args, dtype: Dtype, target: Option<Target>) -> Result<PlanOpti
     Ok(PlanOptions::default()
         .dtype(dtype)
         .algorithm(algorithm)
+        .objective(args.objective.parse().map_err(|error: String| usage(format!("--objective: {error}")))?)
         .cut(cut)
         .accumulate(args.accumulate.is_some())
         .memory_limit(memory_limit.map_err(|error| usage(format!("--memory-limit: {error}")))?)

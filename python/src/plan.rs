@@ -54,6 +54,8 @@ pub struct Options {
     #[pyo3(item)]
     algorithm: Option<String>,
     #[pyo3(item)]
+    objective: String,
+    #[pyo3(item)]
     kernel: Option<String>,
     #[pyo3(item)]
     constant: Vec<usize>,
@@ -119,6 +121,7 @@ pub fn plan(py: Python<'_>, subscripts: &str, shapes: Vec<Vec<usize>>, options: 
         .memory_limit(options.memory_limit)
         .slice_groups(options.slice_groups)
         .algorithm(algorithm.map(named::<AlgorithmName>).transpose()?)
+        .objective(named(&options.objective)?)
         .kernel(options.kernel.as_deref().map_or(Ok(KernelChoice::Auto), named)?)
         .constant(options.constant)
         .conjugate(options.conjugate)

@@ -64,6 +64,7 @@ WRONG = {
     "a plan without ranks": (lambda: ed.plan("ij,jk->ik", (2, 3), (3, 4), ranks=0), ValueError),
     "a plan by an unknown algorithm": (lambda: ed.plan("ij,jk->ik", (2, 3), (3, 4), algorithm="best"), ValueError),
     "a plan by an unknown kernel": (lambda: ed.plan("ij,jk->ik", (2, 3), (3, 4), kernel="best"), ValueError),
+    "a plan for an unknown objective": (lambda: ed.plan("ij,jk->ik", (2, 3), (3, 4), objective="joy"), ValueError),
     "a plan within no memory": (lambda: ed.plan("ij,jk->ik", (200, 300), (300, 400), memory_limit=10), ValueError),
     "a machine that does not exist": (lambda: ed.plan("ij,jk->ik", (2, 3), (3, 4), machine="/no/machine.toml"), OSError),
     "a machine that is no machine": (lambda: ed.plan("ij,jk->ik", (2, 3), (3, 4), machine="ranks = 'three'\n"), ValueError),

@@ -4,6 +4,7 @@
 
 use super::contraction::Contraction;
 use super::cost::Contracted;
+use super::objective::Objective;
 use super::reorder::Reorder;
 use crate::dims::{Kind, Kinds, Label};
 use crate::distribution::{Axis, Cut, Distribution, Role};
@@ -79,6 +80,7 @@ pub struct Setting<'a> {
     pub fixed: bool,
     /// The order of a rank's chunks in `slicing`.
     pub reorder: Reorder,
+    pub objective: Objective,
 }
 
 impl Setting<'_> {

@@ -31,6 +31,9 @@ use crate::dims::{Kinds, Label};
 use crate::schedule::Builder;
 use crate::schedule::verify::Order;
 
+/// Below this number of sampled ranks, further cuts add others.
+const MAX_SAMPLED: usize = 16;
+
 /// Where the tensors of a contraction are before and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Residency {
@@ -268,6 +271,21 @@ impl Algorithm {
     /// Cost: O(ranks).
     pub fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64> {
         self.generator().words_received(contraction, rank, ranks)
+    }
+
+    /// The most words among ranks with the largest and the smallest tiles.
+    pub(crate) fn most_words(&self, contraction: &Contraction, ranks: usize) -> Option<u64> {
+        let Contraction { left, right, .. } = contraction;
+        let mut sampled = vec![0];
+        for (label, parts) in self.grid(ranks) {
+            let tensor = if left.labels.contains(&label) { left } else { right };
+            let larger = (tensor.extent(label) % parts).saturating_sub(1);
+            let places = [0, larger, parts - 1];
+            let places = if sampled.len() < MAX_SAMPLED { &places[..] } else { &places[1..2] };
+            sampled = sampled.iter().flat_map(|rank| places.iter().map(move |place| rank * parts + place)).collect();
+        }
+        let words = sampled.into_iter().map(|rank| self.words_received(contraction, rank, ranks));
+        words.max().flatten()
     }
 
     pub(crate) fn seconds(&self, contracted: &Contracted) -> f64 {

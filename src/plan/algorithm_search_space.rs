@@ -5,11 +5,15 @@
 use super::candidates::{Candidates, SearchArguments};
 use super::error::PlanError;
 use super::options::PlanOptions;
-use crate::algorithm::{Algorithm, AlgorithmName, Cost, Distributions, Residency, Tensor, carried};
+use crate::algorithm::{
+    Algorithm, AlgorithmName, Contraction, Cost, Distributions, Objective, Price, Residency, Tensor, carried,
+};
 use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
+
+const MAX_EXPLAINED_NODES: usize = 64;
 
 /// The distributions around a unary step.
 pub struct UnaryPlacement {
@@ -19,7 +23,7 @@ pub struct UnaryPlacement {
     /// `None` unless the result is partial sums.
     pub after: Option<Distribution>,
     /// Of the redistribution before, the step, and that after.
-    pub seconds: [f64; 3],
+    pub prices: [Price; 3],
 }
 
 pub struct SearchSpace<'a> {
@@ -84,15 +88,16 @@ impl<'a> SearchSpace<'a> {
     pub fn unary(&self, input: &[Label], out: &[Label], at: &Distribution) -> UnaryPlacement {
         let redistributed = |labels: &[Label], from: &Distribution| {
             let wanted = self.preferred(labels);
-            let seconds = self.cost.redistribution(labels, from, &wanted);
-            (Some(wanted), seconds)
+            let price = self.cost.redistribution(labels, from, &wanted);
+            (Some(wanted), price)
         };
-        let (before, first) = if carried(at, input, out).is_some() { (None, 0.0) } else { redistributed(input, at) };
+        let stays = (None, Price::default());
+        let (before, first) = if carried(at, input, out).is_some() { stays.clone() } else { redistributed(input, at) };
         // The preferred distribution cuts no diagonal, so `carried` returns `Some`.
         let step = carried(before.as_ref().unwrap_or(at), input, out).unwrap_or_else(Distribution::single);
-        let seconds = self.cost.unary(input, out, &step);
-        let (after, last) = if step.summands() > 1 { redistributed(out, &step) } else { (None, 0.0) };
-        UnaryPlacement { before, step, after, seconds: [first, seconds, last] }
+        let own = Price::of_work(self.cost.unary(input, out, &step));
+        let (after, last) = if step.summands() > 1 { redistributed(out, &step) } else { stays };
+        UnaryPlacement { before, step, after, prices: [first, own, last] }
     }
 
     /// The candidates for contracting a node.
@@ -106,7 +111,7 @@ impl<'a> SearchSpace<'a> {
         candidates.of(&tree.step_text(node), kinds, self.labels(node))
     }
 
-    /// The distributions that an algorithm requires and produces, and its predicted seconds. It may choose where
+    /// The distributions that an algorithm requires and produces, and its price. It may choose where
     /// `input_distributions` is `None`. In the first contraction of a subtree, the seconds include the first
     /// synchronisation, unless the algorithm runs on rank 0 alone.
     pub fn contraction(
@@ -115,11 +120,14 @@ impl<'a> SearchSpace<'a> {
         inputs: [NodeId; 2],
         algorithm: &Algorithm,
         input_distributions: [Option<&Distribution>; 2],
-    ) -> (Distributions, f64) {
-        let (needs, seconds) = self.by_itself(node, inputs, algorithm, input_distributions);
+    ) -> (Distributions, Price) {
+        let (needs, mut price) = self.by_itself(node, inputs, algorithm, input_distributions);
         let waits = algorithm.kind().residency() != Residency::Alone;
         let first = waits && inputs.into_iter().all(|input| self.is_given(input));
-        (needs, if first { seconds + self.machine.sync_overhead } else { seconds })
+        if first {
+            price.seconds += self.machine.sync_overhead;
+        }
+        (needs, price)
     }
 
     fn is_given(&self, mut node: NodeId) -> bool {
@@ -135,11 +143,13 @@ impl<'a> SearchSpace<'a> {
         [left, right]: [NodeId; 2],
         algorithm: &Algorithm,
         inputs: [Option<&Distribution>; 2],
-    ) -> (Distributions, f64) {
+    ) -> (Distributions, Price) {
         let needs =
             algorithm.distributions(self.labels(left), self.labels(right), self.labels(node), self.machine.ranks);
         if let Some(needs) = needs {
-            return (needs, self.cost.contraction(algorithm, self.labels(left), self.labels(right), self.labels(node)));
+            let seconds = self.cost.contraction(algorithm, self.labels(left), self.labels(right), self.labels(node));
+            let bytes = if self.counts_bytes() { self.bytes(algorithm, [left, right, node], &needs) } else { 0.0 };
+            return (needs, Price { seconds, bytes });
         }
         // Inputs keep their distributions, unless they consist of partial sums.
         let in_place = |input: NodeId, at: Option<&Distribution>| {
@@ -148,10 +158,25 @@ impl<'a> SearchSpace<'a> {
         let fixed = self.options.fixed.output.clone().filter(|at| node == self.tree.root() && at.summands() == 1);
         let out = fixed.unwrap_or_else(|| self.preferred(self.labels(node)));
         let needs = Distributions { left: in_place(left, inputs[0]), right: in_place(right, inputs[1]), out };
-        let tensors = [(left, &needs.left), (right, &needs.right), (node, &needs.out)];
-        let tensors = tensors.map(|(node, distribution)| self.tensor(node, distribution));
-        let seconds = self.cost.slicing(algorithm, &tensors);
-        (needs, seconds)
+        let price = self.cost.slicing(algorithm, &self.tensors([left, right, node], &needs));
+        (needs, price)
+    }
+
+    /// For explanations, the bytes of large trees would take too long.
+    fn counts_bytes(&self) -> bool {
+        let explains = self.tree.nodes.len() <= MAX_EXPLAINED_NODES;
+        self.machine.ranks > 1 && (explains || self.options.objective == Objective::Bytes)
+    }
+
+    fn bytes(&self, algorithm: &Algorithm, nodes: [NodeId; 3], needs: &Distributions) -> f64 {
+        let [left, right, out] = self.tensors(nodes, needs);
+        let contraction = Contraction { left, right, out, onto: false };
+        let words = algorithm.most_words(&contraction, self.machine.ranks).unwrap_or(0);
+        words as f64 * self.options.dtype.size() as f64
+    }
+
+    fn tensors(&self, [left, right, out]: [NodeId; 3], needs: &Distributions) -> [Tensor; 3] {
+        [(left, &needs.left), (right, &needs.right), (out, &needs.out)].map(|(node, at)| self.tensor(node, at))
     }
 
     fn tensor(&self, node: NodeId, distribution: &Distribution) -> Tensor {

@@ -1,19 +1,20 @@
 //! Selects the algorithms for a tree by dynamic programming over the distributions of intermediates.
 //!
-//! A node's table has, for every distribution in which some algorithm can leave its tensor, the cheapest price of the
+//! A node's table has, for every distribution in which some algorithm can leave its tensor, the lowest price of the
 //! subtree, with redistributions (at the root, also that of the result). Tracing back the cheapest yields all
 //! algorithms.
 //!
-//! Guarantee: no combination of candidates is cheaper according to [`Cost`], unless tables are truncated: above
+//! Guarantee: no combination of candidates is cheaper by the [`Objective`], unless tables are truncated: above
 //! [`MAX_FULL_TABLE_NODES`] nodes to a few entries, and above [`MAX_PRUNED_TABLE_NODES`] to one, so that algorithms
 //! ignore the nodes above.
 
 use std::ops::Range;
 
 use super::algorithm_search_space::{SearchSpace, UnaryPlacement};
+use super::candidates::busy;
 use super::error::PlanError;
 use super::structure::Candidate;
-use crate::algorithm::{Algorithm, Cost};
+use crate::algorithm::{Algorithm, Cost, Objective, Price};
 use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;
 use crate::tree::{NodeId, Step, Tree, inputs};
@@ -23,13 +24,16 @@ const MAX_PRUNED_TABLE_NODES: usize = 4096;
 const PRUNED_TABLE_ENTRIES: usize = 8;
 const MAX_CONSIDERED: usize = 8;
 
+/// Candidates that receive no less than this fraction are not explained.
+const MUCH_LESS: f64 = 0.98;
+
 #[derive(Debug, Clone)]
 struct Entry {
     distribution: Distribution,
-    /// Predicted, for the whole subtree.
-    seconds: f64,
-    /// Predicted, for the node's own step.
-    own: f64,
+    /// For the whole subtree.
+    price: Price,
+    /// For the node's own step.
+    own: Price,
     algorithm: Option<Algorithm>,
     /// The index into each input's table; 0 if free.
     inputs: [usize; 2],
@@ -52,7 +56,7 @@ pub struct Choice {
 }
 
 pub struct Cheapest {
-    pub seconds: f64,
+    pub price: Price,
     pub distribution: Distribution,
     pub contractions: Vec<(NodeId, Choice)>,
 }
@@ -60,41 +64,46 @@ pub struct Cheapest {
 pub struct Tables {
     tables: Vec<Table>,
     considered: Vec<Vec<Candidate>>,
+    /// The candidate that receives the fewest bytes, if counted.
+    fewest: Vec<Option<Entry>>,
 }
 
 impl Tables {
     pub fn new(space: &SearchSpace) -> Result<Tables, PlanError> {
-        let SearchSpace { tree, cost, .. } = space;
+        let SearchSpace { tree, cost, options, .. } = space;
+        let objective = options.objective;
         let keep = match tree.nodes.len() {
             steps if steps <= MAX_FULL_TABLE_NODES => usize::MAX,
             steps if steps <= MAX_PRUNED_TABLE_NODES => PRUNED_TABLE_ENTRIES,
             _ => 1,
         };
         let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
-        let mut all_considered = Vec::with_capacity(tree.nodes.len());
+        let (mut all_considered, mut all_fewest) = (Vec::with_capacity(tree.nodes.len()), Vec::new());
         for node in 0..tree.nodes.len() {
             let search = AlgorithmSearch { tree, cost, space, tables: &tables };
-            let (table, shown) = match search.table(node)? {
+            let (table, shown, fewest) = match search.table(node)? {
                 Table::Entries(mut entries) => {
-                    entries.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+                    entries.sort_by(|a, b| objective.compare(a.price, b.price));
                     let priced =
-                        entries.iter().filter_map(|entry| Some((entry.algorithm.as_ref()?, entry.own, entry.seconds)));
+                        entries.iter().filter_map(|entry| Some((entry.algorithm.as_ref()?, entry.own, entry.price)));
                     let shown = considered(tree, priced);
-                    let by_own_cost = |a: &Entry, b: &Entry| a.own.total_cmp(&b.own);
+                    let fewest = fewest(&entries, space);
+                    let by_own_cost = |a: &Entry, b: &Entry| objective.compare(a.own, b.own);
                     let contracts = matches!(tree.nodes[node].step, Step::Contract { .. });
                     let kept = if contracts && space.arguments.step_by_step {
                         entries.into_iter().min_by(by_own_cost).into_iter().collect()
                     } else {
                         best(entries, keep)
                     };
-                    (Table::Entries(kept), shown)
+                    (Table::Entries(kept), shown, fewest)
                 }
-                Table::Free => (Table::Free, Vec::new()),
+                Table::Free => (Table::Free, Vec::new(), None),
             };
             tables.push(table);
             all_considered.push(shown);
+            all_fewest.push(fewest);
         }
-        Ok(Tables { tables, considered: all_considered })
+        Ok(Tables { tables, considered: all_considered, fewest: all_fewest })
     }
 
     /// `None` if the consumer chooses.
@@ -102,8 +111,8 @@ impl Tables {
         let Table::Entries(entries) = &self.tables[node] else { return None };
         // Sorted by price.
         let first = entries.first()?;
-        let (seconds, distribution) = (first.seconds, first.distribution.clone());
-        Some(Cheapest { seconds, distribution, contractions: self.chosen(tree, node, 0) })
+        let (price, distribution) = (first.price, first.distribution.clone());
+        Some(Cheapest { price, distribution, contractions: self.chosen(tree, node, 0) })
     }
 
     fn chosen(&self, tree: &Tree, node: NodeId, entry: usize) -> Vec<(NodeId, Choice)> {
@@ -116,6 +125,17 @@ impl Tables {
                 let how = describe(tree, algorithm);
                 let mut considered = self.considered[node].clone();
                 considered.iter_mut().for_each(|candidate| candidate.chosen = candidate.how == how);
+                let receives_less = |fewest: &&Entry| {
+                    let pairs = [(fewest.own, entry.own), (fewest.price, entry.price)];
+                    pairs.iter().all(|(fewest, chosen)| fewest.bytes < MUCH_LESS * chosen.bytes)
+                };
+                let fewest = self.fewest[node].iter().find(receives_less);
+                if let Some((fewest, algorithm)) = fewest.and_then(|entry| Some((entry, entry.algorithm.as_ref()?))) {
+                    let how = describe(tree, algorithm);
+                    considered.retain(|candidate| candidate.how != how);
+                    considered
+                        .push(Candidate { fewest_bytes: true, ..candidate(how, algorithm, fewest.own, fewest.price) });
+                }
                 chosen.push((node, Choice { algorithm: Some(algorithm.clone()), group: None, considered }));
             }
             open.extend(inputs(&tree.nodes[node].step).into_iter().flatten().zip(entry.inputs));
@@ -133,9 +153,11 @@ pub fn algorithms(space: &SearchSpace) -> Result<Vec<Choice>, PlanError> {
     let labels = &tree.nodes[root].labels;
     let whole = |entry: &Entry| {
         let wanted = options.fixed.output.as_ref();
-        entry.seconds + wanted.map_or(0.0, |wanted| cost.redistribution(labels, &entry.distribution, wanted))
+        let redistributed = wanted.map(|wanted| cost.redistribution(labels, &entry.distribution, wanted));
+        entry.price + redistributed.unwrap_or_default()
     };
-    if let Some(entry) = (0..entries.len()).min_by(|&a, &b| whole(&entries[a]).total_cmp(&whole(&entries[b]))) {
+    let compare = |&a: &usize, &b: &usize| options.objective.compare(whole(&entries[a]), whole(&entries[b]));
+    if let Some(entry) = (0..entries.len()).min_by(compare) {
         for (node, choice) in tables.chosen(tree, root, entry) {
             chosen[node] = choice;
         }
@@ -159,15 +181,28 @@ fn describe(tree: &Tree, algorithm: &Algorithm) -> String {
 }
 
 /// The first [`MAX_CONSIDERED`] distinct descriptions.
-pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, f64, f64)>) -> Vec<Candidate> {
+pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, Price, Price)>) -> Vec<Candidate> {
     let mut considered: Vec<Candidate> = Vec::new();
     for (algorithm, contraction, whole) in priced {
         let how = describe(tree, algorithm);
         if considered.len() < MAX_CONSIDERED && considered.iter().all(|other| other.how != how) {
-            considered.push(Candidate { how, contraction, whole, chosen: false });
+            considered.push(candidate(how, algorithm, contraction, whole));
         }
     }
     considered
+}
+
+fn candidate(how: String, algorithm: &Algorithm, own: Price, whole: Price) -> Candidate {
+    let (contraction, bytes, whole) = (own.seconds, own.bytes, whole.seconds);
+    Candidate { how, algorithm: algorithm.clone(), contraction, bytes, whole, chosen: false, fewest_bytes: false }
+}
+
+/// The entry with the fewest bytes for the subtree that keeps as many ranks busy as [`Objective::Bytes`] requires.
+fn fewest(entries: &[Entry], space: &SearchSpace) -> Option<Entry> {
+    let priced = entries.iter().filter_map(|entry| Some((entry.algorithm.as_ref()?, entry)));
+    let kept = busy(priced.collect(), |(algorithm, _)| algorithm, &space.tree.extents, space.machine.ranks);
+    let least = kept.into_iter().min_by(|(_, a), (_, b)| Objective::Bytes.compare(a.price, b.price));
+    least.map(|(_, entry)| entry.clone())
 }
 
 struct AlgorithmSearch<'a> {
@@ -187,8 +222,8 @@ impl AlgorithmSearch<'_> {
             Step::Leaf { .. } => match self.space.fixed(node) {
                 Some(distribution) => Table::Entries(vec![Entry {
                     distribution,
-                    seconds: 0.0,
-                    own: 0.0,
+                    price: Price::default(),
+                    own: Price::default(),
                     algorithm: None,
                     inputs: [0; 2],
                 }]),
@@ -204,11 +239,16 @@ impl AlgorithmSearch<'_> {
 
     fn unary(&self, node: NodeId, input: NodeId, entries: &[Entry]) -> Vec<Entry> {
         let step = |(at, entry): (usize, &Entry)| {
-            let UnaryPlacement { step, after, seconds, .. } =
+            let UnaryPlacement { step, after, prices: [before, own, last], .. } =
                 self.space.unary(self.labels(input), self.labels(node), &entry.distribution);
-            let seconds = seconds.into_iter().fold(entry.seconds, |all, seconds| all + seconds);
-            let own = seconds - entry.seconds;
-            Entry { distribution: after.unwrap_or(step), seconds, own, algorithm: None, inputs: [at, 0] }
+            let own = before + own + last;
+            Entry {
+                distribution: after.unwrap_or(step),
+                price: entry.price + own,
+                own,
+                algorithm: None,
+                inputs: [at, 0],
+            }
         };
         entries.iter().enumerate().map(step).collect()
     }
@@ -219,35 +259,36 @@ impl AlgorithmSearch<'_> {
             Table::Free => None,
             Table::Entries(entries) => entries.first().map(|entry| &entry.distribution),
         });
-        let mut options_by_input: [Vec<(Distribution, f64, usize)>; 2] = [Vec::new(), Vec::new()];
+        let mut options_by_input: [Vec<(Distribution, Price, usize)>; 2] = [Vec::new(), Vec::new()];
         let mut entries = Vec::new();
         for algorithm in self.space.candidates(node, kinds)? {
             let (needs, own) = self.space.contraction(node, inputs, &algorithm, input_distributions);
-            let mut seconds = own;
+            let mut price = own;
             let mut from = [0; 2];
             for (side, wanted) in [needs.left, needs.right].into_iter().enumerate() {
                 let best = match options_by_input[side].iter().find(|(known, ..)| *known == wanted) {
-                    Some((_, seconds, entry)) => (*seconds, *entry),
+                    Some((_, price, entry)) => (*price, *entry),
                     None => {
-                        let (seconds, entry) = self.bring(inputs[side], &wanted);
-                        options_by_input[side].push((wanted, seconds, entry));
-                        (seconds, entry)
+                        let (price, entry) = self.bring(inputs[side], &wanted);
+                        options_by_input[side].push((wanted, price, entry));
+                        (price, entry)
                     }
                 };
-                seconds += best.0;
+                price = price + best.0;
                 from[side] = best.1;
             }
-            entries.push(Entry { distribution: needs.out, seconds, own, algorithm: Some(algorithm), inputs: from });
+            entries.push(Entry { distribution: needs.out, price, own, algorithm: Some(algorithm), inputs: from });
         }
         Ok(entries)
     }
 
-    fn bring(&self, input: NodeId, wanted: &Distribution) -> (f64, usize) {
-        let Table::Entries(entries) = &self.tables[input] else { return (0.0, 0) };
+    fn bring(&self, input: NodeId, wanted: &Distribution) -> (Price, usize) {
+        let Table::Entries(entries) = &self.tables[input] else { return Default::default() };
         let labels = self.labels(input);
-        let seconds = |entry: &Entry| entry.seconds + self.cost.redistribution(labels, &entry.distribution, wanted);
-        let all = entries.iter().map(seconds).enumerate();
-        all.min_by(|(_, a), (_, b)| a.total_cmp(b)).map_or((0.0, 0), |(at, seconds)| (seconds, at))
+        let objective = self.space.options.objective;
+        let price = |entry: &Entry| entry.price + self.cost.redistribution(labels, &entry.distribution, wanted);
+        let all = entries.iter().map(price).enumerate();
+        all.min_by(|(_, a), (_, b)| objective.compare(*a, *b)).map(|(at, price)| (price, at)).unwrap_or_default()
     }
 }
 

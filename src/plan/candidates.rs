@@ -2,7 +2,7 @@
 
 use super::error::PlanError;
 use super::options::PlanOptions;
-use crate::algorithm::{Algorithm, AlgorithmName, Residency, Setting};
+use crate::algorithm::{Algorithm, AlgorithmName, Objective, Residency, Setting, most_idle};
 use crate::dims::{Kind, Kinds, Label};
 use crate::machine::Machine;
 
@@ -51,6 +51,10 @@ impl Candidates<'_> {
             })
             .collect();
         let named = if self.arguments.spread && self.ranks() > 1 { without_whole_tensors(named) } else { named };
+        let named = match self.options.objective {
+            Objective::Time => named,
+            Objective::Bytes => busy(named, |algorithm| algorithm, self.extents, self.ranks()),
+        };
         if let (true, Some(algorithm)) = (named.is_empty(), forced) {
             return Err(self.no_algorithm(algorithm, node));
         }
@@ -79,6 +83,7 @@ impl Candidates<'_> {
             forced: options.algorithm.is_some(),
             fixed: !options.fixed.is_empty(),
             reorder: options.reorder,
+            objective: options.objective,
         };
         AlgorithmName::ALL.into_iter().filter(asked).flat_map(|name| name.candidates(&setting)).collect()
     }
@@ -110,6 +115,20 @@ impl Candidates<'_> {
         };
         PlanError::NoCut { cut, node: node.to_owned(), hint }
     }
+}
+
+/// Those with the fewest idle ranks, apart from [`most_idle`]: on one rank, algorithms receive nothing.
+pub fn busy<T>(all: Vec<T>, of: impl Fn(&T) -> &Algorithm, extents: &[usize], ranks: usize) -> Vec<T> {
+    let busy = |one: &T| match of(one) {
+        Algorithm::Slicing(_) => ranks,
+        algorithm if algorithm.kind().residency() == Residency::Distributed => {
+            algorithm.grid(ranks).iter().map(|&(label, parts)| parts.min(extents[label.0 as usize])).product()
+        }
+        _ => 1,
+    };
+    let most = all.iter().map(busy).max().unwrap_or(0);
+    let least = ranks.saturating_sub(most_idle(ranks)).max(2).min(most);
+    all.into_iter().filter(|one| busy(one) >= least).collect()
 }
 
 /// Unless there are no others.

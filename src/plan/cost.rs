@@ -1,6 +1,6 @@
 //! Predicts steps other than contractions, and, from schedules, contractions with any distributions.
 
-use crate::algorithm::{Algorithm, Contraction, Cost, Tensor};
+use crate::algorithm::{Algorithm, Contraction, Cost, Price, Tensor};
 use crate::dims::Label;
 use crate::distribution::Distribution;
 use crate::schedule::{Action, Builder, Schedule, Work};
@@ -12,7 +12,7 @@ const MAX_SAMPLED_BLOCKS: usize = 8;
 
 impl Cost<'_> {
     /// The maximum over sampled ranks. Computing and receiving overlap, except for the first message.
-    pub fn slicing(&self, algorithm: &Algorithm, distributions: &[Tensor; 3]) -> f64 {
+    pub fn slicing(&self, algorithm: &Algorithm, distributions: &[Tensor; 3]) -> Price {
         let ranks = self.machine.ranks;
         let sampled_ranks: Vec<usize> = (0..ranks).step_by(ranks.div_ceil(MAX_SAMPLED_RANKS)).collect();
         let busiest = sampled_ranks.into_iter().map(|rank| {
@@ -28,11 +28,11 @@ impl Cost<'_> {
                     Action::Send { .. } => {}
                 }
             }
-            let receive =
-                messages * self.machine.link_latency + schedule.bytes_received() as f64 / self.machine.link_bandwidth;
-            self.overlapped(compute, receive) + receive / messages.max(1.0)
+            let bytes = schedule.bytes_received() as f64;
+            let receive = messages * self.machine.link_latency + bytes / self.machine.link_bandwidth;
+            Price { seconds: self.overlapped(compute, receive) + receive / messages.max(1.0), bytes }
         });
-        busiest.fold(0.0, f64::max)
+        busiest.fold(Price::default(), Price::max)
     }
 
     /// Seconds of a task on all workers.
@@ -64,9 +64,9 @@ impl Cost<'_> {
     }
 
     /// The busiest sampled rank receives what it lacks in one message from each rank of `from`.
-    pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> f64 {
+    pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> Price {
         if from == to {
-            return 0.0;
+            return Price::default();
         }
         let shape: Vec<usize> = labels.iter().map(|label| self.extents[label.0 as usize]).collect();
         let (span, ranks) = (to.span(), to.places());
@@ -79,13 +79,15 @@ impl Cost<'_> {
         let missing: Vec<f64> = missing.collect();
         let all = missing.iter().sum::<f64>() / missing.len().max(1) as f64 * ranks as f64;
         let missing = missing.into_iter().fold(0.0, f64::max);
+        let bytes = missing * self.dtype.size() as f64;
         // Ranks of `from` send each element once, in equal numbers: replicas of `to` forward elements.
         let sent = all / (to.replicas() * from.places().max(1)) as f64;
         let missing = missing.max(sent);
         if missing == 0.0 {
-            return self.stream(2.0 * to.largest_block(&shape).iter().map(|&extent| extent as f64).product::<f64>());
+            let block: f64 = to.largest_block(&shape).iter().map(|&extent| extent as f64).product();
+            return Price::of_work(self.stream(2.0 * block));
         }
-        let bytes = missing * self.dtype.size() as f64;
-        bytes / self.machine.link_bandwidth + (from.places().max(1) as f64) * self.machine.link_latency
+        let transfer = missing * self.dtype.size() as f64 / self.machine.link_bandwidth;
+        Price { seconds: transfer + (from.places().max(1) as f64) * self.machine.link_latency, bytes }
     }
 }

@@ -14,7 +14,7 @@ use super::error::PlanError;
 use super::options::PlanOptions;
 use super::structure::{Plan, Source, Value};
 use super::{lower, path};
-use crate::algorithm::Distributions;
+use crate::algorithm::{Distributions, Objective};
 use crate::dims::Label;
 use crate::distribution::{Axis, Distribution, Role};
 use crate::schedule::ReuseScope;
@@ -62,6 +62,9 @@ pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) 
     let space = SearchSpace::new(tree, machine, options, SearchArguments { step_by_step: true, ..arguments });
     // The step may require a redistribution that the user forbids.
     let Ok(steps) = whole_tree(context, &space, &[]) else { return plan };
+    if options.objective == Objective::Bytes {
+        return if steps.beats(&plan) { steps } else { plan };
+    }
     let as_fast = steps.seconds() <= MAX_EQUAL_TIME_RATIO * plan.seconds();
     if as_fast && lower::all_bytes_received(&steps) < lower::all_bytes_received(&plan) { steps } else { plan }
 }
@@ -93,6 +96,7 @@ pub fn emit(
         expression: context.expression.to_owned(),
         names: tree.names.clone(),
         extents: tree.extents.clone(),
+        objective: options.objective,
         constant: options.constant.clone(),
         conjugate: conjugated(options),
         branches,
@@ -218,13 +222,12 @@ impl Planner<'_> {
         let tree = self.space.tree;
         let out = tree.nodes[node].labels.clone();
         let Value { labels, distribution, .. } = &self.values[input];
-        let UnaryPlacement { before, step, after, seconds: [_, seconds, _] } =
-            self.space.unary(labels, &out, distribution);
+        let UnaryPlacement { before, step, after, prices: [_, own, _] } = self.space.unary(labels, &out, distribution);
         let input = match before {
             Some(wanted) => self.redistribute(input, wanted, &tree.step_text(node))?,
             None => input,
         };
-        let value = self.push(out, step, Source::Unary { input, op }, seconds);
+        let value = self.push(out, step, Source::Unary { input, op }, own.seconds);
         match after {
             Some(wanted) => self.redistribute(value, wanted, &tree.step_text(node)),
             None => Ok(value),
@@ -245,7 +248,7 @@ impl Planner<'_> {
                 to: wanted.describe(&names),
             });
         }
-        let seconds = self.space.cost.redistribution(&labels, &distribution, &wanted);
+        let seconds = self.space.cost.redistribution(&labels, &distribution, &wanted).seconds;
         Ok(self.push(labels, wanted, Source::Redistribute { input }, seconds))
     }
 
@@ -262,20 +265,20 @@ impl Planner<'_> {
             TensorPlacement::Free => None,
             TensorPlacement::At(value) => Some(&self.values[value].distribution),
         });
-        let (needs, seconds) = match &group {
+        let (needs, price) = match &group {
             None => self.space.contraction(node, [left, right], &algorithm, input_distributions),
             Some(group) => {
                 let machine = self.space.machine.part(group.clone());
-                let (Distributions { left: l, right: r, out }, seconds) =
+                let (Distributions { left: l, right: r, out }, price) =
                     self.space.on(&machine).contraction(node, [left, right], &algorithm, [None, None]);
                 let [left, right, out] = [l, r, out].map(|distribution| distribution.moved(0, group.start));
-                (Distributions { left, right, out }, seconds)
+                (Distributions { left, right, out }, price)
             }
         };
         let left = self.bring(left, needs.left, &text)?;
         let right = self.bring(right, needs.right, &text)?;
         let source = Source::Contract { left, right, kinds: kinds.clone(), algorithm, group };
-        let value = self.push(tree.nodes[node].labels.clone(), needs.out, source, seconds);
+        let value = self.push(tree.nodes[node].labels.clone(), needs.out, source, price.seconds);
         self.values[value].considered = considered;
         Ok(value)
     }

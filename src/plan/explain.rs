@@ -6,6 +6,7 @@ use super::options::KernelChoice;
 use super::packing::Packing;
 use super::path_report::PathReport;
 use super::structure::{Candidate, Pipeline, Plan, ResultResidency, Source, Value};
+use crate::algorithm::Objective;
 use crate::schedule::{ReuseScope, Schedule};
 use crate::tree::counted;
 
@@ -24,6 +25,7 @@ impl fmt::Display for Explain<'_> {
             counted(machine.ranks, "rank"),
             counted(machine.workers, "worker") + if machine.ranks > 1 { " each" } else { "" },
             if plan.kernel == KernelChoice::Auto { String::new() } else { format!(", kernel {}", plan.kernel.name()) }
+                + if plan.objective == Objective::Bytes { ", fewest bytes" } else { "" }
         )?;
         let idle = plan.idle_ranks();
         if idle > 0 {
@@ -107,11 +109,14 @@ impl Explain<'_> {
         let plan = self.0;
         let mut rows = vec![["", "candidate", "predicted", "including inputs"].map(str::to_owned)];
         for (id, value) in plan.values.iter().enumerate().filter(|(_, value)| value.considered.len() > 1) {
-            for (at, Candidate { how, contraction, whole, chosen }) in value.considered.iter().enumerate() {
+            for (at, candidate) in value.considered.iter().enumerate() {
+                let Candidate { how, contraction, bytes, whole, chosen, fewest_bytes, .. } = candidate;
                 let times = plan.times(value) as f64;
+                let fewest = format!(", receives only {}", megabytes(bytes * times));
+                let note = if *fewest_bytes { &fewest } else { ", chosen" };
                 rows.push([
                     if at == 0 { id.to_string() } else { String::new() },
-                    format!("{how}{}", if *chosen { ", chosen" } else { "" }),
+                    format!("{how}{}", if *chosen || *fewest_bytes { note } else { "" }),
                     duration(contraction * times),
                     duration(whole * times),
                 ]);

@@ -21,6 +21,7 @@ use super::error::PlanError;
 use super::options::PipelineChoice;
 use super::structure::Plan;
 use super::{distribute, lower};
+use crate::algorithm::{Objective, Price};
 use crate::distribution::Distribution;
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, inputs};
@@ -28,15 +29,15 @@ use crate::tree::{NodeId, Step, inputs};
 const MAX_NODES: usize = 256;
 const MAX_GROUP_SIZES: usize = 12;
 
-/// The plan with groups if it is faster and transfers no more bytes.
+/// The plan with groups if it is better, and if faster, transfers no more bytes.
 pub fn grouped(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> Result<Plan, PlanError> {
     if !space.arguments.uncut.is_empty() || plan.pipeline.is_some() {
         return Ok(plan);
     }
     let Some(chosen) = (Grouping { space }).best() else { return Ok(plan) };
     let grouped = distribute::emit(context, space, chosen, &[])?;
-    let better =
-        grouped.seconds() < plan.seconds() && lower::all_bytes_received(&grouped) <= lower::all_bytes_received(&plan);
+    let receives_no_more = || lower::all_bytes_received(&grouped) <= lower::all_bytes_received(&plan);
+    let better = grouped.beats(&plan) && (plan.objective == Objective::Bytes || receives_no_more());
     Ok(if better { Plan { ungrouped: Some(plan.seconds()), ..grouped } } else { plan })
 }
 
@@ -45,7 +46,7 @@ struct Grouping<'a> {
 }
 
 struct PlannedSubtree {
-    seconds: f64,
+    price: Price,
     /// `None` unless the root is a contraction.
     distribution: Option<Distribution>,
     contractions: Vec<(NodeId, Range<usize>, Choice)>,
@@ -122,7 +123,7 @@ impl GroupSearch<'_> {
             return Some(PlannedSubtree { distribution: None, ..self.plan_subtree(input, ranks)? });
         }
         let Step::Contract { left, right, .. } = tree.nodes[node].step else {
-            return Some(PlannedSubtree { seconds: 0.0, distribution: None, contractions: Vec::new() });
+            return Some(PlannedSubtree { price: Price::default(), distribution: None, contractions: Vec::new() });
         };
         let shared_plan = self.shared_plan(node, ranks)?;
         if !self.forks_below(node) {
@@ -136,7 +137,9 @@ impl GroupSearch<'_> {
             [ranks.clone(), ranks.clone()]
         };
         let separate_plan = self.separate_plan(node, ranks, [left, right], &shares);
-        Some(separate_plan.filter(|separate_plan| separate_plan.seconds < shared_plan.seconds).unwrap_or(shared_plan))
+        let objective = self.grouping.space.options.objective;
+        let better = separate_plan.filter(|plan| objective.compare(plan.price, shared_plan.price).is_lt());
+        Some(better.unwrap_or(shared_plan))
     }
 
     fn forks_below(&self, node: NodeId) -> bool {
@@ -158,11 +161,11 @@ impl GroupSearch<'_> {
             let tables = self.grouping.on(ranks.len(), |space| Tables::new(space).ok())?;
             self.planned.insert(ranks.len(), tables);
         }
-        let Cheapest { seconds, distribution, contractions } =
+        let Cheapest { price, distribution, contractions } =
             self.planned[&ranks.len()].cheapest(self.grouping.space.tree, node)?;
         let distribution = Some(distribution.moved(0, ranks.start));
         let contractions = contractions.into_iter().map(|(node, choice)| (node, ranks.clone(), choice)).collect();
-        Some(PlannedSubtree { seconds, distribution, contractions })
+        Some(PlannedSubtree { price, distribution, contractions })
     }
 
     fn separate_plan(
@@ -178,31 +181,29 @@ impl GroupSearch<'_> {
         let priced = self.grouping.on(ranks.len(), |space| {
             let candidates = space.candidates(node, kinds).ok()?.into_iter();
             let priced = candidates.map(|algorithm| {
-                let (needs, mut seconds) = space.contraction(node, inputs, &algorithm, [None, None]);
+                let (needs, mut price) = space.contraction(node, inputs, &algorithm, [None, None]);
                 for (subtree, (input, wanted)) in
                     [&left, &right].into_iter().zip(inputs.iter().zip([needs.left, needs.right]))
                 {
                     let wanted = wanted.moved(0, ranks.start);
                     let labels = &tree.nodes[*input].labels;
-                    seconds += subtree
-                        .distribution
-                        .as_ref()
-                        .map_or(0.0, |distribution| space.cost.redistribution(labels, distribution, &wanted));
+                    let at = subtree.distribution.as_ref();
+                    price = price + at.map(|at| space.cost.redistribution(labels, at, &wanted)).unwrap_or_default();
                 }
-                (seconds, needs.out.moved(0, ranks.start), algorithm)
+                (price, needs.out.moved(0, ranks.start), algorithm)
             });
             let mut priced: Vec<_> = priced.collect();
-            priced.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
+            priced.sort_by(|(a, ..), (b, ..)| space.options.objective.compare(*a, *b));
             Some(priced)
         })?;
         let (own, distribution, algorithm) = priced.first().cloned()?;
-        let both = if shares[0] == shares[1] { left.seconds + right.seconds } else { left.seconds.max(right.seconds) };
-        let mut considered = considered(tree, priced.iter().map(|(own, _, algorithm)| (algorithm, *own, both + own)));
+        let both = if shares[0] == shares[1] { left.price + right.price } else { left.price.max(right.price) };
+        let mut considered = considered(tree, priced.iter().map(|(own, _, algorithm)| (algorithm, *own, both + *own)));
         considered.iter_mut().take(1).for_each(|first| first.chosen = true);
         let choice = Choice { algorithm: Some(algorithm), group: None, considered };
         let mut contractions = left.contractions;
         contractions.extend(right.contractions);
         contractions.push((node, ranks.clone(), choice));
-        Some(PlannedSubtree { seconds: both + own, distribution: Some(distribution), contractions })
+        Some(PlannedSubtree { price: both + own, distribution: Some(distribution), contractions })
     }
 }

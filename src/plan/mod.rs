@@ -47,7 +47,7 @@ mod slice_search;
 mod spec;
 mod structure;
 
-pub use crate::algorithm::AlgorithmName;
+pub use crate::algorithm::{AlgorithmName, Objective};
 pub use bound::words as lower_bound_words;
 pub use error::PlanError;
 pub use explain::Explain;
@@ -79,7 +79,7 @@ fn planned(context: &PlanningContext) -> Result<Plan, PlanError> {
         First::None => None,
     };
     match (planned_on_all_ranks(context), alone) {
-        (Ok(plan), Some(alone)) if plan.seconds() <= alone.seconds() => Ok(plan),
+        (Ok(plan), Some(alone)) if !alone.beats(&plan) => Ok(plan),
         (_, Some(alone)) => Ok(alone),
         (plan, None) => plan,
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fixed::FixedDistributions;
 use super::path::PathChoice;
-use crate::algorithm::{AlgorithmName, Reorder};
+use crate::algorithm::{AlgorithmName, Objective, Reorder};
 use crate::dtype::Dtype;
 use crate::local_plan::Target;
 use crate::tree::Order;
@@ -82,6 +82,14 @@ impl FromStr for Reorder {
     }
 }
 
+impl FromStr for Objective {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Objective, String> {
+        by_name("objective", &[], &Objective::ALL, Objective::name, text)
+    }
+}
+
 fn by_name<T: Copy>(
     what: &str,
     also: &[&str],
@@ -133,6 +141,8 @@ pub struct PlanOptions {
     pub dtype: Dtype,
     /// The algorithm of all contractions. Planning fails if it does not apply.
     pub algorithm: Option<AlgorithmName>,
+    /// What to minimise.
+    pub objective: Objective,
     /// Prescribed distributions.
     pub fixed: FixedDistributions,
     /// One or two dimensions that algorithms must cut in contractions that have them.
@@ -212,6 +222,7 @@ macro_rules! setters {
 setters! {
     dtype: Dtype = value value;
     algorithm: impl Into<Option<AlgorithmName>> = value value.into();
+    objective: Objective = value value;
     fixed: FixedDistributions = value value;
     cut: Vec<String> = value value;
     accumulate: bool = value value;
@@ -243,6 +254,7 @@ impl Default for PlanOptions {
         PlanOptions {
             dtype: Dtype::Float32,
             algorithm: None,
+            objective: Objective::Time,
             fixed: FixedDistributions::default(),
             cut: Vec::new(),
             accumulate: false,

@@ -59,8 +59,8 @@ impl PlanOrigin {
 }
 
 fn request((expression, einsums): (&str, &Einsums), machine: &Machine, options: &PlanOptions) -> String {
-    let (Machine { ranks, workers, .. }, PlanOptions { dtype, path, .. }) = (machine, options);
-    format!("{expression} {:?} {dtype} {path:?} {ranks} x {workers}", einsums.extents)
+    let (Machine { ranks, workers, .. }, PlanOptions { dtype, path, objective, .. }) = (machine, options);
+    format!("{expression} {:?} {dtype} {path:?} {objective:?} {ranks} x {workers}", einsums.extents)
 }
 
 #[cfg(test)]

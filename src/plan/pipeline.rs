@@ -9,7 +9,8 @@
 //! ```
 //!
 //! With s groups and b batches, a run takes b + s - 1 times the seconds of the slowest group for one batch (the maximum
-//! of computing and receiving). Operands of only one step, such as weights, stay on its ranks.
+//! of computing and receiving), and its busiest rank receives b times the bytes for one batch. Operands of only one step,
+//! such as weights, stay on its ranks.
 //!
 //! Invariant: groups are consecutive steps of the tree on consecutive ranges of ranks. The result of every contraction
 //! has the batch dimension. There are no pipelines for unary steps on intermediates, slices, and prescribed
@@ -27,7 +28,7 @@ use super::distribute;
 use super::error::PlanError;
 use super::options::PipelineChoice;
 use super::structure::{Pipeline, Plan};
-use crate::algorithm::{Algorithm, Distributions};
+use crate::algorithm::{Algorithm, Distributions, Price};
 use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;
 use crate::machine::Machine;
@@ -46,10 +47,15 @@ pub fn pipelined(context: &PlanningContext, space: &SearchSpace, plan: Plan) -> 
     if !arguments.uncut.is_empty() {
         return Ok(plan);
     }
-    let Some(Stages { pipeline, chosen }) = (Pipelining { space }).best(plan.seconds() - machine.startup_seconds)
+    let Some(Stages { pipeline, chosen }) = (Pipelining { space })
+        .best(Price { seconds: plan.seconds() - machine.startup_seconds, bytes: plan.most_bytes() })
     else {
         return Ok(plan);
     };
+    // Fewer bytes alone could leave all work to one group.
+    if options.pipeline == PipelineChoice::Auto && pipeline.seconds > plan.seconds() {
+        return Ok(plan);
+    }
     let uncut = [pipeline.label];
     let space = SearchSpace::new(tree, machine, options, SearchArguments { uncut: &uncut, ..arguments });
     let pipelined = distribute::emit(context, &space, chosen, &[])?;
@@ -67,7 +73,7 @@ struct Pipelining<'a> {
 }
 
 impl Pipelining<'_> {
-    fn best(&self, seconds: f64) -> Option<Stages> {
+    fn best(&self, plan: Price) -> Option<Stages> {
         let pipeline = self.space.options.pipeline;
         if pipeline == PipelineChoice::Off || !self.space.is_plain() || self.space.machine.ranks < 2 {
             return None;
@@ -88,21 +94,24 @@ impl Pipelining<'_> {
         let divisions = self.groups(&nodes, groups);
         let mut numbers: Vec<Option<usize>> = vec![None; self.space.tree.nodes.len()];
         nodes.iter().enumerate().for_each(|(number, &node)| numbers[node] = Some(number));
-        let mut least = if pipeline == PipelineChoice::Auto { MAX_TIME_SHARE * seconds } else { f64::INFINITY };
+        let mut least = match pipeline {
+            PipelineChoice::Auto => Price { seconds: MAX_TIME_SHARE * plan.seconds, ..plan },
+            _ => Price { seconds: f64::INFINITY, bytes: f64::INFINITY },
+        };
         let mut best = None;
         for label in labels {
             for &pieces in tried.iter().filter(|&&pieces| pieces <= self.space.tree.extent(label).min(MAX_BATCHES)) {
                 let batched = Batched::new(self, label, pieces);
                 for groups in &divisions {
-                    if let Some(seconds) = batched.seconds((&nodes, &numbers), groups, least) {
-                        least = seconds;
+                    if let Some(price) = batched.price((&nodes, &numbers), groups, least) {
+                        least = price;
                         best = Some((label, pieces, groups));
                     }
                 }
             }
         }
         let (label, pieces, groups) = best?;
-        Batched::new(self, label, pieces).stages(&nodes, groups, least)
+        Batched::new(self, label, pieces).stages(&nodes, groups, least.seconds)
     }
 
     fn contractions(&self) -> Option<Vec<NodeId>> {
@@ -180,27 +189,33 @@ impl<'a> Batched<'a> {
         Batched { space, tree, label, pieces }
     }
 
-    fn run(&self, slowest: f64, groups: usize) -> f64 {
-        (self.pieces + groups - 1) as f64 * slowest
+    fn run(&self, slowest: Price, groups: usize) -> Price {
+        let Price { seconds, bytes } = slowest;
+        Price { seconds: (self.pieces + groups - 1) as f64 * seconds, bytes: self.pieces as f64 * bytes }
     }
 
-    /// The seconds of a run; `None` if at least `least`.
-    fn seconds(
+    /// The price of a run; `None` unless less than `least`.
+    fn price(
         &self,
         (nodes, numbers): (&[NodeId], &[Option<usize>]),
         groups: &[(usize, usize)],
-        least: f64,
-    ) -> Option<f64> {
+        least: Price,
+    ) -> Option<Price> {
         // Distributions of results, by contraction number.
         let mut made: Vec<Distribution> = Vec::new();
-        let (mut slowest, mut from, mut first) = (0.0f64, 0, 0);
+        let (mut slowest, mut from, mut first) = (Price::default(), 0, 0);
         for &(end, ranks) in groups {
-            let (mut compute, mut receive) = (0.0, 0.0);
+            let (mut compute, mut receive) = (Price::default(), Price::default());
+            // Computing and receiving overlap.
+            let both = |compute: Price, receive: Price| Price {
+                seconds: compute.seconds.max(receive.seconds),
+                bytes: compute.bytes + receive.bytes,
+            };
             self.on(first..first + ranks, |space| {
                 for &node in &nodes[from..end] {
                     let Step::Contract { left, right, kinds } = &self.tree.nodes[node].step else { continue };
-                    let (_, seconds, needs) = cheapest(priced(space, node, [*left, *right], kinds)?)?;
-                    compute += seconds;
+                    let (_, price, needs) = priced(space, node, [*left, *right], kinds)?.into_iter().next()?;
+                    compute = compute + price;
                     let inputs = [(*left, &needs.left), (*right, &needs.right)];
                     for (input, wanted) in inputs {
                         let Some(before) = numbers[input].filter(|&number| number < from) else { continue };
@@ -209,17 +224,19 @@ impl<'a> Batched<'a> {
                         // One message from every rank that has part of the block.
                         let bytes = elements as f64 * self.space.options.dtype.size() as f64 / wanted.parts() as f64;
                         let messages = made[before].places().max(1);
-                        receive += messages as f64 * self.space.machine.link_latency
-                            + bytes / self.space.machine.link_bandwidth;
+                        let latency = messages as f64 * self.space.machine.link_latency;
+                        let seconds = latency + bytes / self.space.machine.link_bandwidth;
+                        receive = receive + Price { seconds, bytes };
                     }
                     made.push(needs.out);
-                    if self.run(slowest.max(compute.max(receive)), groups.len()) >= least {
+                    let run = self.run(slowest.max(both(compute, receive)), groups.len());
+                    if space.options.objective.compare(run, least).is_ge() {
                         return None;
                     }
                 }
                 Some(())
             })?;
-            slowest = slowest.max(compute.max(receive));
+            slowest = slowest.max(both(compute, receive));
             (from, first) = (end, first + ranks);
         }
         Some(self.run(slowest, groups.len()))
@@ -229,16 +246,16 @@ impl<'a> Batched<'a> {
         let mut chosen = vec![Choice::default(); self.tree.nodes.len()];
         let (mut from, mut first) = (0, 0);
         for &(end, ranks) in groups {
-            let mut compute = 0.0;
+            let mut compute = Price::default();
             self.on(first..first + ranks, |space| {
                 for &node in &nodes[from..end] {
                     let Step::Contract { left, right, kinds } = &self.tree.nodes[node].step else { continue };
-                    let mut priced = priced(space, node, [*left, *right], kinds)?;
-                    priced.sort_by(|(_, a, _), (_, b, _)| a.total_cmp(b));
-                    let (algorithm, seconds, _) = priced.first().cloned()?;
-                    compute += seconds;
+                    let priced = priced(space, node, [*left, *right], kinds)?;
+                    let (algorithm, price, _) = priced.first().cloned()?;
+                    let before = compute;
+                    compute = compute + price;
                     // Per batch, alone and with those before it in the group.
-                    let shown = priced.iter().map(|(a, own, _)| (a, *own, compute - seconds + own));
+                    let shown = priced.iter().map(|(a, own, _)| (a, *own, before + *own));
                     let mut considered = considered(&self.tree, shown);
                     considered.iter_mut().take(1).for_each(|first| first.chosen = true);
                     chosen[node] = Choice { algorithm: Some(algorithm), group: Some(first..first + ranks), considered };
@@ -258,19 +275,18 @@ impl<'a> Batched<'a> {
     }
 }
 
-type Priced = (Algorithm, f64, Distributions);
+type Priced = (Algorithm, Price, Distributions);
 
+/// Cheapest first.
 fn priced(space: &SearchSpace, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Option<Vec<Priced>> {
     let candidates = space.candidates(node, kinds).ok()?.into_iter();
     let priced = candidates.map(|algorithm| {
-        let (needs, seconds) = space.contraction(node, inputs, &algorithm, [None, None]);
-        (algorithm, seconds, needs)
+        let (needs, price) = space.contraction(node, inputs, &algorithm, [None, None]);
+        (algorithm, price, needs)
     });
-    Some(priced.collect())
-}
-
-fn cheapest(priced: Vec<Priced>) -> Option<Priced> {
-    priced.into_iter().min_by(|(_, a, _), (_, b, _)| a.total_cmp(b))
+    let mut priced: Vec<Priced> = priced.collect();
+    priced.sort_by(|(_, a, _), (_, b, _)| space.options.objective.compare(*a, *b));
+    Some(priced)
 }
 
 /// Consecutive ranges with the smallest largest sum, for every number up to a maximum.

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::slice_groups::{self, Between};
 use super::structure::{Plan, Source};
-use crate::algorithm::{Algorithm, Contraction, Movement, Tensor};
+use crate::algorithm::{Algorithm, Contraction, Movement, Objective, Price, Tensor};
 use crate::schedule::ReuseScope;
 
 /// What ranks receive for one value, or one batch of it.
@@ -78,6 +78,27 @@ pub fn over_ranks(plan: &Plan) -> Option<Vec<(u64, f64)>> {
         }
     })?;
     Some(all.into_iter().map(|(max, sum)| (max, sum as f64 / plan.ranks() as f64)).collect())
+}
+
+impl Plan {
+    /// Whether the plan is cheaper than `other` by its objective.
+    pub(super) fn beats(&self, other: &Plan) -> bool {
+        let price = |plan: &Plan| Price { seconds: plan.seconds(), bytes: plan.most_bytes() };
+        self.objective.compare(price(self), price(other)).is_lt()
+    }
+
+    /// The bytes that the busiest rank receives; 0 unless they are minimised.
+    pub(super) fn most_bytes(&self) -> f64 {
+        if self.objective == Objective::Time {
+            return 0.0;
+        }
+        let mut most = 0;
+        let mut see = |bytes: &[u64]| most = bytes.iter().sum::<u64>().max(most);
+        if self.count_received(|_, bytes| see(bytes)).is_none() {
+            self.sampled_ranks().into_iter().for_each(|rank| see(&self.bytes_received(rank)));
+        }
+        most as f64
+    }
 }
 
 /// See [`Plan::count_received`].

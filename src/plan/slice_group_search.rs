@@ -13,7 +13,7 @@ use super::options::PlanOptions;
 use super::packing::busiest;
 use super::slice_groups::{self, composed, cut_over_groups, machine_of_group};
 use super::structure::{Plan, ResultResidency, Source, Value};
-use crate::algorithm::{Cost, broadcast_rounds};
+use crate::algorithm::{Cost, Objective, broadcast_rounds};
 use crate::distribution::Distribution;
 
 const MAX_TOGETHER: usize = 256;
@@ -84,7 +84,8 @@ pub fn first(
     } else {
         (seconds - ideal) * runs <= COMPARISON_SECONDS * contractions as f64
     };
-    Ok(if suffices || is_short { First::Chosen(plan) } else { First::Possible(plan) })
+    let decides = options.objective == Objective::Time && (suffices || is_short);
+    Ok(if decides { First::Chosen(plan) } else { First::Possible(plan) })
 }
 
 /// The quickest plan with groups, or `together`, the plan without. `plan` plans one group.
@@ -107,8 +108,8 @@ pub fn in_groups(
         return Ok(search.for_groups(groups)?.unwrap_or(together));
     }
     let ungrouped = Some(together.seconds());
-    let quicker = search.quickest(together.slice_count(), ungrouped);
-    Ok(quicker.map_or(together, |plan| Plan { ungrouped, ..plan }))
+    let better = search.best(together.slice_count(), Some(&together));
+    Ok(better.map_or(together, |plan| Plan { ungrouped, ..plan }))
 }
 
 fn prescribed(context: &PlanningContext) -> Option<usize> {
@@ -131,7 +132,7 @@ pub fn only_in_groups(
     let search = Search { context, plan };
     match prescribed(context) {
         Some(groups) => search.for_groups(groups).ok().flatten(),
-        None => search.quickest(context.machine.ranks, None),
+        None => search.best(context.machine.ranks, None),
     }
 }
 
@@ -165,17 +166,16 @@ struct Search<'a, P> {
 }
 
 impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
-    /// The quickest plan, if it takes less than `seconds`.
-    fn quickest(&self, slices: usize, mut seconds: Option<f64>) -> Option<Plan> {
+    /// The best plan, if it beats `together`.
+    fn best(&self, slices: usize, together: Option<&Plan>) -> Option<Plan> {
         let ranks = self.context.machine.ranks;
-        let (mut best, mut slower) = (None, 0);
+        let (mut best, mut slower) = (None::<Plan>, 0);
         for size in sizes(ranks, slices) {
             match self.for_groups(ranks / size) {
-                Ok(Some(plan)) if seconds.is_none_or(|seconds| plan.seconds() < seconds) => {
-                    (seconds, slower) = (Some(plan.seconds()), 0);
-                    best = Some(plan);
+                Ok(Some(plan)) if best.as_ref().or(together).is_none_or(|other| plan.beats(other)) => {
+                    (best, slower) = (Some(plan), 0);
                 }
-                _ => slower += usize::from(seconds.is_some()),
+                _ => slower += usize::from(best.is_some() || together.is_some()),
             }
             if slower == MAX_SLOWER {
                 break;
@@ -229,7 +229,7 @@ impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
         let PlanningContext { machine, options, .. } = *self.context;
         let extents: Vec<usize> = group.whole_extents().collect();
         let cost = Cost { machine, dtype: options.dtype, extents: &extents };
-        let (result, combining) = combination(&cost, group, groups);
+        let (result, combining) = combination(&cost, group, groups, options.objective);
         let mut plan = composed(group, machine, groups, result, options.accumulate);
         plan.memory_limit = options.memory_limit;
         let whole: Vec<Vec<usize>> = plan.values.iter().map(|value| plan.whole_shape(value)).collect();
@@ -252,7 +252,7 @@ fn spreading(cost: &Cost, value: &Value, shape: &[usize], groups: usize) -> f64 
     rounds as f64 * cost.transfer(elements as f64 / pieces as f64)
 }
 
-fn combination(cost: &Cost, group: &Plan, groups: usize) -> (Distribution, f64) {
+fn combination(cost: &Cost, group: &Plan, groups: usize, objective: Objective) -> (Distribution, f64) {
     let value = group.output();
     let block = value.distribution.largest_block(&group.whole_shape(value));
     let elements = block.iter().product::<usize>() as f64;
@@ -266,7 +266,8 @@ fn combination(cost: &Cost, group: &Plan, groups: usize) -> (Distribution, f64) 
         (cut_over_groups(&value.distribution, groups, group.ranks(), dim), seconds)
     });
     match divided {
-        Some((distribution, seconds)) if seconds < by_tree => (distribution, seconds),
+        // Receives less than a tree.
+        Some((distribution, seconds)) if objective == Objective::Bytes || seconds < by_tree => (distribution, seconds),
         _ => (value.distribution.clone(), by_tree),
     }
 }

@@ -148,6 +148,7 @@ pub fn machine_of_group(machine: &Machine, ranks: usize) -> Machine {
 fn without_values(plan: &Plan) -> Plan {
     Plan {
         expression: plan.expression.clone(),
+        objective: plan.objective,
         machine: plan.machine.clone(),
         names: plan.names.clone(),
         extents: plan.extents.clone(),

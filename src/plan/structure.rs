@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::options::KernelChoice;
-use crate::algorithm::{Algorithm, Tensor};
+use crate::algorithm::{Algorithm, Objective, Tensor};
 use crate::dims::{Kinds, Label};
 use crate::distribution::{Bounds, Distribution, tile_bounds};
 use crate::dtype::Dtype;
@@ -71,12 +71,18 @@ pub struct Value {
 pub struct Candidate {
     /// The algorithm with its cut dimensions, such as `ring-mn(m, n)`.
     pub how: String,
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Bytes that the busiest rank receives in one slice for the contraction alone; 0 if not counted.
+    pub bytes: f64,
     /// Predicted seconds of the contraction alone.
     pub contraction: f64,
     /// Predicted, with all steps below it and redistributions.
     pub whole: f64,
     /// Whether it is used. It may cost more if later steps cost less.
     pub chosen: bool,
+    /// Whether it receives the fewest bytes, over 2 % fewer than the chosen one, which is faster.
+    pub fewest_bytes: bool,
 }
 
 /// The work of every rank.
@@ -106,6 +112,9 @@ pub struct Plan {
     pub expression: String,
     /// The element type.
     pub dtype: Dtype,
+    /// What the planner minimised.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub objective: Objective,
     /// The planned machine.
     pub machine: Machine,
     /// Names of dimensions, by label.
@@ -154,6 +163,10 @@ pub struct Plan {
 
 fn one() -> usize {
     1
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -255,6 +268,7 @@ impl Plan {
         Plan {
             expression: String::new(),
             dtype,
+            objective: Objective::Time,
             machine,
             names: Vec::new(),
             extents: Vec::new(),

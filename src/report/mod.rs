@@ -7,15 +7,16 @@
 mod types;
 
 pub use types::{
-    ByLink, Bytes, CheckReport, MaxMean, Measured, NodeReport, OutputReport, PathSearchReport, Peak, RankReport,
-    Report, Seconds,
+    ByLink, Bytes, CheckReport, FewestBytes, MaxMean, Measured, NodeReport, OutputReport, PathSearchReport, Peak,
+    RankReport, Report, Seconds,
 };
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::algorithm::Algorithm;
 use crate::dims::Kind;
-use crate::plan::{Plan, Source, Value};
+use crate::plan::{Candidate, Plan, Source, Value};
 use crate::tree::UnaryOp;
 
 const MAX_LISTED_RANKS: usize = 64;
@@ -61,6 +62,7 @@ impl Plan {
         Report {
             schema: 1,
             expression: self.expression.clone(),
+            objective: self.objective.name(),
             dtype: self.dtype.name().to_owned(),
             ranks: self.ranks(),
             workers: self.machine.workers,
@@ -107,14 +109,22 @@ fn node(plan: &Plan, value: &Value, bytes_received: Bytes, seconds: Option<f64>)
         }
         _ => BTreeMap::new(),
     };
+    let grid_of = |algorithm: &Algorithm, group: Option<&Range<usize>>| {
+        let cuts = algorithm.grid(group.map_or(plan.ranks_per_group(), Range::len)).into_iter();
+        cuts.map(|(label, ranks)| (plan.name(label).to_owned(), ranks)).collect()
+    };
     let grid = match &value.source {
-        Source::Contract { algorithm, group, .. } => {
-            let ranks = group.as_ref().map_or(plan.ranks_per_group(), Range::len);
-            let cuts = algorithm.grid(ranks).into_iter();
-            cuts.map(|(label, ranks)| (plan.name(label).to_owned(), ranks)).collect()
-        }
+        Source::Contract { algorithm, group, .. } => grid_of(algorithm, group.as_ref()),
         _ => BTreeMap::new(),
     };
+    let times = plan.times(value) as f64;
+    let fewest = value.considered.iter().find(|candidate| candidate.fewest_bytes);
+    let fewest_bytes = fewest.map(|Candidate { algorithm, bytes, contraction, .. }| FewestBytes {
+        algorithm: algorithm.name(),
+        grid: grid_of(algorithm, None),
+        bytes: bytes * times,
+        predicted_seconds: contraction * times,
+    });
     NodeReport {
         expression: plan.step_text(value),
         op,
@@ -125,6 +135,7 @@ fn node(plan: &Plan, value: &Value, bytes_received: Bytes, seconds: Option<f64>)
         seconds,
         bytes_received,
         lower_bound_bytes: plan.lower_bound_bytes(value),
-        predicted_seconds: value.seconds * plan.times(value) as f64,
+        predicted_seconds: value.seconds * times,
+        fewest_bytes,
     }
 }

@@ -49,6 +49,19 @@ pub struct ByLink {
     pub other_nodes: u64,
 }
 
+/// A candidate that receives over 2 % fewer bytes than the chosen algorithm, which is predicted to be faster.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FewestBytes {
+    /// The algorithm's name on the command line.
+    pub algorithm: &'static str,
+    /// The ranks along each cut dimension.
+    pub grid: BTreeMap<String, usize>,
+    /// Bytes that the busiest rank would receive.
+    pub bytes: f64,
+    /// Predicted seconds.
+    pub predicted_seconds: f64,
+}
+
 /// One step, with sums over all slices.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeReport {
@@ -73,6 +86,8 @@ pub struct NodeReport {
     pub lower_bound_bytes: Option<f64>,
     /// Predicted seconds.
     pub predicted_seconds: f64,
+    /// `None` if no candidate of a contraction receives clearly fewer bytes.
+    pub fewest_bytes: Option<FewestBytes>,
 }
 
 /// One rank's plan and measurements.
@@ -148,6 +163,8 @@ pub struct Report {
     pub schema: u32,
     /// The canonical expression.
     pub expression: String,
+    /// `time` or `bytes`, which the planner minimised.
+    pub objective: &'static str,
     /// NumPy's name for the element type.
     pub dtype: String,
     /// Ranks.

@@ -61,6 +61,7 @@ pub const FLAGS: [Flag; 37] = [
         let open = ["xsmm", "avx2", "avx512", "neon"].map(|name| (name, Open));
         some(rng, &["auto", "portable", "reference"], &[&open[..], &[("magic", Refused)]].concat())
     }),
+    flag("--objective", 6, |rng, _| some(rng, &["time", "bytes"], &[("money", Refused)])),
     flag("--no-layout", 8, plain),
     flag("--no-overlap", 8, plain),
     flag("--idle", 12, plain),

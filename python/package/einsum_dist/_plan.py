@@ -32,6 +32,7 @@ def plan(
     machine: str | os.PathLike[str] | None = None,
     algorithm: str = "auto",
     kernel: str = "auto",
+    objective: str = "time",
     constant: Iterable[SupportsIndex] = (),
     conj: Iterable[SupportsIndex | np.bool_] = (),
     accumulate: bool = False,
@@ -74,6 +75,8 @@ def plan(
         Description of the machine to plan for: the path of a TOML file, or the text of such a file.
     algorithm, kernel : str, optional
         Names as on the command line, for ``--algorithm`` and ``--kernel``. ``"auto"`` leaves the choice to the planner.
+    objective : str, optional
+        What the planner minimises: ``"time"``, predicted seconds, or ``"bytes"``, those that the busiest rank receives.
     constant : iterable of int, optional
         Positions of the operands whose values stay the same in all calls of a compiled program. Intermediates that depend
         only on these operands are kept between calls.
@@ -135,6 +138,7 @@ def plan(
         "machine": _machine(machine),
         "algorithm": algorithm,
         "kernel": kernel,
+        "objective": objective,
         "constant": constant,
         "conjugate": conjugated(conj, len(operands)),
         "accumulate": bool(accumulate),

@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 pub use self::cuts::{Grid, Sharing};
-pub use self::fit::{GridFit, candidates};
+pub use self::fit::{GridFit, candidates, most_idle};
 use self::sums::Sums;
 use super::contraction::{Contraction, Tensor};
 use super::cost::Contracted;

@@ -1,4 +1,4 @@
-//! Chooses the candidates for `summa` by predicted time: the shape of the grid, the width of panels, and the broadcast
+//! Chooses the candidates for `summa` by the objective: the shape of the grid, the width of panels, and the broadcast
 //! (ring or tree).
 //!
 //! ```text
@@ -13,6 +13,7 @@ use super::Summa;
 use super::panels::panel_count;
 use crate::algorithm::cost::{Contracted, Cost, DEEP_ROUND_INDICES};
 use crate::algorithm::generator::{Generator, Setting};
+use crate::algorithm::objective::Price;
 use crate::dims::{Kinds, Label};
 use crate::machine::{Link, Machine};
 use crate::schedule::collective::CollectiveAlgorithm;
@@ -38,8 +39,12 @@ fn quickest(dims: [Label; 3], contracted: &Contracted, setting: &Setting) -> Vec
     let shapes = (1..=ranks).filter(|rows| ranks.is_multiple_of(*rows)).map(|rows| [rows, ranks / rows]);
     let tuned = shapes.filter_map(|shape| tuned(dims, shape, contracted, setting.memory));
     let may_cut = |summa: &Summa| summa.cuts().iter().all(|cut| !setting.uncut.contains(cut));
-    let mut priced: Vec<(f64, Summa)> = tuned.filter(|(_, summa)| may_cut(summa)).collect();
-    priced.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let price = |(seconds, summa): (f64, Summa)| {
+        let ([left, right, _], of_others) = (shares(&summa, contracted), |line: usize| 1.0 - 1.0 / line as f64);
+        (Price { seconds, bytes: left * of_others(summa.columns) + right * of_others(summa.rows) }, summa)
+    };
+    let mut priced: Vec<(Price, Summa)> = tuned.filter(|(_, summa)| may_cut(summa)).map(price).collect();
+    priced.sort_by(|(a, _), (b, _)| setting.objective.compare(*a, *b));
     priced.into_iter().take(SHAPES).map(|(_, summa)| summa).collect()
 }
 

@@ -117,12 +117,12 @@ fn the_json_object_has_the_keys_of_its_schema() {
     };
     assert_eq!(
         keys(&report),
-        "check compile_seconds dims dtype expression gflops kernel memory_limit nodes output path path_search peak_bytes per_rank \
+        "check compile_seconds dims dtype expression gflops kernel memory_limit nodes objective output path path_search peak_bytes per_rank \
          plan_fingerprint plan_seconds ranks schema seconds slice_groups slices transport workers"
     );
     assert_eq!(
         keys(&report["nodes"][0]),
-        "algorithm bytes_received expression gflop grid kinds lower_bound_bytes op predicted_seconds seconds"
+        "algorithm bytes_received expression fewest_bytes gflop grid kinds lower_bound_bytes op predicted_seconds seconds"
     );
     assert_eq!(
         keys(&report["per_rank"][1]),

@@ -7,6 +7,7 @@ mod exponents;
 mod fixed;
 mod groups;
 mod nodes;
+mod objective;
 mod operand_parts;
 mod parts;
 mod paths;

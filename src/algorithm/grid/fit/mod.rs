@@ -174,9 +174,9 @@ impl GridFit<'_> {
         parts(&self.kinds.m).max(parts(&self.kinds.n))
     }
 
-    /// The maximum: 3 %, and at least one.
+    /// See [`most_idle`].
     pub fn idle(&self) -> usize {
-        (self.ranks * 3 / 100).max(1)
+        most_idle(self.ranks)
     }
 
     fn kinds(&self) -> [&[Label]; 4] {
@@ -251,6 +251,11 @@ impl GridFit<'_> {
     fn extent(&self, label: Label) -> usize {
         self.extents[label.0 as usize]
     }
+}
+
+/// The most ranks that may be idle to receive less: 3 %, and at least one.
+pub fn most_idle(ranks: usize) -> usize {
+    (ranks * 3 / 100).max(1)
 }
 
 fn smallest_factors(most: usize) -> Vec<usize> {
