@@ -96,13 +96,6 @@ pub enum ClassifyError {
 ///
 /// # Errors
 /// If a label occurs twice in one tensor, or in only one of the three tensors.
-///
-/// ```
-/// use einsum_dist::dims::{classify, Kind, Label};
-/// let (m, k, n) = (Label(0), Label(1), Label(2));
-/// let kinds = classify(&[m, k], &[k, n], &[m, n]).unwrap();
-/// assert_eq!(kinds.of(k), Some(Kind::K));
-/// ```
 pub fn classify(left: &[Label], right: &[Label], out: &[Label]) -> Result<Kinds, ClassifyError> {
     for labels in [left, right, out] {
         if let Some((i, &l)) = labels.iter().enumerate().find(|(i, l)| labels[..*i].contains(l)) {

@@ -1,4 +1,4 @@
-//! What the planner minimises, and the predictions that it compares.
+//! What the planner minimises.
 
 use std::cmp::Ordering;
 use std::ops::Add;
@@ -12,8 +12,7 @@ pub enum Objective {
     /// Predicted seconds.
     #[default]
     Time,
-    /// Bytes that the busiest rank receives, then predicted seconds. At most 3 % of the ranks, or one, may be idle
-    /// beyond those without work, because one rank alone receives nothing.
+    /// Bytes that the busiest rank receives, then predicted seconds. At most 3 % of the ranks, or one, idle for fewer.
     Bytes,
 }
 
@@ -38,11 +37,12 @@ impl Objective {
     }
 }
 
-/// A prediction for the busiest rank.
+/// Predicted for the busiest rank.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Price {
+pub struct Price {
+    /// Seconds.
     pub seconds: f64,
-    /// Received; 0 if not counted.
+    /// Received bytes; 0 if not counted.
     pub bytes: f64,
 }
 

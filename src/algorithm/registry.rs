@@ -31,9 +31,6 @@ use crate::dims::{Kinds, Label};
 use crate::schedule::Builder;
 use crate::schedule::verify::Order;
 
-/// Below this number of sampled ranks, further cuts add others.
-const MAX_SAMPLED: usize = 16;
-
 /// Where the tensors of a contraction are before and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Residency {
@@ -280,9 +277,9 @@ impl Algorithm {
         for (label, parts) in self.grid(ranks) {
             let tensor = if left.labels.contains(&label) { left } else { right };
             let larger = (tensor.extent(label) % parts).saturating_sub(1);
-            let places = [0, larger, parts - 1];
-            let places = if sampled.len() < MAX_SAMPLED { &places[..] } else { &places[1..2] };
-            sampled = sampled.iter().flat_map(|rank| places.iter().map(move |place| rank * parts + place)).collect();
+            // Of many dimensions, the first decide.
+            let places = [larger, 0, parts - 1].into_iter().take(if sampled.len() < 16 { 3 } else { 1 });
+            sampled = sampled.iter().flat_map(|rank| places.clone().map(move |place| rank * parts + place)).collect();
         }
         let words = sampled.into_iter().map(|rank| self.words_received(contraction, rank, ranks));
         words.max().flatten()

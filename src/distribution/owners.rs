@@ -3,17 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 /// The rank at each place. `axes` are the extents of the grid, slowest first.
-///
-/// ```
-/// # use einsum_dist::distribution::Owners;
-/// assert_eq!(Owners::From(4).rank(&[2, 3], &[1, 0]), 7);
-/// let owners = Owners::Listed(vec![2, 0, 7]);
-/// assert_eq!(owners.rank(&[3], &[2]), 7);
-/// assert_eq!((owners.coordinates(&[3], 7), owners.coordinates(&[3], 1)), (Some(vec![2]), None));
-/// // The first axis has stride 1 and the second axis has stride 2, so the first axis varies fastest.
-/// let owners = Owners::Strided(vec![1, 2]);
-/// assert_eq!((owners.rank(&[2, 3], &[1, 2]), owners.coordinates(&[2, 3], 4)), (5, Some(vec![0, 2])));
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Owners {

@@ -89,13 +89,6 @@ impl TryFrom<Unchecked> for Distribution {
 impl Distribution {
     /// The grid with these axes, and a rank of `owners` at each place.
     ///
-    /// ```
-    /// # use einsum_dist::distribution::{Axis, Distribution, Owners, Role};
-    /// let huge = Axis { ranks: 1 << 32, role: Role::Replicate };
-    /// let error = Distribution::try_new(vec![huge.clone(), huge], Owners::default()).unwrap_err();
-    /// assert_eq!(error.to_string(), "it needs 4294967296 x 4294967296 ranks, more than 64 bits count");
-    /// ```
-    ///
     /// # Errors
     /// If an axis has no ranks or an invalid cut for their number, if the number of places or of the largest rank
     /// overflows, or if `owners` does not assign a distinct rank to each place.
@@ -180,13 +173,6 @@ impl Distribution {
     ///
     /// # Panics
     /// If a rank would be negative or overflow.
-    ///
-    /// ```
-    /// # use einsum_dist::Distribution;
-    /// let rows = Distribution::cut(0, 3).moved(0, 4);
-    /// assert_eq!(rows.block(&[6], 5).unwrap().dims()[0].ranges(), [2..4]);
-    /// assert_eq!(rows.moved(4, 0), Distribution::cut(0, 3));
-    /// ```
     pub fn moved(&self, from: usize, to: usize) -> Distribution {
         match self.owners.moved(&self.extents(), from, to) {
             Some(owners) => Distribution::new_or_panic(self.axes.clone(), owners),
@@ -346,13 +332,6 @@ impl Distribution {
 
     /// The ranks whose blocks overlap a region, ascending. Coordinates are fixed axis by axis, so few other blocks are
     /// computed.
-    ///
-    /// ```
-    /// # use einsum_dist::{Axis, Cut, Distribution, Region, Role};
-    /// let axis = |dim| Axis { ranks: 3, role: Role::Cut { dim, how: Cut::Even } };
-    /// let grid = Distribution::new(vec![axis(0), axis(1)]);
-    /// assert_eq!(grid.meeting(&[9, 9], &Region::from(vec![2..4, 6..9])), [2, 5]);
-    /// ```
     pub fn meeting(&self, shape: &[usize], region: &Region) -> Vec<usize> {
         let whole: Vec<Intervals> = shape.iter().map(|&extent| Intervals::from(0..extent)).collect();
         let mut places: Vec<(Vec<usize>, Vec<Intervals>)> = Vec::new();

@@ -21,13 +21,6 @@ impl<const N: usize> Dim<N> {
 }
 
 /// Fuses loops where possible, and removes those of extent 1.
-///
-/// ```
-/// use einsum_dist::local_plan::{Dim, fold};
-/// let rows = Dim { extent: 3, strides: [20, 4] };
-/// let columns = Dim { extent: 4, strides: [5, 1] };
-/// assert_eq!(fold(vec![columns, rows]), [Dim { extent: 12, strides: [5, 1] }]);
-/// ```
 pub fn fold<const N: usize>(mut dims: Vec<Dim<N>>) -> Vec<Dim<N>> {
     dims.retain(|dim| dim.extent != 1);
     while let Some((outer, inner)) = fusable(&dims) {

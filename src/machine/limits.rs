@@ -23,15 +23,6 @@ const MAX_FACTOR: f64 = 1e9;
 impl Machine {
     /// Checks for 1 to [`MAX_RANKS`] ranks, 1 to [`MAX_WORKERS`] workers each, and plausible rates and times.
     ///
-    /// ```
-    /// use einsum_dist::Machine;
-    /// assert_eq!(Machine::new(18_432, 36).check(), Ok(()));
-    /// let error = Machine::new(2_000_000, 36).check().unwrap_err();
-    /// assert_eq!(error, "ranks is 2000000, and must be from 1 to 1048576");
-    /// let error = Machine { flops: f64::NAN, ..Machine::default() }.check().unwrap_err();
-    /// assert_eq!(error, "flops is NaN, and must be from 0.001 to 1e24");
-    /// ```
-    ///
     /// # Errors
     /// If a number is out of range; the message names the first and its range.
     pub fn check(&self) -> Result<(), String> {

@@ -44,15 +44,6 @@ impl Topology {
     }
 
     /// The part that an affinity mask allows, without empty cores and domains.
-    ///
-    /// ```
-    /// use einsum_dist::machine::Synthetic;
-    /// let host = "numa:2 core:4 pu:1".parse::<Synthetic>()?.topology();
-    /// let left = host.restricted(&[1, 6, 7]);
-    /// assert_eq!(left.domains.iter().map(|domain| domain.cores.len()).collect::<Vec<_>>(), [1, 2]);
-    /// assert_eq!(host.restricted(&[5]).domains[0].number, 1);
-    /// # Ok::<(), String>(())
-    /// ```
     #[must_use]
     pub fn restricted(&self, allowed: &[usize]) -> Topology {
         let allowed: BTreeSet<&usize> = allowed.iter().collect();

@@ -148,7 +148,8 @@ impl<'a> SearchSpace<'a> {
             algorithm.distributions(self.labels(left), self.labels(right), self.labels(node), self.machine.ranks);
         if let Some(needs) = needs {
             let seconds = self.cost.contraction(algorithm, self.labels(left), self.labels(right), self.labels(node));
-            let bytes = if self.counts_bytes() { self.bytes(algorithm, [left, right, node], &needs) } else { 0.0 };
+            let words = if self.counts_words() { self.words(algorithm, [left, right, node], &needs) } else { None };
+            let bytes = words.unwrap_or(0) as f64 * self.options.dtype.size() as f64;
             return (needs, Price { seconds, bytes });
         }
         // Inputs keep their distributions, unless they consist of partial sums.
@@ -162,17 +163,15 @@ impl<'a> SearchSpace<'a> {
         (needs, price)
     }
 
-    /// For explanations, the bytes of large trees would take too long.
-    fn counts_bytes(&self) -> bool {
+    /// For explanations, those of large trees take too long.
+    fn counts_words(&self) -> bool {
         let explains = self.tree.nodes.len() <= MAX_EXPLAINED_NODES;
         self.machine.ranks > 1 && (explains || self.options.objective == Objective::Bytes)
     }
 
-    fn bytes(&self, algorithm: &Algorithm, nodes: [NodeId; 3], needs: &Distributions) -> f64 {
+    fn words(&self, algorithm: &Algorithm, nodes: [NodeId; 3], needs: &Distributions) -> Option<u64> {
         let [left, right, out] = self.tensors(nodes, needs);
-        let contraction = Contraction { left, right, out, onto: false };
-        let words = algorithm.most_words(&contraction, self.machine.ranks).unwrap_or(0);
-        words as f64 * self.options.dtype.size() as f64
+        algorithm.most_words(&Contraction { left, right, out, onto: false }, self.machine.ranks)
     }
 
     fn tensors(&self, [left, right, out]: [NodeId; 3], needs: &Distributions) -> [Tensor; 3] {

@@ -64,8 +64,6 @@ pub struct Cheapest {
 pub struct Tables {
     tables: Vec<Table>,
     considered: Vec<Vec<Candidate>>,
-    /// The candidate that receives the fewest bytes, if counted.
-    fewest: Vec<Option<Entry>>,
 }
 
 impl Tables {
@@ -78,16 +76,13 @@ impl Tables {
             _ => 1,
         };
         let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
-        let (mut all_considered, mut all_fewest) = (Vec::with_capacity(tree.nodes.len()), Vec::new());
+        let mut all_considered = Vec::with_capacity(tree.nodes.len());
         for node in 0..tree.nodes.len() {
             let search = AlgorithmSearch { tree, cost, space, tables: &tables };
-            let (table, shown, fewest) = match search.table(node)? {
+            let (table, shown) = match search.table(node)? {
                 Table::Entries(mut entries) => {
                     entries.sort_by(|a, b| objective.compare(a.price, b.price));
-                    let priced =
-                        entries.iter().filter_map(|entry| Some((entry.algorithm.as_ref()?, entry.own, entry.price)));
-                    let shown = considered(tree, priced);
-                    let fewest = fewest(&entries, space);
+                    let shown = shown(&entries, space);
                     let by_own_cost = |a: &Entry, b: &Entry| objective.compare(a.own, b.own);
                     let contracts = matches!(tree.nodes[node].step, Step::Contract { .. });
                     let kept = if contracts && space.arguments.step_by_step {
@@ -95,15 +90,14 @@ impl Tables {
                     } else {
                         best(entries, keep)
                     };
-                    (Table::Entries(kept), shown, fewest)
+                    (Table::Entries(kept), shown)
                 }
-                Table::Free => (Table::Free, Vec::new(), None),
+                Table::Free => (Table::Free, Vec::new()),
             };
             tables.push(table);
             all_considered.push(shown);
-            all_fewest.push(fewest);
         }
-        Ok(Tables { tables, considered: all_considered, fewest: all_fewest })
+        Ok(Tables { tables, considered: all_considered })
     }
 
     /// `None` if the consumer chooses.
@@ -124,18 +118,13 @@ impl Tables {
             if let Some(algorithm) = &entry.algorithm {
                 let how = describe(tree, algorithm);
                 let mut considered = self.considered[node].clone();
-                considered.iter_mut().for_each(|candidate| candidate.chosen = candidate.how == how);
-                let receives_less = |fewest: &&Entry| {
-                    let pairs = [(fewest.own, entry.own), (fewest.price, entry.price)];
-                    pairs.iter().all(|(fewest, chosen)| fewest.bytes < MUCH_LESS * chosen.bytes)
-                };
-                let fewest = self.fewest[node].iter().find(receives_less);
-                if let Some((fewest, algorithm)) = fewest.and_then(|entry| Some((entry, entry.algorithm.as_ref()?))) {
-                    let how = describe(tree, algorithm);
-                    considered.retain(|candidate| candidate.how != how);
-                    considered
-                        .push(Candidate { fewest_bytes: true, ..candidate(how, algorithm, fewest.own, fewest.price) });
+                for candidate in &mut considered {
+                    let pairs = [(candidate.contraction, entry.own), (candidate.whole, entry.price)];
+                    candidate.fewest_bytes &= pairs.iter().all(|(less, chosen)| less.bytes < MUCH_LESS * chosen.bytes);
+                    candidate.chosen = candidate.how == how;
                 }
+                let mut listed = 0..MAX_CONSIDERED;
+                considered.retain(|candidate| listed.next().is_some() || candidate.fewest_bytes);
                 chosen.push((node, Choice { algorithm: Some(algorithm.clone()), group: None, considered }));
             }
             open.extend(inputs(&tree.nodes[node].step).into_iter().flatten().zip(entry.inputs));
@@ -186,23 +175,28 @@ pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, 
     for (algorithm, contraction, whole) in priced {
         let how = describe(tree, algorithm);
         if considered.len() < MAX_CONSIDERED && considered.iter().all(|other| other.how != how) {
-            considered.push(candidate(how, algorithm, contraction, whole));
+            let algorithm = algorithm.clone();
+            considered.push(Candidate { how, algorithm, contraction, whole, chosen: false, fewest_bytes: false });
         }
     }
     considered
 }
 
-fn candidate(how: String, algorithm: &Algorithm, own: Price, whole: Price) -> Candidate {
-    let (contraction, bytes, whole) = (own.seconds, own.bytes, whole.seconds);
-    Candidate { how, algorithm: algorithm.clone(), contraction, bytes, whole, chosen: false, fewest_bytes: false }
-}
-
-/// The entry with the fewest bytes for the subtree that keeps as many ranks busy as [`Objective::Bytes`] requires.
-fn fewest(entries: &[Entry], space: &SearchSpace) -> Option<Entry> {
-    let priced = entries.iter().filter_map(|entry| Some((entry.algorithm.as_ref()?, entry)));
-    let kept = busy(priced.collect(), |(algorithm, _)| algorithm, &space.tree.extents, space.machine.ranks);
-    let least = kept.into_iter().min_by(|(_, a), (_, b)| Objective::Bytes.compare(a.price, b.price));
-    least.map(|(_, entry)| entry.clone())
+/// [`considered`], and the entry with the fewest bytes for the subtree that keeps as many ranks busy as
+/// [`Objective::Bytes`] requires.
+fn shown(entries: &[Entry], space: &SearchSpace) -> Vec<Candidate> {
+    let SearchSpace { tree, machine, .. } = space;
+    let priced = || entries.iter().filter_map(|entry| Some((entry.algorithm.as_ref()?, entry.own, entry.price)));
+    let mut shown = considered(tree, priced());
+    let kept = busy(priced().collect(), |(algorithm, ..)| algorithm, &tree.extents, machine.ranks).into_iter();
+    let fewest = kept.min_by(|(_, _, a), (_, _, b)| Objective::Bytes.compare(*a, *b));
+    for fewest in considered(tree, fewest.into_iter()) {
+        if shown.iter().all(|candidate| candidate.how != fewest.how) {
+            shown.push(fewest.clone());
+        }
+        shown.iter_mut().for_each(|candidate| candidate.fewest_bytes = candidate.how == fewest.how);
+    }
+    shown
 }
 
 struct AlgorithmSearch<'a> {

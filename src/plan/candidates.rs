@@ -51,20 +51,18 @@ impl Candidates<'_> {
             })
             .collect();
         let named = if self.arguments.spread && self.ranks() > 1 { without_whole_tensors(named) } else { named };
-        let named = match self.options.objective {
-            Objective::Time => named,
-            Objective::Bytes => busy(named, |algorithm| algorithm, self.extents, self.ranks()),
-        };
         if let (true, Some(algorithm)) = (named.is_empty(), forced) {
             return Err(self.no_algorithm(algorithm, node));
         }
         let wanted = self.wanted(kinds);
-        if wanted.is_empty() || (self.ranks() == 1 && forced.is_none()) {
-            return Ok(named);
-        }
+        let is_free = wanted.is_empty() || (self.ranks() == 1 && forced.is_none());
         let cuts: Vec<Algorithm> =
-            named.iter().filter(|algorithm| cuts_as_asked(algorithm, &wanted)).cloned().collect();
-        if cuts.is_empty() { Err(self.no_cut(node, kinds, &wanted)) } else { Ok(cuts) }
+            named.into_iter().filter(|algorithm| is_free || cuts_as_asked(algorithm, &wanted)).collect();
+        match self.options.objective {
+            _ if cuts.is_empty() => Err(self.no_cut(node, kinds, &wanted)),
+            Objective::Time => Ok(cuts),
+            Objective::Bytes => Ok(busy(cuts, |algorithm| algorithm, self.extents, self.ranks())),
+        }
     }
 
     fn all(&self, kinds: &Kinds, out: &[Label]) -> Vec<Algorithm> {
@@ -117,7 +115,7 @@ impl Candidates<'_> {
     }
 }
 
-/// Those with the fewest idle ranks, apart from [`most_idle`]: on one rank, algorithms receive nothing.
+/// Those with the fewest idle ranks, apart from [`most_idle`], because one rank receives nothing.
 pub fn busy<T>(all: Vec<T>, of: impl Fn(&T) -> &Algorithm, extents: &[usize], ranks: usize) -> Vec<T> {
     let busy = |one: &T| match of(one) {
         Algorithm::Slicing(_) => ranks,

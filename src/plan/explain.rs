@@ -110,15 +110,18 @@ impl Explain<'_> {
         let mut rows = vec![["", "candidate", "predicted", "including inputs"].map(str::to_owned)];
         for (id, value) in plan.values.iter().enumerate().filter(|(_, value)| value.considered.len() > 1) {
             for (at, candidate) in value.considered.iter().enumerate() {
-                let Candidate { how, contraction, bytes, whole, chosen, fewest_bytes, .. } = candidate;
+                let Candidate { how, contraction, whole, chosen, fewest_bytes, .. } = candidate;
                 let times = plan.times(value) as f64;
-                let fewest = format!(", receives only {}", megabytes(bytes * times));
-                let note = if *fewest_bytes { &fewest } else { ", chosen" };
+                let note = match (chosen, fewest_bytes) {
+                    (true, _) => ", chosen".to_owned(),
+                    (_, true) => format!(", receives only {}", megabytes(contraction.bytes * times)),
+                    _ => String::new(),
+                };
                 rows.push([
                     if at == 0 { id.to_string() } else { String::new() },
-                    format!("{how}{}", if *chosen || *fewest_bytes { note } else { "" }),
-                    duration(contraction * times),
-                    duration(whole * times),
+                    format!("{how}{note}"),
+                    duration(contraction.seconds * times),
+                    duration(whole.seconds * times),
                 ]);
             }
         }

@@ -11,14 +11,6 @@ use crate::dtype::Dtype;
 use crate::local_plan::Target;
 use crate::tree::Order;
 
-impl FromStr for AlgorithmName {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<AlgorithmName, String> {
-        by_name("algorithm", &["auto"], &AlgorithmName::ALL, AlgorithmName::name, text)
-    }
-}
-
 /// The contraction kernel. A plan records this choice, which every rank resolves on its own machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -66,28 +58,23 @@ impl KernelChoice {
     }
 }
 
-impl FromStr for KernelChoice {
-    type Err = String;
+macro_rules! by_name {
+    ($($type:ident: $what:literal, $also:expr;)*) => {$(
+        impl FromStr for $type {
+            type Err = String;
 
-    fn from_str(text: &str) -> Result<KernelChoice, String> {
-        by_name("kernel", &[], &KernelChoice::ALL, KernelChoice::name, text)
-    }
+            fn from_str(text: &str) -> Result<$type, String> {
+                by_name($what, $also, &$type::ALL, $type::name, text)
+            }
+        }
+    )*}
 }
 
-impl FromStr for Reorder {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Reorder, String> {
-        by_name("order", &[], &Reorder::ALL, Reorder::name, text)
-    }
-}
-
-impl FromStr for Objective {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Objective, String> {
-        by_name("objective", &[], &Objective::ALL, Objective::name, text)
-    }
+by_name! {
+    AlgorithmName: "algorithm", &["auto"];
+    KernelChoice: "kernel", &[];
+    Objective: "objective", &[];
+    Reorder: "order", &[];
 }
 
 fn by_name<T: Copy>(

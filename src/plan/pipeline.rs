@@ -207,10 +207,7 @@ impl<'a> Batched<'a> {
         for &(end, ranks) in groups {
             let (mut compute, mut receive) = (Price::default(), Price::default());
             // Computing and receiving overlap.
-            let both = |compute: Price, receive: Price| Price {
-                seconds: compute.seconds.max(receive.seconds),
-                bytes: compute.bytes + receive.bytes,
-            };
+            let both = |a: Price, b: Price| Price { seconds: a.seconds.max(b.seconds), bytes: a.bytes + b.bytes };
             self.on(first..first + ranks, |space| {
                 for &node in &nodes[from..end] {
                     let Step::Contract { left, right, kinds } = &self.tree.nodes[node].step else { continue };

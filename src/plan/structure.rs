@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::options::KernelChoice;
-use crate::algorithm::{Algorithm, Objective, Tensor};
+use crate::algorithm::{Algorithm, Objective, Price, Tensor};
 use crate::dims::{Kinds, Label};
 use crate::distribution::{Bounds, Distribution, tile_bounds};
 use crate::dtype::Dtype;
@@ -73,15 +73,13 @@ pub struct Candidate {
     pub how: String,
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// Bytes that the busiest rank receives in one slice for the contraction alone; 0 if not counted.
-    pub bytes: f64,
-    /// Predicted seconds of the contraction alone.
-    pub contraction: f64,
-    /// Predicted, with all steps below it and redistributions.
-    pub whole: f64,
+    /// Of the contraction alone, in one slice.
+    pub contraction: Price,
+    /// With all steps below it and redistributions.
+    pub whole: Price,
     /// Whether it is used. It may cost more if later steps cost less.
     pub chosen: bool,
-    /// Whether it receives the fewest bytes, over 2 % fewer than the chosen one, which is faster.
+    /// Whether it receives the fewest bytes, over 2 % fewer than the chosen one.
     pub fewest_bytes: bool,
 }
 

@@ -119,11 +119,11 @@ fn node(plan: &Plan, value: &Value, bytes_received: Bytes, seconds: Option<f64>)
     };
     let times = plan.times(value) as f64;
     let fewest = value.considered.iter().find(|candidate| candidate.fewest_bytes);
-    let fewest_bytes = fewest.map(|Candidate { algorithm, bytes, contraction, .. }| FewestBytes {
+    let fewest_bytes = fewest.map(|Candidate { algorithm, contraction, .. }| FewestBytes {
         algorithm: algorithm.name(),
         grid: grid_of(algorithm, None),
-        bytes: bytes * times,
-        predicted_seconds: contraction * times,
+        bytes: contraction.bytes * times,
+        predicted_seconds: contraction.seconds * times,
     });
     NodeReport {
         expression: plan.step_text(value),

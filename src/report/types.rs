@@ -49,7 +49,7 @@ pub struct ByLink {
     pub other_nodes: u64,
 }
 
-/// A candidate that receives over 2 % fewer bytes than the chosen algorithm, which is predicted to be faster.
+/// A candidate that receives fewer bytes than the chosen algorithm, which is predicted to be faster.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FewestBytes {
     /// The algorithm's name on the command line.
@@ -86,7 +86,7 @@ pub struct NodeReport {
     pub lower_bound_bytes: Option<f64>,
     /// Predicted seconds.
     pub predicted_seconds: f64,
-    /// `None` if no candidate of a contraction receives clearly fewer bytes.
+    /// If some candidate receives over 2 % fewer bytes.
     pub fewest_bytes: Option<FewestBytes>,
 }
 
@@ -163,7 +163,7 @@ pub struct Report {
     pub schema: u32,
     /// The canonical expression.
     pub expression: String,
-    /// `time` or `bytes`, which the planner minimised.
+    /// What was minimised: `time` or `bytes`.
     pub objective: &'static str,
     /// NumPy's name for the element type.
     pub dtype: String,

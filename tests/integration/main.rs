@@ -10,6 +10,7 @@ mod cli;
 #[cfg(feature = "mpi")]
 mod cli_mpi;
 mod command;
+mod examples;
 mod expressions;
 mod io;
 mod kernel;

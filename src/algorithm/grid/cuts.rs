@@ -11,26 +11,6 @@ use crate::distribution::{Axis, Cut, Distribution, Owners, Role, tile_bounds};
 use crate::schedule::collective::CollectiveAlgorithm;
 
 /// The coordinate along the last cut varies fastest; ranks outside the grid are idle.
-///
-/// ```
-/// use einsum_dist::algorithm::Grid;
-/// use einsum_dist::dims::Label;
-/// use einsum_dist::algorithm::Sharing;
-/// use einsum_dist::schedule::collective::CollectiveAlgorithm;
-/// // mk,kn->mn on 2 x 3 x 1 ranks over m, n and k: left and right are shared along k.
-/// let [m, n, k] = [0, 1, 2].map(Label);
-/// let [left, right] = [(n, 3), (m, 2)].map(|(cut, ranks)| vec![Sharing { cut, along: k, ranks }]);
-/// let (cuts, shared) = (vec![(m, 2), (n, 3)], [left, right, vec![]]);
-/// let algorithm = CollectiveAlgorithm::Direct;
-/// let grid = Grid { cuts, shared, rounds: 1, slots: 3, pieces: 1, in_place: false, algorithm };
-/// assert_eq!(grid.ranks(), 6);
-/// assert_eq!(grid.tile(4, m, 10), 5..10);
-/// let left = grid.distribution(&[m, k], 0);
-/// assert_eq!(left.describe(&["m", "k"]), "m/2 k/3");
-/// // Ranks 3, 4 and 5 need the same rows; rank 4 holds a third of them.
-/// assert_eq!(grid.sharing(&[m, k], 4), [3, 4, 5]);
-/// assert_eq!(left.block(&[10, 9], 4).unwrap().dims()[1].ranges(), [3..6]);
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Grid {
     pub cuts: Vec<(Label, usize)>,

@@ -19,17 +19,6 @@ pub struct Sum {
 impl Pattern {
     /// For each member, the sum for its own part, and partial sums that it forwards. Cost: O(members^2), or
     /// O(members^3) for a ring.
-    ///
-    /// ```
-    /// use einsum_dist::schedule::collective::{Collective, Pattern, CollectiveAlgorithm};
-    /// let own = |algorithm| {
-    ///     let sums = Pattern::new(Collective::ReduceScatter, algorithm, 4).sums();
-    ///     sums[1].iter().find(|sum| sum.part == 1).map(|sum| sum.members.clone())
-    /// };
-    /// assert_eq!(own(CollectiveAlgorithm::Direct), Some(vec![1, 0, 3, 2]));
-    /// assert_eq!(own(CollectiveAlgorithm::Ring), Some(vec![1, 2, 3, 0]));
-    /// assert_eq!(own(CollectiveAlgorithm::Tree), Some(vec![1, 0, 3, 2]));
-    /// ```
     pub fn sums(&self) -> Vec<Vec<Sum>> {
         if !self.reduces() {
             return vec![Vec::new(); self.members()];

@@ -9,15 +9,6 @@ use super::steps::{Message, Step, exchange, rounds, spread};
 use super::{Collective, CollectiveAlgorithm};
 
 /// A collective of `members` members, with an algorithm.
-///
-/// ```
-/// use einsum_dist::schedule::collective::{Collective, Pattern, CollectiveAlgorithm};
-/// // Recursive doubling: members 0 and 2, and 1 and 3, exchange one part; then neighbours exchange two parts.
-/// let pattern = Pattern::new(Collective::AllGather, CollectiveAlgorithm::Tree, 4);
-/// let to = |round| pattern.step(2, round).sent.map(|m| (m.to, m.parts.iter().collect::<Vec<_>>()));
-/// assert_eq!((to(0), to(2)), (Some((0, vec![2])), Some((3, vec![0, 2]))));
-/// assert_eq!(pattern.messages().count(), 8);
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pattern {
     collective: Collective,

@@ -20,17 +20,6 @@ const MAX_COUNTED_GRIDS: usize = 24;
 const MAX_EQUAL_VOLUME_RATIO: f64 = 1.01;
 
 /// A search for the grid of a contraction.
-///
-/// ```
-/// use einsum_dist::dims::{Kinds, Label};
-/// use einsum_dist::algorithm::GridFit;
-/// // mk,kn->mn, a cube: one of 65 ranks is idle, as 4 x 4 x 4 move a third less than 13 x 5 x 1.
-/// let [m, n, k] = [0, 1, 2].map(Label);
-/// let kinds = Kinds { c: vec![], m: vec![m], n: vec![n], k: vec![k] };
-/// let fit = GridFit { kinds: &kinds, extents: &[16384; 3], uncut: &[], ranks: 65, memory: None };
-/// assert_eq!(fit.best(fit.idle()).unwrap().cuts, [(m, 4), (n, 4), (k, 4)]);
-/// assert_eq!(fit.best(0).unwrap().ranks(), 65);
-/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct GridFit<'a> {
     pub kinds: &'a Kinds,
@@ -174,7 +163,6 @@ impl GridFit<'_> {
         parts(&self.kinds.m).max(parts(&self.kinds.n))
     }
 
-    /// See [`most_idle`].
     pub fn idle(&self) -> usize {
         most_idle(self.ranks)
     }
