@@ -170,8 +170,9 @@ pub use memory::OutOfMemory;
 pub use mpi;
 pub use ndarray;
 pub use plan::{
-    Explain, FixedDistributions, GivenPath, KernelChoice, PathChoice, PathMethod, PathReport, Pipeline, PipelineChoice,
-    Plan, PlanError, PlanOptions, ResultResidency, SearchLimit, SearchProgress, SearchRecord, SearchedTree, Slice,
+    Explain, FixedDistributions, GivenPath, KernelChoice, Noise, PathChoice, PathMethod, PathReport, Pipeline,
+    PipelineChoice, Plan, PlanError, PlanOptions, ResultResidency, SearchLimit, SearchProgress, SearchRecord,
+    SearchedTree, Slice,
 };
 pub use rayon;
 pub use report::{

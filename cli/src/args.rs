@@ -10,9 +10,9 @@ use std::path::PathBuf;
 use clap::Parser;
 use clap_complete::Shell;
 
-use einsum_dist::plan::AlgorithmName;
+use einsum_dist::plan::{AlgorithmName, Noise};
 
-use super::values;
+use super::values::{self, RankCounts};
 
 /// Contracts an einsum expression, or a tree of such expressions, on one core, on all cores of a machine, or on many
 /// machines.
@@ -229,19 +229,46 @@ pub struct Args {
     #[arg(help_heading = "Reports")]
     pub simulate: bool,
 
+    /// Like --simulate, but on each of these numbers of ranks: a range `1..16384` with the powers of two in it, or a list
+    /// `1,3,8..64`. Prints a table with, among others, simulated times, and the bytes that the busiest rank receives
+    /// beside their lower bound. A number for which there is no plan has a row that says why. --timeline draws the
+    /// curves. Without --machine, machines have default rates
+    #[arg(long, value_name = "RANKS", allow_hyphen_values = true, value_parser = values::rank_counts())]
+    #[arg(conflicts_with_all = ["ranks", "strict_ranks", "distribution", "explain", "simulate", "check", "checkpoint", "trace", "path_out", "output", "warmup"])]
+    #[arg(help_heading = "Reports")]
+    pub scaling: Option<RankCounts>,
+
+    /// With --scaling, let the extents of these labels grow with the number of ranks (weak scaling): one label in
+    /// proportion, or several labels, separated by commas, so that their product is in proportion. The given extents
+    /// are those on the fewest ranks [default: extents are the same on all numbers of ranks]
+    #[arg(long, value_name = "LABELS", requires = "scaling", allow_hyphen_values = true, value_parser = values::text())]
+    #[arg(help_heading = "Reports")]
+    pub weak: Option<String>,
+
+    /// With --scaling, also write the table to this file, as comma-separated values in bytes and seconds
+    #[arg(long, value_name = "FILE.csv", requires = "scaling", allow_hyphen_values = true, value_parser = values::file())]
+    #[arg(help_heading = "Reports")]
+    pub csv: Option<PathBuf>,
+
+    /// With --simulate or --scaling, delay every task at random. The delays have an exponential distribution, with this
+    /// mean relative to the time of the task: `0.05`, or `0.05,7` with a seed
+    #[arg(long, value_name = "MEAN[,SEED]", allow_hyphen_values = true, value_parser = values::noise())]
+    #[arg(help_heading = "Reports")]
+    pub noise: Option<Noise>,
+
     /// Write a trace for chrome://tracing and Perfetto, with the tasks of every worker and the transfers of every rank,
     /// from the last run or the simulation
     #[arg(long, value_name = "FILE.json", allow_hyphen_values = true, value_parser = values::file())]
     #[arg(help_heading = "Reports")]
     pub trace: Option<PathBuf>,
 
-    /// Draw the tasks of up to 64 ranks over time, as an SVG picture
+    /// Draw the tasks of up to 64 ranks over time, or the curves of --scaling, as an SVG picture
     #[arg(long, value_name = "FILE.svg", allow_hyphen_values = true, value_parser = values::file())]
     #[arg(help_heading = "Reports")]
     pub timeline: Option<PathBuf>,
 
     /// Plan for the machine that this file describes, with its topology, ranks, workers and rates, instead of this
-    /// machine; only with --explain or --simulate
+    /// machine; only with --explain, --simulate or --scaling
     #[arg(long, value_name = "FILE.toml", allow_hyphen_values = true, value_parser = values::file())]
     #[arg(help_heading = "Plan")]
     pub machine: Option<PathBuf>,
@@ -290,7 +317,7 @@ impl Args {
 
     /// Whether only a plan is made.
     pub fn explains(&self) -> bool {
-        self.explain || self.simulate
+        self.explain || self.simulate || self.scaling.is_some()
     }
 }
 

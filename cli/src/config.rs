@@ -48,6 +48,6 @@ impl RunConfig {
 
     /// The plan simulated with the run's overlap; `None` for too many ranks.
     pub fn simulated_timeline(&self) -> Option<Timeline> {
-        if self.args.no_overlap { self.plan.simulate_in_turns() } else { self.plan.simulate() }
+        self.plan.simulate_with_noise(!self.args.no_overlap, self.args.noise.unwrap_or_default())
     }
 }

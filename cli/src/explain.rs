@@ -14,6 +14,8 @@ use super::{Result, trace_files};
 
 const MAX_WARNINGS: usize = 8;
 
+pub const NOT_SIMULATED: &str = "not simulated: slicing adds replicas of out, whose transfers have no place in the order that representatives follow";
+
 /// Verifies the plan; returns its description on rank 0's process, and everywhere the error of a trace or timeline
 /// file.
 ///
@@ -87,7 +89,7 @@ fn speed_up(plan: &Plan, one: &Plan) -> String {
 
 fn simulated(plan: &Plan, timeline: Option<&Timeline>) -> String {
     let Some(timeline) = timeline else {
-        return "not simulated: slicing adds replicas of out, whose transfers have no place in the order that representatives follow\n".to_owned();
+        return format!("{NOT_SIMULATED}\n");
     };
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     let hidden = timeline

@@ -104,7 +104,7 @@ impl Failure {
         }
     }
 
-    fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match self {
             Failure::Arguments(_) => "usage",
             Failure::Print(_) | Failure::TraceFile(_) => "output",

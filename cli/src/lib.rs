@@ -24,6 +24,7 @@ mod progress;
 mod range;
 mod result_sink;
 mod run;
+mod scaling;
 mod signals;
 pub mod sizes;
 pub mod start;
@@ -105,12 +106,16 @@ fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<Str
 /// Carries out the arguments' run, and prints the result. Collective.
 fn carry_out(world: &World, arguments: std::result::Result<Args, clap::Error>) -> Result<()> {
     let args = start::agree(world, arguments.map_err(Failure::Arguments))?;
-    let config = RunConfig::new(world, args)?;
-    let (text, trace_error) = if config.args.explains() {
-        explain::explain(world, &config)?
+    let (text, trace_error) = if args.scaling.is_some() {
+        scaling::scaling(world, args)?
     } else {
-        let outcome = run::run(world, &config)?;
-        (print::result(world, &config, &outcome)?, outcome.trace_error)
+        let config = RunConfig::new(world, args)?;
+        if config.args.explains() {
+            explain::explain(world, &config)?
+        } else {
+            let outcome = run::run(world, &config)?;
+            (print::result(world, &config, &outcome)?, outcome.trace_error)
+        }
     };
     text.map_or(Ok(()), |text| write_out(&text)).map_err(Failure::Print)?;
     trace_error.map_or(Ok(()), |error| Err(Failure::TraceFile(error)))

@@ -31,7 +31,9 @@ pub fn check(world: &World, args: &Args) -> Result<()> {
             let why = match flag.as_str() {
                 "--output" => "a result needs a file, as other text goes to standard output",
                 "--checkpoint" => "a checkpoint needs a file that can be replaced",
-                "--trace" | "--timeline" | "--path-out" => "it needs a file, as other text goes to standard output",
+                "--trace" | "--timeline" | "--path-out" | "--csv" => {
+                    "it needs a file, as other text goes to standard output"
+                }
                 _ => "it is read from a file, not from standard input",
             };
             return Err(usage(format!("{flag} -: {why}; a file that has this name is ./-")));
@@ -72,13 +74,14 @@ pub fn tidy(world: &World, args: &Args) {
     }
 }
 
-fn outputs(args: &Args) -> [(&'static str, Option<&Path>); 5] {
+fn outputs(args: &Args) -> [(&'static str, Option<&Path>); 6] {
     [
         ("--output", args.output.as_deref()),
         ("--checkpoint", args.checkpoint.as_deref()),
         ("--trace", args.trace.as_deref()),
         ("--timeline", args.timeline.as_deref()),
         ("--path-out", args.path_out.as_deref()),
+        ("--csv", args.csv.as_deref()),
     ]
 }
 

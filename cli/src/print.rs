@@ -249,7 +249,7 @@ fn how(node: &NodeReport) -> String {
     }
 }
 
-fn beginning(text: String) -> String {
+pub fn beginning(text: String) -> String {
     match text.char_indices().nth(MAX_TEXT_CHARACTERS) {
         Some((end, _)) => format!("{}.. ({} characters)", &text[..end], text.chars().count()),
         None => text,

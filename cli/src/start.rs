@@ -74,6 +74,7 @@ fn in_process(args: &Args) -> Result<World> {
         (Some(ranks), _) => ranks.into(),
         // A plan for the file's machine does not run here.
         (None, Some(_)) => 1,
+        (None, None) if args.scaling.is_some() => 1,
         (None, None) => host::allowed()?.ranks_within(host::processors()),
     };
     let world = match transport(&args.transport)? {
@@ -117,7 +118,12 @@ pub fn check_flags(args: &Args) -> Result<()> {
         return Err(usage(format!("--slice-groups {groups} are more than the {most} ranks that plans are made for")));
     }
     if args.machine.is_some() && !args.explains() {
-        return Err(usage("--machine describes another machine than this one: it needs --explain or --simulate"));
+        return Err(usage(
+            "--machine describes another machine than this one: it needs --explain, --simulate or --scaling",
+        ));
+    }
+    if args.noise.is_some() && !args.simulate && args.scaling.is_none() {
+        return Err(usage("--noise delays simulated tasks: it needs --simulate or --scaling"));
     }
     if (args.trace.is_some() || args.timeline.is_some()) && args.explain && !args.simulate {
         return Err(usage("--trace and --timeline show a run; what --explain does not run, --simulate plays"));
@@ -126,6 +132,9 @@ pub fn check_flags(args: &Args) -> Result<()> {
         return Err(usage("--checkpoint is for a single run: leave --repeat and --warmup out"));
     }
     let Some(launcher) = launcher() else { return Ok(()) };
+    if args.scaling.is_some() {
+        return Err(usage("--scaling simulates other numbers of ranks in one process: leave mpirun out"));
+    }
     if args.ranks.is_some() {
         return Err(usage(format!(
             "--ranks is for ranks inside one process; {} says how many there are",

@@ -35,6 +35,14 @@ pub fn write(world: &World, config: &RunConfig, timeline: Option<&Timeline>) -> 
     Ok(None)
 }
 
+/// The beginning of an expression.
+pub fn title(expression: &str) -> String {
+    match expression.char_indices().nth(TITLE) {
+        Some((end, _)) => format!("{}...", &expression[..end]),
+        None => expression.to_owned(),
+    }
+}
+
 fn picture(config: &RunConfig, timeline: &Timeline) -> String {
     let plan = &config.plan;
     let slices = match (timeline.slices, plan.slice_rounds()) {
@@ -43,10 +51,6 @@ fn picture(config: &RunConfig, timeline: &Timeline) -> String {
         (shown, all) if shown == all => format!(", {all} slices"),
         (shown, all) => format!(", the first {shown} of {all} slices"),
     };
-    let expression = match plan.expression.char_indices().nth(TITLE) {
-        Some((end, _)) => format!("{}...", &plan.expression[..end]),
-        None => plan.expression.clone(),
-    };
     let how = match timeline.hosts.is_empty() {
         true => " simulated".to_owned(),
         false if !config.args.no_overlap && timeline.slices == plan.slice_rounds() => {
@@ -54,6 +58,7 @@ fn picture(config: &RunConfig, timeline: &Timeline) -> String {
         }
         false => String::new(),
     };
+    let expression = title(&plan.expression);
     let (ranks, took) = (counted(plan.ranks(), "rank"), seconds(timeline.seconds));
     timeline.svg(&format!("{expression} on {ranks}{slices}: {took}{how}"))
 }

@@ -2,7 +2,6 @@
 //!
 //! Guarantee: if any rank returns an error, all ranks return one.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use einsum_dist::api::{host, start_threads};
@@ -34,29 +33,9 @@ const MAX_MACHINE_FILE_MIB: u64 = 1;
 impl RunConfig {
     /// Checks the flags. Collective.
     pub fn new(world: &World, mut args: Args) -> Result<RunConfig> {
-        agree(world, check_flags(&args).and_then(|()| paths::check(world, &args)))?;
-        paths::tidy(world, &args);
-        let text = inputs::expression(world, args.expression.as_deref().unwrap_or_default())?;
-        let workers = match args.workers {
-            Some(workers) => workers.into(),
-            None => world.default_workers()?,
-        };
-        warn_if_starved(world, &args)?;
-        let target = shared_target(world, &args, workers)?;
-        let machine = if runs_here(world, &args, workers) {
-            world.place(workers)?;
-            // It generates random operands, and runs a single rank's tasks.
-            world.agree(start_threads(workers))?;
-            world.machine(workers)?
-        } else {
-            world.agree(start_threads(workers.min(host::processors())))?;
-            Machine::new(1, workers)
-        };
+        let mut request = Request::checked(world, &mut args)?;
         let checkpoint = args.checkpoint.as_ref().filter(|_| args.machine.is_none());
         let mut checkpoint = checkpoint.map(|path| Checkpoint::open(world, path)).transpose()?;
-        let speed = path_speed::shared(world, &args, workers)?;
-        args.path = inputs::text(world, &args.path, "--path")?;
-        let mut request = agree(world, Request::new(world, &args, &text, machine, (target, speed)))?;
         let started = Instant::now();
         let planned = request.planned(world, &args, checkpoint.as_mut())?;
         let mut config = agree(world, RunConfig::local(world, args, request, (planned, started), checkpoint))?;
@@ -103,10 +82,11 @@ impl RunConfig {
 }
 
 /// What is to be planned, before an order is searched.
+#[derive(Clone)]
 pub struct Request {
-    shaped: Shaped,
+    pub(super) shaped: Shaped,
     machine: Machine,
-    options: PlanOptions,
+    pub(super) options: PlanOptions,
     resolved_kernel: ResolvedKernel,
     default_sizes: bool,
 }
@@ -115,12 +95,37 @@ pub struct Request {
 pub struct Planned {
     searched: SearchedTree,
     path_seconds: f64,
-    plan: Plan,
+    pub(super) plan: Plan,
     check_bytes: u64,
     largest: usize,
 }
 
 impl Request {
+    /// Checks the flags, except against a plan, and reads the files that they name. Collective.
+    pub fn checked(world: &World, args: &mut Args) -> Result<Request> {
+        agree(world, check_flags(args).and_then(|()| paths::check(world, args)))?;
+        paths::tidy(world, args);
+        let text = inputs::expression(world, args.expression.as_deref().unwrap_or_default())?;
+        let workers = match args.workers {
+            Some(workers) => workers.into(),
+            None => world.default_workers()?,
+        };
+        warn_if_starved(world, args)?;
+        let target = shared_target(world, args, workers)?;
+        let machine = if runs_here(world, args, workers) {
+            world.place(workers)?;
+            // It generates random operands, and runs a single rank's tasks.
+            world.agree(start_threads(workers))?;
+            world.machine(workers)?
+        } else {
+            world.agree(start_threads(workers.min(host::processors())))?;
+            Machine::new(1, workers)
+        };
+        let speed = path_speed::shared(world, args, workers)?;
+        args.path = inputs::text(world, &args.path, "--path")?;
+        agree(world, Request::new(world, args, &text, machine, (target, speed)))
+    }
+
     /// Checks the request's flags and files; rank 0 has determined `target` and `speed` (of path searches).
     pub fn new(
         world: &World,
@@ -133,7 +138,7 @@ impl Request {
         let headers = inputs::headers(args)?;
         let dtype = inputs::dtype(args, &headers)?;
         let (shaped, default_sizes) = shaped(args, &problem, &headers)?;
-        let described = args.machine.as_deref().map(|path| machine(path, args.ranks.map(usize::from))).transpose()?;
+        let described = described(args, args.ranks.map(usize::from))?;
         let ranks = match &described {
             Some(machine) => machine.ranks,
             None if world.ranks() > 1 => world.ranks(),
@@ -152,14 +157,14 @@ impl Request {
         }
         let options = options(args, dtype, target)?.path_speed(speed);
         let resolved_kernel = ResolvedKernel::resolve(options.kernel, dtype)?;
-        let machine = match described {
-            Some(machine) => {
-                let workers = args.workers.map_or(machine.workers, usize::from);
-                Machine { workers, ..machine }
-            }
-            None => Machine { ranks, ..here },
-        };
+        let machine = described.unwrap_or(Machine { ranks, ..here });
         Ok(Request { shaped, machine, options, resolved_kernel, default_sizes })
+    }
+
+    /// The same on another number of ranks.
+    pub fn on(&self, args: &Args, ranks: usize) -> Result<Request> {
+        let machine = described(args, Some(ranks))?.unwrap_or(Machine { ranks, ..self.machine.clone() });
+        Ok(Request { machine, ..self.clone() })
     }
 
     /// Plans the tree of an interrupted run, the cache or a search, with a memory limit if there is too little memory
@@ -196,7 +201,7 @@ impl Request {
         agree(world, self.plan(args, searched, started.elapsed().as_secs_f64()))
     }
 
-    fn plan(&mut self, args: &Args, searched: SearchedTree, path_seconds: f64) -> Result<Planned> {
+    pub(super) fn plan(&mut self, args: &Args, searched: SearchedTree, path_seconds: f64) -> Result<Planned> {
         let Request { shaped, machine, options, .. } = self;
         let tree = &searched.tree;
         let largest = check_extents(tree, options.dtype)?;
@@ -214,7 +219,7 @@ impl Request {
     }
 
     /// Takes the tree from the cache, or else searches. Collective.
-    fn searched(&self, world: &World, args: &Args) -> Result<SearchedTree> {
+    pub(super) fn searched(&self, world: &World, args: &Args) -> Result<SearchedTree> {
         let Request { shaped, machine, options, .. } = self;
         let shows = world.is_root() && !args.quiet;
         let searched = progress::during_search(shows, |watch| {
@@ -281,14 +286,18 @@ fn with_flag_name(error: Error) -> Failure {
 /// Whether the plan is for this world's ranks, and its workers are permitted.
 fn runs_here(world: &World, args: &Args, workers: usize) -> bool {
     args.machine.is_none()
+        && args.scaling.is_none()
         && workers <= MAX_WORKERS
         && (args.ranks.is_none() || args.ranks.map(usize::from) == Some(world.ranks()))
 }
 
-fn machine(path: &Path, ranks: Option<usize>) -> Result<Machine> {
+/// The machine of `--machine`, with its own or these ranks.
+fn described(args: &Args, ranks: Option<usize>) -> Result<Option<Machine>> {
+    let Some(path) = &args.machine else { return Ok(None) };
     let invalid = |what: String| usage(format!("--machine {}: {what}", display_path(path)));
     let text = inputs::text_of(path, MAX_MACHINE_FILE_MIB).map_err(invalid)?;
-    Machine::from_toml_with(&text, ranks).map_err(invalid)
+    let machine = Machine::from_toml_with(&text, ranks).map_err(invalid)?;
+    Ok(Some(Machine { workers: args.workers.map_or(machine.workers, usize::from), ..machine }))
 }
 
 /// The plan with which `--explain` compares: a single rank, which also uses the core for communication.

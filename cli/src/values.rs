@@ -12,6 +12,8 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command, ValueEnum};
 use clap_complete::Shell;
+use einsum_dist::machine::MAX_RANKS;
+use einsum_dist::plan::Noise;
 
 /// Maximum timed runs, whose times are all stored, and untimed runs. More are assumed to be a mistake.
 const MAX_RUNS: u32 = 1_000_000_000;
@@ -97,6 +99,39 @@ pub fn seconds() -> Reader<f64> {
     reader(|value| {
         let seconds = utf8(value)?.parse().ok().filter(|seconds| (1e-3..=1e9).contains(seconds));
         seconds.ok_or_else(|| "expected seconds, at least 0.001 and at most 1e9".to_owned())
+    })
+}
+
+/// Distinct numbers of ranks, ascending.
+#[derive(Debug, Clone)]
+pub struct RankCounts(pub Vec<usize>);
+
+/// Parses numbers and ranges, which have their ends and the powers of two between them.
+pub fn rank_counts() -> Reader<RankCounts> {
+    reader(|value| {
+        let mut counts = Vec::new();
+        for item in utf8(value)?.split(',') {
+            let (first, last) = item.split_once("..").unwrap_or((item, item));
+            let whole = |text: &str| whole(OsStr::new(text.trim()), 1..=MAX_RANKS as u64).map(|count| count as usize);
+            let [first, last] = [whole(first)?, whole(last)?];
+            if first > last {
+                return Err(format!("the range {first}..{last} is empty; the smaller number comes first"));
+            }
+            let between = (0..usize::BITS).map(|power| 1 << power).filter(|count| (first..last).contains(count));
+            counts.extend([first, last].into_iter().chain(between));
+        }
+        counts.sort_unstable();
+        counts.dedup();
+        Ok(RankCounts(counts))
+    })
+}
+
+pub fn noise() -> Reader<Noise> {
+    reader(|value| {
+        let (mean, seed) = utf8(value)?.split_once(',').unwrap_or((utf8(value)?, "0"));
+        let mean = mean.trim().parse().ok().filter(|mean| (0.0..=1e3).contains(mean));
+        let mean = mean.ok_or("expected a mean delay relative to a task's time, such as 0.05, and at most 1000")?;
+        Ok(Noise { mean, seed: whole(OsStr::new(seed.trim()), 0..=u64::MAX)? })
     })
 }
 

@@ -78,6 +78,16 @@ impl Shaped {
         Ok(Plan::searched_tree(&self.einsums, machine, options)?)
     }
 
+    /// The same expression with other extents, which are functions of each dimension's name and extent. Extents of 1 that
+    /// are broadcast have names of their own.
+    #[must_use]
+    pub fn with_extents(&self, extent: impl Fn(&str, usize) -> usize) -> Shaped {
+        let mut shaped = self.clone();
+        let Einsums { names, extents, .. } = &mut shaped.einsums;
+        extents.iter_mut().zip(names).for_each(|(old, name)| *old = extent(name, *old));
+        shaped
+    }
+
     pub(super) fn origin(&self, searched: &SearchedTree, machine: &Machine, options: &PlanOptions) -> PlanOrigin {
         PlanOrigin::new((&self.text, &self.einsums), machine, options, searched)
     }

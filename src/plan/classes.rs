@@ -19,8 +19,8 @@ type Class = u128;
 pub struct Classes<'a> {
     plan: &'a Plan,
     movements: Vec<Option<(Tensor, Tensor, Movement)>>,
-    /// The first rank of each class.
-    first: HashMap<Class, usize>,
+    /// The first rank of each class, and the number of its ranks.
+    first: HashMap<Class, (usize, usize)>,
 }
 
 /// Cost: O(ranks x values), about a microsecond each.
@@ -37,7 +37,7 @@ pub fn classes(plan: &Plan) -> Classes<'_> {
     let mut classes = Classes { plan, movements, first: HashMap::new() };
     for rank in 0..plan.ranks() {
         let class = classes.class(rank);
-        classes.first.entry(class).or_insert(rank);
+        classes.first.entry(class).or_insert((rank, 0)).1 += 1;
     }
     classes
 }
@@ -64,13 +64,18 @@ impl Classes<'_> {
 
     /// The first rank of each class, ascending.
     pub fn representatives(&self) -> Vec<usize> {
-        let mut chosen: Vec<usize> = self.first.values().copied().collect();
+        let mut chosen: Vec<usize> = self.first.values().map(|&(rank, _)| rank).collect();
         chosen.sort_unstable();
         chosen
     }
 
     /// The first rank of a rank's class.
     pub fn representative(&self, rank: usize) -> Option<usize> {
-        self.first.get(&self.class(rank)).copied()
+        self.first.get(&self.class(rank)).map(|&(first, _)| first)
+    }
+
+    /// The number of ranks in a rank's class.
+    pub fn size(&self, rank: usize) -> usize {
+        self.first.get(&self.class(rank)).map_or(0, |&(_, size)| size)
     }
 }

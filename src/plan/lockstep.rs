@@ -12,6 +12,7 @@
 use std::collections::HashMap;
 
 use super::classes::classes;
+use super::noise::Noise;
 use super::structure::Plan;
 use crate::algorithm::Cost;
 use crate::schedule::verify::Described;
@@ -22,8 +23,13 @@ use crate::timeline::{Activity, Span};
 /// pace with the rank that exchanges data with them.
 const MAX_REPRESENTATIVES: usize = 64;
 
-/// The representatives, ascending, and their tasks; `None` if some transfer has no place in the total order.
-pub fn simulate(plan: &Plan, cost: &Cost, overlap: bool) -> Option<(Vec<usize>, Vec<Span>)> {
+/// The representatives, ascending, and their tasks, in the slowest of `groups`; `None` if some transfer has no place in the total order.
+pub fn simulate(
+    plan: &Plan,
+    cost: &Cost,
+    overlap: bool,
+    (noise, groups): (Noise, usize),
+) -> Option<(Vec<usize>, Vec<Span>)> {
     let classes = classes(plan);
     let all = classes.representatives();
     let shown = all.len().min(MAX_REPRESENTATIVES);
@@ -38,7 +44,11 @@ pub fn simulate(plan: &Plan, cost: &Cost, overlap: bool) -> Option<(Vec<usize>, 
         overlap,
         by_class,
         class_of: &|rank| classes.representative(rank),
-        ranks: described.iter().map(Rank::new).collect(),
+        ranks: described
+            .iter()
+            .map(|described| Rank::new(described, groups * classes.size(described.schedule.rank) * all.len() / shown))
+            .collect(),
+        noise,
         spans: Vec::new(),
     };
     lockstep.run();
@@ -48,6 +58,8 @@ pub fn simulate(plan: &Plan, cost: &Cost, overlap: bool) -> Option<(Vec<usize>, 
 
 struct Rank<'a> {
     described: &'a Described,
+    /// How many ranks it stands for.
+    stands_for: usize,
     next: TaskId,
     free: [f64; 3],
     /// For each lane, the latest end time of its tasks so far.
@@ -56,9 +68,9 @@ struct Rank<'a> {
 }
 
 impl<'a> Rank<'a> {
-    fn new(described: &'a Described) -> Rank<'a> {
+    fn new(described: &'a Described, stands_for: usize) -> Rank<'a> {
         let done = vec![0.0; described.schedule.tasks.len()];
-        Rank { described, next: 0, free: [0.0; 3], latest_end: [0.0; 3], done }
+        Rank { described, stands_for, next: 0, free: [0.0; 3], latest_end: [0.0; 3], done }
     }
 
     /// When a task could start if its peer were ready.
@@ -86,6 +98,7 @@ impl<'a> Rank<'a> {
 struct Lockstep<'a> {
     cost: &'a Cost<'a>,
     overlap: bool,
+    noise: Noise,
     /// The position in `ranks` of each representative.
     by_class: HashMap<usize, usize>,
     class_of: &'a dyn Fn(usize) -> Option<usize>,
@@ -120,14 +133,20 @@ impl Lockstep<'_> {
                 let Rank { described, .. } = &self.ranks[at];
                 let bytes = described.schedule.bytes(&described.schedule.tasks[task].action) as f64;
                 let link = self.cost.machine.link(described.schedule.rank, peer);
-                let free = start + bytes / link.bandwidth;
-                self.finish(at, task, [start, free, free + link.latency]);
+                let factor = self.factor(at, task);
+                let free = start + factor * bytes / link.bandwidth;
+                self.finish(at, task, [start, free, free + factor * link.latency]);
             }
         }
     }
 
     fn lane(&self, at: usize, task: TaskId) -> Lane {
         self.ranks[at].described.schedule.tasks[task].action.lane()
+    }
+
+    fn factor(&self, at: usize, task: TaskId) -> f64 {
+        let Rank { described, stands_for, .. } = &self.ranks[at];
+        self.noise.factor(described.schedule.rank, task, *stands_for)
     }
 
     /// Runs the work up to the next transfer.
@@ -137,7 +156,7 @@ impl Lockstep<'_> {
             let (task, described) = (*next, *described);
             let Some(Action::Work(work)) = described.schedule.tasks.get(task).map(|task| &task.action) else { break };
             let start = self.ranks[at].ready(task, self.overlap);
-            let end = start + self.cost.work(&described.schedule, work);
+            let end = start + self.factor(at, task) * self.cost.work(&described.schedule, work);
             self.finish(at, task, [start, end, end]);
         }
     }

@@ -4,6 +4,7 @@ use super::context::PlanningContext;
 use super::error::PlanError;
 use super::explain::Explain;
 use super::found::{self, SearchedTree};
+use super::noise::Noise;
 use super::options::PlanOptions;
 use super::packing::Packing;
 use super::proof::{Classes, Step};
@@ -132,12 +133,18 @@ impl Plan {
     /// groups of the first 1024 ranks. In groups of more than 1024 ranks, one rank of each class is simulated
     /// ([`Timeline::shown`]); `None` if `slicing` adds replicas. Cost: O(tasks of the simulated ranks).
     pub fn simulate(&self) -> Option<Timeline> {
-        simulate::simulate(self, true)
+        simulate::simulate(self, true, Noise::default())
     }
 
     /// Like [`Plan::simulate`], but transfers and computation on a rank do not overlap.
     pub fn simulate_in_turns(&self) -> Option<Timeline> {
-        simulate::simulate(self, false)
+        simulate::simulate(self, false, Noise::default())
+    }
+
+    /// Like [`Plan::simulate`] or, without `overlap`, [`Plan::simulate_in_turns`], with random delays of every task. A
+    /// rank that stands for others, and the only group that is simulated, have the longest of all their delays.
+    pub fn simulate_with_noise(&self, overlap: bool, noise: Noise) -> Option<Timeline> {
+        simulate::simulate(self, overlap, noise)
     }
 
     /// Predicted seconds of a task alone, with all workers or the whole link.

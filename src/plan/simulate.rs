@@ -8,6 +8,7 @@
 //! Guarantee: schedules that the verifier accepts run to their last task. Unlike predicted times, simulated times
 //! exclude contention and startup.
 
+use super::noise::Noise;
 use super::structure::Plan;
 use super::{lockstep, slice_groups};
 use crate::algorithm::Cost;
@@ -17,18 +18,24 @@ use crate::timeline::{Activity, Span, Timeline};
 /// Maximum ranks that are all simulated, with all schedules in memory.
 const MAX_SIMULATED_RANKS: usize = 1024;
 
-pub fn simulate(plan: &Plan, overlap: bool) -> Option<Timeline> {
+pub fn simulate(plan: &Plan, overlap: bool, noise: Noise) -> Option<Timeline> {
     if slice_groups::has_groups(plan) {
-        return Some(of_groups(plan, simulate(&slice_groups::of_group(plan), overlap)?));
+        let group = of_group(&slice_groups::of_group(plan), overlap, (noise, plan.slice_groups))?;
+        return Some(of_groups(plan, group));
     }
+    of_group(plan, overlap, (noise, 1))
+}
+
+/// The slowest of `groups` groups.
+fn of_group(plan: &Plan, overlap: bool, (noise, groups): (Noise, usize)) -> Option<Timeline> {
     if plan.ranks() > MAX_SIMULATED_RANKS {
-        let (shown, spans) = lockstep::simulate(plan, &rates(plan), overlap)?;
+        let (shown, spans) = lockstep::simulate(plan, &rates(plan), overlap, (noise, groups))?;
         let seconds = spans.iter().fold(0.0, |end: f64, span| end.max(span.end));
         return Some(Timeline { seconds, spans, shown, ..blank_timeline(plan) });
     }
     let schedules: Vec<Schedule> = (0..plan.ranks()).map(|rank| plan.schedule(rank)).collect();
     let cost = rates(plan);
-    let mut simulation = Simulation::new(&schedules, &cost, overlap);
+    let mut simulation = Simulation::new(&schedules, &cost, overlap, (noise, groups));
     simulation.run();
     Some(Timeline { seconds: simulation.end(), spans: simulation.spans, ..blank_timeline(plan) })
 }
@@ -104,12 +111,14 @@ struct Simulation<'a> {
     schedules: &'a [Schedule],
     cost: &'a Cost<'a>,
     overlap: bool,
+    /// Each task is the slowest in this many groups.
+    noise: (Noise, usize),
     lanes: Vec<Lanes>,
     spans: Vec<Span>,
 }
 
 impl<'a> Simulation<'a> {
-    fn new(schedules: &'a [Schedule], cost: &'a Cost<'a>, overlap: bool) -> Simulation<'a> {
+    fn new(schedules: &'a [Schedule], cost: &'a Cost<'a>, overlap: bool, noise: (Noise, usize)) -> Simulation<'a> {
         let lanes = schedules.iter().map(|schedule| {
             let mut tasks = [Vec::new(), Vec::new(), Vec::new()];
             for (id, task) in schedule.tasks.iter().enumerate() {
@@ -117,7 +126,7 @@ impl<'a> Simulation<'a> {
             }
             Lanes { tasks, next: [0; 3], free: [0.0; 3], latest_end: [0.0; 3], done: vec![None; schedule.tasks.len()] }
         });
-        Simulation { schedules, cost, overlap, lanes: lanes.collect(), spans: Vec::new() }
+        Simulation { schedules, cost, overlap, noise, lanes: lanes.collect(), spans: Vec::new() }
     }
 
     fn end(&self) -> f64 {
@@ -141,7 +150,7 @@ impl<'a> Simulation<'a> {
             let Some((task, ready)) = self.head(rank, lane) else { continue };
             match &self.schedules[rank].tasks[task].action {
                 Action::Work(work) => {
-                    let seconds = self.cost.work(&self.schedules[rank], work);
+                    let seconds = self.factor(rank, task) * self.cost.work(&self.schedules[rank], work);
                     self.finish(rank, lane, task, [ready, ready + seconds, ready + seconds]);
                     return Some(rank);
                 }
@@ -188,11 +197,17 @@ impl<'a> Simulation<'a> {
         let bytes = self.schedules[to].bytes(&self.schedules[to].tasks[recv].action) as f64;
         let start = sends.max(receives);
         let link = machine.link(from, to);
-        let free = start + bytes / link.bandwidth;
-        let times = [start, free, free + link.latency];
+        let factor = self.factor(to, recv);
+        let free = start + factor * bytes / link.bandwidth;
+        let times = [start, free, free + factor * link.latency];
         self.finish(from, Lane::Send, send, times);
         self.finish(to, Lane::Recv, recv, times);
         true
+    }
+
+    fn factor(&self, rank: usize, task: TaskId) -> f64 {
+        let (noise, groups) = self.noise;
+        noise.factor(rank, task, groups)
     }
 
     fn finish(&mut self, rank: usize, lane: Lane, task: TaskId, [start, free, done]: [f64; 3]) {

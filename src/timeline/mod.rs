@@ -7,6 +7,7 @@
 //! section of the schedule.
 
 mod busy;
+pub mod curves;
 mod svg;
 mod trace;
 

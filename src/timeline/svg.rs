@@ -97,7 +97,7 @@ impl Timeline {
     }
 }
 
-fn text(x: f64, y: f64, anchor: &str, what: &str) -> Text {
+pub(super) fn text(x: f64, y: f64, anchor: &str, what: &str) -> Text {
     Text::new(what).set("x", x).set("y", y).set("text-anchor", anchor).set("fill", "#333333")
 }
 

@@ -1,0 +1,278 @@
+//! `--scaling`: plans and simulates on several numbers of ranks, as a table, JSON, CSV and curves.
+//!
+//! A number of ranks for which there is no plan has a row that says why. Rows are made from the [`Report`]s of plans.
+
+use std::collections::BTreeSet;
+
+use einsum_dist::plan::{Source, Value as PlannedValue};
+use einsum_dist::report::Report;
+use einsum_dist::timeline::curves::{self, Panel};
+use einsum_dist::{Error, Plan, World};
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use super::args::Args;
+use super::explain::NOT_SIMULATED;
+use super::print::beginning;
+use super::start::usage;
+use super::units::{bytes, digits, seconds};
+use super::validate::Request;
+use super::{Result, trace_files};
+
+/// A plan, and its simulation.
+struct Scaled {
+    report: Report,
+    /// The algorithm of the contraction that takes longest.
+    how: String,
+    seconds: f64,
+    predicted_seconds: f64,
+    simulated_ranks: usize,
+    gflop: f64,
+    /// On the busiest rank.
+    received: u64,
+    /// The largest bound of any step. Those of different steps cannot be added, as other ranks may be the busiest.
+    bound: Option<f64>,
+    /// Relative to the first row with a plan.
+    efficiency: f64,
+}
+
+type Row = (usize, Result<Scaled>);
+
+/// The text for standard output, and the error of a file that cannot be written.
+///
+/// # Errors
+/// If flags or files are invalid, or no number of ranks has a plan.
+pub fn scaling(world: &World, mut args: Args) -> Result<(Option<String>, Option<Error>)> {
+    let request = Request::checked(world, &mut args)?;
+    let counts = args.scaling.as_ref().map_or(&[][..], |counts| &counts.0);
+    let weak = labels(&args, &request)?;
+    // Without a limit, the order of strong scaling does not depend on the number of ranks.
+    let common = weak.is_empty() && request.options.memory_limit.is_none();
+    let mut found = None;
+    let mut requests = Vec::new();
+    for &ranks in counts {
+        let mut request = request.on(&args, ranks)?;
+        let factor = (ranks as f64 / counts[0] as f64).powf(1.0 / weak.len().max(1) as f64);
+        request.shaped = request.shaped.with_extents(|name, extent| match weak.contains(name) {
+            true => (extent as f64 * factor).round() as usize,
+            false => extent,
+        });
+        let searched = match found.take().filter(|_| common) {
+            Some(found) => found,
+            None => request.searched(world, &args)?,
+        };
+        found = Some(searched.clone());
+        requests.push((ranks, request, searched));
+    }
+    let row = |(ranks, mut request, searched): (usize, Request, _)| {
+        let planned = request.plan(&args, searched, 0.0);
+        (ranks, planned.and_then(|planned| Scaled::new(&args, &planned.plan)))
+    };
+    let mut rows: Vec<Row> = requests.into_par_iter().map(row).collect();
+    let fails = |(_, row): &Row| row.as_ref().is_err_and(|failure| failure.code() != 2);
+    let fatal = rows.iter().position(fails).or_else(|| rows.iter().all(|(_, row)| row.is_err()).then_some(0));
+    if let Some(at) = fatal
+        && let (_, Err(failure)) = rows.swap_remove(at)
+    {
+        return Err(failure);
+    }
+    compare(&mut rows, !weak.is_empty());
+    let files = [(&args.csv, csv as fn(&Args, &[Row]) -> String), (&args.timeline, picture)];
+    let files = files.into_iter().filter_map(|(path, text)| Some((path.as_deref()?, text)));
+    let mut error = None;
+    for (path, text) in files {
+        error = error.or(world.write_text(path, &text(&args, &rows)).err());
+    }
+    let text = if args.json { object(&args, &rows, &weak) } else { table(&args, &rows, &weak) };
+    Ok((Some(text), error))
+}
+
+/// The labels of `--weak`.
+fn labels<'a>(args: &'a Args, request: &Request) -> Result<BTreeSet<&'a str>> {
+    let names = &request.shaped.einsums().names;
+    let labels = args.weak.iter().flat_map(|labels| labels.split(',')).map(str::trim);
+    let known = |label| match names.iter().any(|name| name == label) {
+        true => Ok(label),
+        false => Err(usage(format!("--weak: the expression has no label `{label}` (it has {})", names.join(", ")))),
+    };
+    labels.map(known).collect()
+}
+
+impl Scaled {
+    fn new(args: &Args, plan: &Plan) -> Result<Scaled> {
+        let timeline = plan.simulate_with_noise(!args.no_overlap, args.noise.unwrap_or_default());
+        let timeline = timeline.ok_or_else(|| usage(NOT_SIMULATED))?;
+        let report = plan.report(None);
+        let mut received = 0;
+        if plan.count_received(|_, bytes| received = received.max(bytes.iter().sum())).is_none() {
+            received = report.per_rank.iter().map(|rank| rank.bytes_received.planned).max().unwrap_or(0);
+        }
+        let contractions = plan.values.iter().filter_map(|value| match &value.source {
+            Source::Contract { algorithm, .. } => Some((value, algorithm)),
+            _ => None,
+        });
+        let seconds = |value: &PlannedValue| plan.times(value) as f64 * value.seconds;
+        let slowest = contractions.max_by(|one, other| seconds(one.0).total_cmp(&seconds(other.0)));
+        let how = slowest.map_or(String::new(), |(value, algorithm)| {
+            let how = algorithm.describe(|label| plan.name(label).to_owned());
+            if plan.operands > 2 { format!("{how} in {}", plan.step_text(value)) } else { how }
+        });
+        Ok(Scaled {
+            how: beginning(if report.slices > 1 { format!("{} slices, {how}", report.slices) } else { how }),
+            seconds: timeline.seconds * plan.slice_rounds() as f64 + plan.seconds_between_groups(),
+            predicted_seconds: plan.seconds(),
+            simulated_ranks: if timeline.shown.is_empty() { timeline.ranks } else { timeline.shown.len() },
+            gflop: plan.total_gflop(),
+            received,
+            bound: report.nodes.iter().filter_map(|node| node.lower_bound_bytes).reduce(f64::max),
+            efficiency: f64::NAN,
+            report,
+        })
+    }
+
+    fn gflops(&self) -> f64 {
+        self.gflop / self.seconds
+    }
+}
+
+fn planned(rows: &[Row]) -> impl Iterator<Item = (usize, &Scaled)> {
+    rows.iter().filter_map(|(ranks, row)| Some((*ranks, row.as_ref().ok()?)))
+}
+
+/// Computes efficiencies: the first row's (seconds x ranks), for weak scaling in proportion to operations, relative to
+/// a row's.
+fn compare(rows: &mut [Row], weak: bool) {
+    let Some((ranks, first)) = planned(rows).next() else { return };
+    let (first, gflop) = (first.seconds * ranks as f64, first.gflop);
+    for (ranks, row) in rows {
+        if let Ok(row) = row {
+            let work = if weak { row.gflop / gflop } else { 1.0 };
+            row.efficiency = first * work / (row.seconds * *ranks as f64);
+        }
+    }
+}
+
+fn object(args: &Args, rows: &[Row], weak: &BTreeSet<&str>) -> String {
+    let row = |(ranks, row): &Row| match row {
+        Err(failure) => json!({"ranks": ranks, "error": {"kind": failure.kind(), "message": failure.message()}}),
+        Ok(row) => {
+            let Report { workers, plan_fingerprint, slices, slice_groups, memory_limit, path, dims, nodes, .. } =
+                &row.report;
+            json!({
+                "ranks": ranks, "workers": workers, "plan_fingerprint": plan_fingerprint, "slices": slices,
+                "slice_groups": slice_groups, "memory_limit": memory_limit, "path": path, "dims": dims, "nodes": nodes,
+                "gflop": row.gflop, "simulated_seconds": row.seconds, "predicted_seconds": row.predicted_seconds,
+                "simulated_ranks": row.simulated_ranks, "gflops": row.gflops(), "efficiency": row.efficiency,
+                "bytes_received": {"planned": row.received, "measured": null}, "lower_bound_bytes": row.bound,
+                "peak_bytes": row.report.peak_bytes,
+            })
+        }
+    };
+    let noise = args.noise.map(|noise| json!({"mean": noise.mean, "seed": noise.seed}));
+    let (expression, dtype) = planned(rows).next().map(|(_, row)| (&row.report.expression, &row.report.dtype)).unzip();
+    let rows: Vec<Value> = rows.iter().map(row).collect();
+    let object = json!({
+        "schema": 1, "expression": expression, "dtype": dtype, "noise": noise, "weak": weak, "scaling": rows,
+    });
+    format!("{object}\n")
+}
+
+fn table(args: &Args, rows: &[Row], weak: &BTreeSet<&str>) -> String {
+    let number = |text: String, number: f64| if number.is_finite() { text } else { String::new() };
+    let cells = |(ranks, row): &Row| match row {
+        Err(failure) => vec![ranks.to_string(), failure.message()],
+        Ok(row) => {
+            let dims = row.report.dims.iter().filter(|(name, _)| weak.contains(name.as_str()));
+            let grown: Vec<String> = dims.map(|(name, extent)| format!("{name}={extent} ")).collect();
+            vec![
+                ranks.to_string(),
+                seconds(row.seconds),
+                number(digits(row.gflops()), row.gflops()),
+                number(format!("{:.1} %", 100.0 * row.efficiency), row.efficiency),
+                bytes(row.received as f64),
+                row.bound.map_or(String::new(), bytes),
+                bytes(row.report.peak_bytes.planned as f64),
+                grown.concat() + &row.how,
+            ]
+        }
+    };
+    let head = ["ranks", "simulated", "GFLOP/s", "efficiency", "received", "lower bound", "memory", "slowest step"];
+    let rows_of_text: Vec<Vec<String>> =
+        std::iter::once(head.map(str::to_owned).to_vec()).chain(rows.iter().map(cells)).collect();
+    let width = |column: usize| {
+        let full = rows_of_text.iter().filter(|row| column == 0 || row.len() == head.len());
+        full.map(|row| row[column].chars().count()).max().unwrap_or(0)
+    };
+    let mut text = String::new();
+    if let Some((_, Scaled { report, .. })) = planned(rows).next() {
+        let dims = report.dims.iter().filter(|(name, _)| !weak.contains(name.as_str()));
+        let dims: Vec<String> = dims.map(|(name, extent)| format!("{name}={extent}")).collect();
+        text = format!(
+            "scaling   {}\nextents   {}\ntype      {}\n",
+            beginning(report.expression.clone()),
+            beginning(dims.join(" ")),
+            report.dtype
+        );
+    }
+    if let Some(noise) = args.noise {
+        text +=
+            &format!("noise     tasks are delayed by {} of their time on average, seed {}\n", noise.mean, noise.seed);
+    }
+    for row in &rows_of_text {
+        let last = row.len() - 1;
+        let cells = row.iter().enumerate().map(|(column, cell)| match column == last {
+            true => cell.clone(),
+            false => format!("{cell:>width$}", width = width(column)),
+        });
+        text += &format!("\n{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+    }
+    text + "\n"
+}
+
+fn csv(_: &Args, rows: &[Row]) -> String {
+    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    let number = |number: f64| if number.is_finite() { number.to_string() } else { String::new() };
+    let line = |(ranks, row): &Row| match row {
+        Err(failure) => format!("{ranks},,,,,,,,{}\n", quoted(&failure.message())),
+        Ok(row) => {
+            let [seconds, gflops, efficiency] = [row.seconds, row.gflops(), row.efficiency].map(number);
+            let (received, bound, peak) =
+                (row.received, row.bound.map_or(String::new(), number), row.report.peak_bytes.planned);
+            format!("{ranks},{seconds},{gflops},{efficiency},{received},{bound},{peak},{},\n", quoted(&row.how))
+        }
+    };
+    let head =
+        "ranks,simulated_seconds,gflops,efficiency,received_bytes,lower_bound_bytes,peak_bytes,slowest_step,error\n";
+    head.to_owned() + &rows.iter().map(line).collect::<String>()
+}
+
+fn picture(args: &Args, rows: &[Row]) -> String {
+    let points =
+        |value: &dyn Fn(&Scaled) -> f64| planned(rows).map(|(ranks, row)| [ranks as f64, value(row)]).collect();
+    // `1.000 s` is not shorter than `1 s`.
+    let short = |text: String| match text.split_once(' ') {
+        Some((number, unit)) if number.contains('.') => {
+            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => text,
+    };
+    let noise = args.noise.map_or(String::new(), |noise| format!(", with noise of mean {}", noise.mean));
+    let expression = planned(rows).next().map_or(String::new(), |(_, row)| trace_files::title(&row.report.expression));
+    let panels = [
+        Panel {
+            curves: [
+                ("simulated time", points(&|row| row.seconds)),
+                ("with the efficiency of the fewest ranks", points(&|row| row.seconds * row.efficiency)),
+            ],
+            unit: &|value| short(seconds(value)),
+        },
+        Panel {
+            curves: [
+                ("received by the busiest rank", points(&|row| row.received as f64)),
+                ("lower bound", points(&|row| row.bound.unwrap_or(0.0))),
+            ],
+            unit: &|value| short(bytes(value)),
+        },
+    ];
+    curves::svg(&format!("{expression}, simulated{noise}"), &panels)
+}
