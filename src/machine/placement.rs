@@ -1,14 +1,6 @@
 //! Assigns a host's cores to ranks' threads, given the topology, the numbers of ranks and workers, and whether ranks
 //! communicate.
 //!
-//! ```text
-//! two domains of four cores      0 1 2 3 | 4 5 6 7
-//! two ranks of three workers     w w w c | w w w c      w: worker, c: communication thread
-//! three ranks of one worker      w c|w c | . . . .      two ranks share the first domain; the threads of the
-//!                                                       third rank may use any core of the second domain
-//! one rank of eight workers      w w w w | w w w w      the rank straddles both domains
-//! ```
-//!
 //! `docs/placement.md` describes the rules. Ranks occupy the domains in order, with at least one each if possible.
 //! Invariant: at most one worker is bound to a core.
 

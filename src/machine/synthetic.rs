@@ -1,20 +1,7 @@
 //! Parses and prints regular topologies in hwloc's synthetic format: levels with counts per element of the one above.
 //!
-//! ```text
-//! pack:2 numa:1(memory=240GB) l3:1(size=114MiB) l2:72(size=1MiB) l1:1(size=64KiB) core:1 pu:1
-//! ```
-//!
-//! | word | also | meaning | attribute |
-//! |---|---|---|---|
-//! | `pack` | `package`, `socket` | a socket | |
-//! | `numa` | `numanode`, `node` | a NUMA domain; a single one if absent | `memory` |
-//! | `l1` .. `l5` | `l1d`, `l1cache` | a data cache | `size` |
-//! | `die`, `group` | | adjacent cores | |
-//! | `core` | | a core; required | |
-//! | `pu` | | a processing unit (hardware thread), the last level; one for each core if absent | |
-//!
-//! Units, domains and sockets are numbered in order. Printing and parsing are inverse. No rule uses hwloc's other
-//! attributes and levels, so they are not supported.
+//! `docs/machines.md` lists the levels. Units, domains and sockets are numbered in order. Printing and parsing are inverse.
+//! No rule uses hwloc's other attributes and levels, so they are not supported.
 
 use std::fmt;
 use std::str::FromStr;

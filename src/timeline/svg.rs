@@ -1,13 +1,5 @@
 //! Draws a timeline as SVG, with one row per rank of three lines: work, receives and sends.
 //!
-//! ```text
-//!          0        1 ms      2 ms
-//! rank 0   ████████▒█████████           contracting ▒ arranging
-//!          ▂▂▂▂▂▂   ▂▂▂▂▂▂▂             receiving
-//!          ▂▂▂▂▂▂   ▂▂▂▂▂▂▂             sending
-//! rank 1   ...
-//! ```
-//!
 //! A row's height decreases with the number of ranks, of which the first 64 are drawn. Bars less than a quarter of a
 //! pixel apart are merged. Invariant: this bounds the file's size, whatever the number of tasks.
 

@@ -1,16 +1,5 @@
 //! Writes a trace in the JSON format of chrome://tracing and Perfetto (<https://ui.perfetto.dev>).
 //!
-//! ```text
-//! process   rank 0 (host)
-//!   worker 0      |mk,kn->mn      |mk,kn->mn |         work of all workers is on every worker's track
-//!   worker 1      |mk,kn->mn      |mk,kn->mn |
-//!   receive       |from 1   |from 2   |
-//!   receive 2          |from 1   |                     overlapping transfers of one lane
-//!   send          |to 1 --------.
-//! process   rank 1 (host)        \
-//!   receive             |from 0   v|                   an arrow from each send to the receive of the same bytes
-//! ```
-//!
 //! Arrows end at "arrived", a separate span of a receive's last nanosecond; `docs/timelines.md` says why.
 //!
 //! Invariants: each rank is a process. Track numbers are unique across ranks, and differ from process numbers. Spans on

@@ -1,13 +1,5 @@
-//! Reads the topology from Linux's `/sys`.
-//!
-//! | file below `/` | content |
-//! |---|---|
-//! | `sys/devices/system/cpu/online` | the processing units; the control group may allow only some |
-//! | `sys/devices/system/cpu/cpuN/topology/` | each unit's core and socket |
-//! | `sys/devices/system/cpu/cpuN/cache/` | the caches; all units are assumed to have the first's |
-//! | `sys/devices/system/node/nodeN/` | a NUMA domain's units and memory |
-//!
-//! A missing file, as in some containers, loses only its information.
+//! Reads the topology from Linux's `/sys` (`docs/placement.md` lists the files). A missing file, as in some containers,
+//! loses only its information.
 
 use std::collections::BTreeMap;
 use std::path::Path;

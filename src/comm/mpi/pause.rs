@@ -4,13 +4,6 @@
 //! then yields its core between polls, or sleeps if workers compute or after many polls. With its own core, it never
 //! sleeps.
 //!
-//! ```text
-//! polls   |||||||||| . . . . . . |   |     |       |  ...     no worker computes: 256 yields, then 20 to 200 us asleep
-//!         |||||||||| |   |     |       |  ...                 beside workers: asleep at once
-//!         ^ something happened, or a poll took long: bytes moved
-//!         || |  ||    |     ||        |         ||  ...       beside workers and a slow link: up to 1 ms asleep
-//! ```
-//!
 //! Sleeps get longer if the next poll, which moves the bytes delivered meanwhile, is much shorter than the sleep, and
 //! shorter if it is at least as long. `docs/decisions.md` explains the choice between yielding and sleeping.
 

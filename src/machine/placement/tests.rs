@@ -266,3 +266,10 @@ fn of_many_ranks_some_are_listed() {
     assert_eq!((lines.len(), lines[MAX_LISTED_RANKS].as_str()), (MAX_LISTED_RANKS + 1, "and 3 more"));
     assert_eq!(listed(&places[..MAX_LISTED_RANKS]).count(), MAX_LISTED_RANKS);
 }
+
+#[test]
+fn defaults_of_large_hosts() {
+    let grace = host("pack:2 numa:1 core:72");
+    assert_eq!((grace.ranks_within(144), grace.ranks_within(1)), (2, 1));
+    assert_eq!((grace.workers(1, false), grace.workers(2, true), grace.workers(144, true)), (144, 71, 1));
+}

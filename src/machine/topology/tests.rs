@@ -20,3 +20,11 @@ fn a_mask_leaves_what_it_names() {
     assert_eq!(host.restricted(&[]).domains, []);
     assert_eq!(Topology::flat(&[0]).to_string(), "1 socket, 1 NUMA domain, 1 core");
 }
+
+#[test]
+fn a_mask_leaves_parts_of_domains() {
+    let host = "numa:2 core:4 pu:1".parse::<crate::machine::Synthetic>().unwrap().topology();
+    let left = host.restricted(&[1, 6, 7]);
+    assert_eq!(left.domains.iter().map(|domain| domain.cores.len()).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(host.restricted(&[5]).domains[0].number, 1);
+}
