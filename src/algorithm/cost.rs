@@ -30,7 +30,7 @@ impl Cost<'_> {
 
     pub fn transfer(&self, elements: f64) -> f64 {
         let bytes = elements * self.dtype.size() as f64;
-        if bytes == 0.0 { 0.0 } else { self.machine.link_latency + bytes / self.machine.link_bandwidth }
+        if bytes == 0.0 { 0.0 } else { self.machine.link_latency + bytes / self.machine.busy_bandwidth() }
     }
 
     /// Seconds for all workers of one rank: those of a cube (equal extents, fewest elements), plus streaming all

@@ -48,6 +48,8 @@ impl Machine {
             ("new_memory_bandwidth", self.new_memory_bandwidth, MIN_RATE, MAX_RATE),
             ("link_bandwidth", link_bandwidth, MIN_RATE, MAX_RATE),
             ("node_bandwidth", node_bandwidth, MIN_RATE, MAX_RATE),
+            ("node_link_bandwidth", self.node_link_bandwidth.unwrap_or(1.0), MIN_RATE, MAX_RATE),
+            ("bisection_bandwidth", self.bisection_bandwidth.unwrap_or(1.0), MIN_RATE, MAX_RATE),
             ("link_latency", link_latency, 0.0, MAX_SECONDS),
             ("node_latency", node_latency, 0.0, MAX_SECONDS),
             ("start", startup_seconds, 0.0, MAX_SECONDS),

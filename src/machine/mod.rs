@@ -4,6 +4,7 @@
 //! of a server core; [`World::machine`](crate::World::machine) returns this host's.
 
 mod limits;
+mod network;
 mod placement;
 mod synthetic;
 mod topology;
@@ -42,7 +43,7 @@ pub struct Machine {
     /// that one worker accesses per second.
     pub copy_rates: Vec<[f64; 2]>,
     /// Bytes per second that one rank receives from another node, or from any rank if all links are equal (see
-    /// [`Machine::ranks_per_node`]).
+    /// [`Machine::ranks_per_node`]), while no other rank communicates.
     pub link_bandwidth: f64,
     /// Fixed seconds per transfer at `link_bandwidth`.
     pub link_latency: f64,
@@ -52,6 +53,13 @@ pub struct Machine {
     pub node_bandwidth: f64,
     /// Fixed seconds per transfer at `node_bandwidth`.
     pub node_latency: f64,
+    /// Bytes per second in each direction that a node's ranks exchange with other nodes together; by default, ranks do
+    /// not share links.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_link_bandwidth: Option<f64>,
+    /// Bytes per second in each direction between the first and the second half of the nodes; by default, no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bisection_bandwidth: Option<f64>,
     /// Additional seconds of every run.
     #[serde(rename = "start", alias = "startup_seconds")]
     pub startup_seconds: f64,
@@ -94,6 +102,8 @@ impl Default for Machine {
             ranks_per_node: 1,
             node_bandwidth: 4e9,
             node_latency: 1e-5,
+            node_link_bandwidth: None,
+            bisection_bandwidth: None,
             startup_seconds: 0.0,
             first_run_seconds: 0.0,
             new_memory_bandwidth: 1e10,
@@ -115,13 +125,6 @@ impl Machine {
 
     /// One worker's operations per second on products with this cube's volume. Between sides in
     /// [`Machine::block_rates`], logarithms are interpolated linearly. Beyond the largest, it is [`Machine::flops`].
-    ///
-    /// ```
-    /// use einsum_dist::Machine;
-    /// let machine = Machine { flops: 8e10, block_rates: vec![[16.0, 1e10], [64.0, 4e10]], ..Machine::default() };
-    /// let rates = [8.0, 16.0, 32.0, 64.0, 100.0].map(|side| (machine.rate(side) / 1e9).round());
-    /// assert_eq!(rates, [5.0, 10.0, 20.0, 40.0, 80.0]);
-    /// ```
     pub fn rate(&self, side: f64) -> f64 {
         let smallest = self.block_rates.first().map_or(side, |[smallest, _]| *smallest);
         // Below the smallest side, the rate is proportional to it.
@@ -134,13 +137,7 @@ impl Machine {
         interpolated(&self.copy_rates, bytes, self.memory_bandwidth)
     }
 
-    /// The link between two ranks.
-    ///
-    /// ```
-    /// use einsum_dist::Machine;
-    /// let machine = Machine { ranks_per_node: 4, node_bandwidth: 1e11, link_bandwidth: 1e10, ..Machine::new(8, 1) };
-    /// assert_eq!([(0, 3), (3, 4)].map(|(a, b)| machine.link(a, b).bandwidth), [1e11, 1e10]);
-    /// ```
+    /// The link between two ranks while no others communicate.
     pub fn link(&self, one: usize, other: usize) -> Link {
         let per_node = self.ranks_per_node.max(1);
         if per_node > 1 && one / per_node == other / per_node { self.near() } else { self.far() }
@@ -156,7 +153,7 @@ impl Machine {
         Link { bandwidth: self.link_bandwidth, latency: self.link_latency }
     }
 
-    /// The machine of only these ranks.
+    /// The machine of only these ranks, with their part of what all ranks share.
     #[must_use]
     pub fn part(&self, ranks: Range<usize>) -> Machine {
         // Other ranks also compute, so none contracts alone.
@@ -165,8 +162,11 @@ impl Machine {
         let within = per_node > 1 && !ranks.is_empty() && ranks.start / per_node == (ranks.end - 1) / per_node;
         let whole_nodes = !within && ranks.start.is_multiple_of(per_node);
         let Link { bandwidth, latency } = if within { self.near() } else { self.far() };
+        let share = if whole_nodes { 1.0 } else { per_node as f64 };
         Machine {
             ranks: ranks.len(),
+            node_link_bandwidth: self.node_link_bandwidth.filter(|_| !within).map(|all| all / share),
+            bisection_bandwidth: self.bisection_of(ranks.len()).filter(|_| !within),
             link_bandwidth: bandwidth,
             link_latency: latency,
             ranks_per_node: if whole_nodes { per_node } else { 1 },
@@ -193,9 +193,9 @@ impl Machine {
         self.speeds.get(rank).copied().unwrap_or(1.0)
     }
 
-    /// A rank's multiply-adds while it receives an element of `bytes` bytes at [`Machine::link_bandwidth`].
+    /// A rank's multiply-adds while it receives an element of `bytes` bytes at [`Machine::busy_bandwidth`].
     pub fn balance(&self, bytes: usize) -> u64 {
-        (self.flops * self.workers as f64 / 2.0 * bytes as f64 / self.link_bandwidth).max(1.0) as u64
+        (self.flops * self.workers as f64 / 2.0 * bytes as f64 / self.busy_bandwidth()).max(1.0) as u64
     }
 }
 
@@ -231,7 +231,7 @@ impl Machine {
         Machine::from_toml_with(text, None)
     }
 
-    /// Like [`Machine::from_toml`], with any `ranks` instead of the text's.
+    /// Like [`Machine::from_toml`], with any `ranks` instead of the text's; `bisection_bandwidth` grows in proportion.
     ///
     /// # Errors
     /// The same as for [`Machine::from_toml`].
@@ -246,7 +246,12 @@ impl Machine {
         if ![0, machine.ranks].contains(&machine.speeds.len()) {
             return Err(format!("speeds are one for each of {} ranks, all above 0, or none", machine.ranks));
         }
-        machine.ranks = ranks.unwrap_or(machine.ranks);
+        if let Some(ranks) = ranks {
+            if table.contains_key("ranks") {
+                machine.bisection_bandwidth = machine.bisection_of(ranks);
+            }
+            machine.ranks = ranks;
+        }
         machine.check()?;
         if let (Some(topology), false) = (&topology, table.contains_key("workers")) {
             machine.workers = topology.workers(machine.ranks_of_host(), machine.ranks > 1);

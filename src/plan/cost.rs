@@ -29,7 +29,7 @@ impl Cost<'_> {
                 }
             }
             let bytes = schedule.bytes_received() as f64;
-            let receive = messages * self.machine.link_latency + bytes / self.machine.link_bandwidth;
+            let receive = messages * self.machine.link_latency + bytes / self.machine.busy_bandwidth();
             Price { seconds: self.overlapped(compute, receive) + receive / messages.max(1.0), bytes }
         });
         busiest.fold(Price::default(), Price::max)
@@ -87,7 +87,7 @@ impl Cost<'_> {
             let block: f64 = to.largest_block(&shape).iter().map(|&extent| extent as f64).product();
             return Price::of_work(self.stream(2.0 * block));
         }
-        let transfer = missing * self.dtype.size() as f64 / self.machine.link_bandwidth;
+        let transfer = missing * self.dtype.size() as f64 / self.machine.busy_bandwidth();
         Price { seconds: transfer + (from.places().max(1) as f64) * self.machine.link_latency, bytes }
     }
 }

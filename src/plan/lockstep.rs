@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Transfers are simulated in their total order ([`crate::schedule::Key`]), so every task has a time. As in
-//! [`super::simulate`], transfers are not buffered, and links do not share bandwidth.
+//! [`super::simulate`], transfers are not buffered. Transfers of ranks at equal distances share links equally.
 
 use std::collections::HashMap;
 
@@ -132,7 +132,7 @@ impl Lockstep<'_> {
                 let start = class.and_then(|&class| ready.get(&(class, other))).map_or(own, |theirs| own.max(*theirs));
                 let Rank { described, .. } = &self.ranks[at];
                 let bytes = described.schedule.bytes(&described.schedule.tasks[task].action) as f64;
-                let link = self.cost.machine.link(described.schedule.rank, peer);
+                let link = self.cost.machine.busy_link(described.schedule.rank, peer);
                 let factor = self.factor(at, task);
                 let free = start + factor * bytes / link.bandwidth;
                 self.finish(at, task, [start, free, free + factor * link.latency]);

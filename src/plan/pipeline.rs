@@ -222,7 +222,7 @@ impl<'a> Batched<'a> {
                         let bytes = elements as f64 * self.space.options.dtype.size() as f64 / wanted.parts() as f64;
                         let messages = made[before].places().max(1);
                         let latency = messages as f64 * self.space.machine.link_latency;
-                        let seconds = latency + bytes / self.space.machine.link_bandwidth;
+                        let seconds = latency + bytes / self.space.machine.busy_bandwidth();
                         receive = receive + Price { seconds, bytes };
                     }
                     made.push(needs.out);

@@ -2,11 +2,15 @@
 //!
 //! A rank has three lanes (work, send, receive) of sequential tasks. [`super::cost`] prices work. Transfers are not
 //! buffered: one begins when both lanes are free and both ranks ready, and occupies them for (bytes / bandwidth)
-//! seconds. Its latency overlaps with later tasks. Links do not share bandwidth. Without overlap, transfers and work
-//! wait for all of the other kind before them in the schedule.
+//! seconds, or until shared links, which serve transfers in the order in which they begin, have passed its bytes. Its
+//! latency overlaps with later tasks. Without overlap, transfers and work wait for all of the other kind before them in
+//! the schedule.
 //!
 //! Guarantee: schedules that the verifier accepts run to their last task. Unlike predicted times, simulated times
-//! exclude contention and startup.
+//! exclude interference and startup.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 
 use super::noise::Noise;
 use super::structure::Plan;
@@ -114,6 +118,8 @@ struct Simulation<'a> {
     /// Each task is the slowest in this many groups.
     noise: (Noise, usize),
     lanes: Vec<Lanes>,
+    /// When each shared link has passed all bytes so far.
+    passed: HashMap<usize, f64>,
     spans: Vec<Span>,
 }
 
@@ -126,47 +132,79 @@ impl<'a> Simulation<'a> {
             }
             Lanes { tasks, next: [0; 3], free: [0.0; 3], latest_end: [0.0; 3], done: vec![None; schedule.tasks.len()] }
         });
-        Simulation { schedules, cost, overlap, noise, lanes: lanes.collect(), spans: Vec::new() }
+        Simulation { schedules, cost, overlap, noise, lanes: lanes.collect(), passed: HashMap::new(), spans: Vec::new() }
     }
 
     fn end(&self) -> f64 {
         self.lanes.iter().flat_map(|lanes| &lanes.done).flatten().fold(0.0, |end, &done| end.max(done))
     }
 
+    /// Runs tasks in the order in which they can start, in which shared links serve transfers.
     fn run(&mut self) {
-        let mut open: Vec<usize> = (0..self.lanes.len()).collect();
-        while let Some(rank) = open.pop() {
-            while let Some(peer) = self.step(rank) {
-                if peer != rank {
-                    open.push(peer);
-                }
+        let mut queue = BinaryHeap::new();
+        let mut changed: Vec<usize> = (0..self.lanes.len()).collect();
+        loop {
+            for (rank, lane) in
+                changed.iter().flat_map(|&rank| [Lane::Work, Lane::Send, Lane::Recv].map(|lane| (rank, lane)))
+            {
+                // Times are not negative, so their bits have the same order.
+                let start = self.start(rank, lane).map(|(task, start)| (start.to_bits(), rank, task));
+                queue.extend(start.map(Reverse));
+            }
+            let Some(Reverse((start, rank, task))) = queue.pop() else { break };
+            changed.clear();
+            // A task may be in the queue several times, and a transfer at both ends.
+            if self.lanes[rank].done[task].is_none() {
+                changed.extend(self.step(rank, task, f64::from_bits(start)));
             }
         }
     }
 
-    /// Runs the head of one of `rank`'s lanes. Returns the peer of a transfer, or `rank` for work.
-    fn step(&mut self, rank: usize) -> Option<usize> {
-        for lane in [Lane::Work, Lane::Send, Lane::Recv] {
-            let Some((task, ready)) = self.head(rank, lane) else { continue };
-            match &self.schedules[rank].tasks[task].action {
-                Action::Work(work) => {
-                    let seconds = self.factor(rank, task) * self.cost.work(&self.schedules[rank], work);
-                    self.finish(rank, lane, task, [ready, ready + seconds, ready + seconds]);
-                    return Some(rank);
-                }
-                &Action::Send { peer, .. } => {
-                    if self.transfer(rank, peer) {
-                        return Some(peer);
-                    }
-                }
-                &Action::Recv { peer, .. } => {
-                    if self.transfer(peer, rank) {
-                        return Some(peer);
-                    }
-                }
+    /// The head of a lane, and when it can start.
+    fn start(&self, rank: usize, lane: Lane) -> Option<(TaskId, f64)> {
+        let (task, ready) = self.head(rank, lane)?;
+        let (peer, other) = match self.schedules[rank].tasks[task].action {
+            Action::Work(_) => return Some((task, ready)),
+            Action::Send { peer, .. } => (peer, Lane::Recv),
+            Action::Recv { peer, .. } => (peer, Lane::Send),
+        };
+        let (theirs, start) = self.head(peer, other)?;
+        let (Action::Send { peer: back, .. } | Action::Recv { peer: back, .. }) =
+            self.schedules[peer].tasks[theirs].action
+        else {
+            return None;
+        };
+        (back == rank).then(|| (task, ready.max(start)))
+    }
+
+    /// Runs the head of a lane. Returns the ranks whose lanes advance.
+    fn step(&mut self, rank: usize, task: TaskId, start: f64) -> [usize; 2] {
+        let schedule = &self.schedules[rank];
+        let action = &schedule.tasks[task].action;
+        let (from, to) = match action {
+            Action::Work(work) => {
+                let end = start + self.factor(rank, task) * self.cost.work(schedule, work);
+                self.finish(rank, Lane::Work, [start, end, end]);
+                return [rank; 2];
             }
+            &Action::Send { peer, .. } => (rank, peer),
+            &Action::Recv { peer, .. } => (peer, rank),
+        };
+        let machine = self.cost.machine;
+        let bytes = schedule.bytes(action) as f64;
+        let link = machine.link(from, to);
+        let lanes = &self.lanes[to];
+        let factor = self.factor(to, lanes.tasks[Lane::Recv as usize][lanes.next[Lane::Recv as usize]]);
+        let mut free = start + factor * bytes / link.bandwidth;
+        for shared in machine.shared_links(from, to) {
+            let passed = self.passed.entry(shared.number).or_default();
+            *passed = passed.max(start) + bytes / shared.bandwidth;
+            free = free.max(*passed);
         }
-        None
+        let times = [start, free, free + factor * link.latency];
+        self.finish(from, Lane::Send, times);
+        self.finish(to, Lane::Recv, times);
+        [from, to]
     }
 
     fn head(&self, rank: usize, lane: Lane) -> Option<(TaskId, f64)> {
@@ -180,38 +218,14 @@ impl<'a> Simulation<'a> {
             .map(|ready| (task, ready))
     }
 
-    fn transfer(&mut self, from: usize, to: usize) -> bool {
-        let (Some((send, sends)), Some((recv, receives))) = (self.head(from, Lane::Send), self.head(to, Lane::Recv))
-        else {
-            return false;
-        };
-        let (Action::Send { peer: target, .. }, Action::Recv { peer: source, .. }) =
-            (&self.schedules[from].tasks[send].action, &self.schedules[to].tasks[recv].action)
-        else {
-            return false;
-        };
-        if *target != to || *source != from {
-            return false;
-        }
-        let machine = self.cost.machine;
-        let bytes = self.schedules[to].bytes(&self.schedules[to].tasks[recv].action) as f64;
-        let start = sends.max(receives);
-        let link = machine.link(from, to);
-        let factor = self.factor(to, recv);
-        let free = start + factor * bytes / link.bandwidth;
-        let times = [start, free, free + factor * link.latency];
-        self.finish(from, Lane::Send, send, times);
-        self.finish(to, Lane::Recv, recv, times);
-        true
-    }
-
     fn factor(&self, rank: usize, task: TaskId) -> f64 {
         let (noise, groups) = self.noise;
         noise.factor(rank, task, groups)
     }
 
-    fn finish(&mut self, rank: usize, lane: Lane, task: TaskId, [start, free, done]: [f64; 3]) {
+    fn finish(&mut self, rank: usize, lane: Lane, [start, free, done]: [f64; 3]) {
         let lanes = &mut self.lanes[rank];
+        let task = lanes.tasks[lane as usize][lanes.next[lane as usize]];
         lanes.done[task] = Some(done);
         lanes.free[lane as usize] = free;
         lanes.latest_end[lane as usize] = lanes.latest_end[lane as usize].max(done);

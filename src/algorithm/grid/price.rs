@@ -29,7 +29,7 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     let [left, right, out] = contracted.tensors.map(tile);
     let links = contracted.tensors.map(|labels| -> Vec<Link> {
         let others = grid.sharing(labels, rank).into_iter().filter(|&other| other != rank);
-        others.map(|other| machine.link(rank, other)).collect()
+        others.map(|other| machine.busy_link(other, rank)).collect()
     });
     let receive = |elements: f64, links: &[Link], pieces: f64| -> f64 {
         let part = elements / (links.len() + 1) as f64 * dtype.size() as f64;

@@ -138,7 +138,7 @@ fn pass(broadcast: CollectiveAlgorithm, line: usize, panel: f64, count: f64) -> 
 
 fn slowest_links(machine: &Machine, [rows, columns]: [usize; 2]) -> [Link; 2] {
     // With one rank per compute node, all links are equal.
-    if machine.ranks_per_node <= 1 {
+    if machine.ranks_per_node <= 1 && !machine.shares_links() {
         return [machine.link(0, rows * columns); 2];
     }
     let slower = |a: Link, b: Link| if b.bandwidth < a.bandwidth { b } else { a };
@@ -146,7 +146,9 @@ fn slowest_links(machine: &Machine, [rows, columns]: [usize; 2]) -> [Link; 2] {
         let (row, column) = (rank / columns, rank % columns);
         [row * columns + (column + 1) % columns, (row + 1) % rows * columns + column]
     };
-    let links = (0..rows * columns).map(|rank| next(rank).map(|next| machine.link(rank, next)));
+    // Links back to the beginning of a line have shares only if others do, too.
+    let link = |rank, next| if next > rank { machine.busy_link(rank, next) } else { machine.link(rank, next) };
+    let links = (0..rows * columns).map(|rank| next(rank).map(|next| link(rank, next)));
     let slowest = links.reduce(|[a, b], [c, d]| [slower(a, c), slower(b, d)]);
     slowest.unwrap_or([machine.link(0, rows * columns); 2])
 }

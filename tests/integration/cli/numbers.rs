@@ -233,6 +233,10 @@ fn machines_are_within_reason() {
         ("flops = 1e400", "machine.toml: "),
         ("link_bandwidth = 1e-300", "link_bandwidth is 1e-300, and must be"),
         ("link_latency = -1e-5", "link_latency is -1e-5, and must be from 0.0 to 1000000000.0"),
+        ("node_link_bandwidth = 0", "node_link_bandwidth is 0.0, and must be from 0.001 to 1e24"),
+        ("bisection_bandwidth = -1e9", "bisection_bandwidth is -1000000000.0, and must be from 0.001 to 1e24"),
+        ("bisection_bandwidth = nan", "bisection_bandwidth is NaN, and must be"),
+        ("node_link_bandwidth = 'fast'", "invalid type: string"),
         ("solo_speedup = 0.5", "solo_speedup is 0.5, and must be from 1.0"),
         // `alone` is the former name of `solo_speedup`, and is still accepted.
         ("alone = 0.5", "solo_speedup is 0.5, and must be from 1.0"),

@@ -14,6 +14,7 @@ mod paths;
 mod pipeline;
 mod rates;
 mod reuse;
+mod shared_links;
 mod side_by_side;
 mod simulate;
 mod slice_groups;

@@ -79,3 +79,27 @@ fn first_runs_need_new_memory() {
     let two = plan(2, "cmk,ckn->cmn", &[vec![2, 30, 20], vec![2, 20, 50]]);
     near(two.first_run_seconds().iter().sum(), 0.5 + 30.0 * 50.0 * 4.0 / 2e6);
 }
+
+#[test]
+fn rates_of_small_products_are_interpolated() {
+    let machine = Machine { flops: 8e10, block_rates: vec![[16.0, 1e10], [64.0, 4e10]], ..Machine::default() };
+    let rates = [8.0, 16.0, 32.0, 64.0, 100.0].map(|side| (machine.rate(side) / 1e9).round());
+    assert_eq!(rates, [5.0, 10.0, 20.0, 40.0, 80.0]);
+}
+
+#[test]
+fn links_are_within_nodes_or_between_them() {
+    let machine = Machine { ranks_per_node: 4, node_bandwidth: 1e11, link_bandwidth: 1e10, ..Machine::new(8, 1) };
+    assert_eq!([(0, 3), (3, 4)].map(|(a, b)| machine.link(a, b).bandwidth), [1e11, 1e10]);
+}
+
+#[test]
+fn numbers_out_of_range_are_named() {
+    assert_eq!(Machine::new(18_432, 36).check(), Ok(()));
+    for (machine, says) in [
+        (Machine::new(2_000_000, 36), "ranks is 2000000, and must be from 1 to 1048576"),
+        (Machine { flops: f64::NAN, ..Machine::default() }, "flops is NaN, and must be from 0.001 to 1e24"),
+    ] {
+        assert_eq!(machine.check().unwrap_err(), says);
+    }
+}

@@ -81,7 +81,9 @@ fn machines_of_files_are_as_they_say() {
         assert_eq!(Machine::from_toml(&machine.to_toml()).unwrap(), machine);
         assert!(machine.ranks >= 2 && machine.flops > 1e10, "{name}");
     }
-    for wrong in ["ranks = 0", "flops = nan", "link_latency = -1", "cores = 3", "ranks = two"] {
+    for wrong in
+        ["bisection_bandwidth = -1", "ranks = 0", "flops = nan", "link_latency = -1", "cores = 3", "ranks = two"]
+    {
         assert!(Machine::from_toml(wrong).is_err(), "{wrong}");
     }
 }
