@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use einsum_dist::plan::{AlgorithmName, Noise};
@@ -22,7 +22,10 @@ use super::values::{self, RankCounts};
     version,
     max_term_width = 100,
     after_help = algorithms_in_a_table(),
-    override_usage = "einsum-dist [OPTIONS] EXPRESSION [OPERAND.npy]...\n       mpirun -n 4 einsum-dist [OPTIONS] EXPRESSION [OPERAND.npy]..."
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    disable_help_subcommand = true,
+    override_usage = "einsum-dist [OPTIONS] EXPRESSION [OPERAND.npy]...\n       mpirun -n 4 einsum-dist [OPTIONS] EXPRESSION [OPERAND.npy]...\n       einsum-dist machine probe [-o FILE.toml]"
 )]
 pub struct Args {
     /// The expression to contract: an einsum `mk,kn->mn`, a tree `[ij,jk->ik],kl->il`, an einsum_ir tree
@@ -59,7 +62,7 @@ pub struct Args {
     /// Number of ranks in this process; under mpirun, the launcher sets it [default: one per NUMA domain whose cores
     /// this process may use, or fewer if that would leave many cores idle]
     #[arg(short = 'n', long, value_name = "N", allow_hyphen_values = true, value_parser = values::count())]
-    #[arg(help_heading = "Ranks")]
+    #[arg(help_heading = "Ranks", global = true)]
     pub ranks: Option<NonZeroUsize>,
 
     /// Fail if any rank has no task and stores no block; by default, a warning is printed and such ranks stay idle
@@ -70,7 +73,7 @@ pub struct Args {
     /// Compute threads per rank [default: the rank's share of the cores, minus one for communication if there are
     /// several ranks and at least one core remains]
     #[arg(short = 't', long, value_name = "N", allow_hyphen_values = true, value_parser = values::count())]
-    #[arg(help_heading = "Ranks")]
+    #[arg(help_heading = "Ranks", global = true)]
     pub workers: Option<NonZeroUsize>,
 
     #[arg(long, help = algorithms_in_a_line(), value_name = "ALGORITHM", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
@@ -177,7 +180,7 @@ pub struct Args {
     /// process or, under mpirun, within a node, with messages between nodes), message or rma (MPI messages or one-sided
     /// calls, under mpirun), or throttled:BYTES_PER_SECOND (ranks of one process, with limited bandwidth)
     #[arg(long, value_name = "TRANSPORT", default_value = "auto", allow_hyphen_values = true, value_parser = values::text())]
-    #[arg(help_heading = "Ranks")]
+    #[arg(help_heading = "Ranks", global = true)]
     pub transport: String,
 
     /// Add the array in this file to the result
@@ -275,15 +278,14 @@ pub struct Args {
 
     /// Fail if another rank does not respond for this long while this rank has nothing to compute. The timeout must
     /// exceed the longest period in which any rank does not communicate because it reads, checks, writes or runs
-    /// consecutive tasks. Between ranks of one process, the timeout takes effect only when the unresponsive rank
-    /// returns
+    /// consecutive tasks
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true, value_parser = values::seconds())]
-    #[arg(help_heading = "Ranks")]
+    #[arg(help_heading = "Ranks", global = true)]
     pub timeout: Option<f64>,
 
     /// Print one JSON object instead of the summary
     #[arg(long)]
-    #[arg(help_heading = "Reports")]
+    #[arg(help_heading = "Reports", global = true)]
     pub json: bool,
 
     /// Print the plan, the topology and the cores of every rank to standard error before the run
@@ -293,7 +295,7 @@ pub struct Args {
 
     /// Print neither a summary nor warnings
     #[arg(short, long)]
-    #[arg(help_heading = "Reports")]
+    #[arg(help_heading = "Reports", global = true)]
     pub quiet: bool,
 
     /// Print a completion script for this shell
@@ -303,6 +305,23 @@ pub struct Args {
     /// Print the manual page, in roff
     #[arg(long, exclusive = true, hide = true)]
     pub man_page: bool,
+
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measure this machine, or under mpirun these machines, with all ranks at the same time: `machine probe`. An
+    /// expression of this name is written `machine->aceihmn`
+    Machine {
+        #[arg(value_parser = ["probe"])]
+        action: String,
+
+        /// Write the file that --machine reads, instead of printing it
+        #[arg(short, long, value_name = "FILE.toml", allow_hyphen_values = true, value_parser = values::file())]
+        output: Option<PathBuf>,
+    },
 }
 
 impl Args {
@@ -349,6 +368,9 @@ fn as_typed(mut args: Args) -> Args {
         {
             *operand = PathBuf::from(typed);
         }
+    }
+    if let Some(Command::Machine { output, .. }) = &mut args.command {
+        args.output = output.take();
     }
     args
 }

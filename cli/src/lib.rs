@@ -20,6 +20,7 @@ mod panics;
 mod path_speed;
 mod paths;
 mod print;
+mod probe;
 mod progress;
 mod range;
 mod result_sink;
@@ -106,6 +107,9 @@ fn information(arguments: &std::result::Result<Args, clap::Error>) -> Option<Str
 /// Carries out the arguments' run, and prints the result. Collective.
 fn carry_out(world: &World, arguments: std::result::Result<Args, clap::Error>) -> Result<()> {
     let args = start::agree(world, arguments.map_err(Failure::Arguments))?;
+    if args.command.is_some() {
+        return probe::probe(world, &args)?.map_or(Ok(()), |text| write_out(&text)).map_err(Failure::Print);
+    }
     let (text, trace_error) = if args.scaling.is_some() {
         scaling::scaling(world, args)?
     } else {

@@ -117,6 +117,11 @@ pub fn check_flags(args: &Args) -> Result<()> {
         let most = MAX_PLANNED_RANKS;
         return Err(usage(format!("--slice-groups {groups} are more than the {most} ranks that plans are made for")));
     }
+    if args.expression.as_deref() == Some("machine")
+        && args.operands.first().is_some_and(|it| it.as_os_str() == "probe")
+    {
+        return Err(usage("`machine probe` comes before all options"));
+    }
     if args.machine.is_some() && !args.explains() {
         return Err(usage(
             "--machine describes another machine than this one: it needs --explain, --simulate or --scaling",

@@ -433,7 +433,7 @@ fn check_explained(args: &Args, ranks: usize) -> Result<()> {
 }
 
 /// Warns on rank 0 if a launcher bound a rank to fewer cores than workers. Collective.
-fn warn_if_starved(world: &World, args: &Args) -> Result<()> {
+pub fn warn_if_starved(world: &World, args: &Args) -> Result<()> {
     if launcher().is_none() || args.explains() {
         return Ok(());
     }

@@ -27,17 +27,15 @@ const FORMAT: u32 = 10;
 const MAX_SPEED_DEVIATION: f64 = 0.02;
 
 impl World {
-    /// This world's machine, with measured rates. Collective. Cost: about two seconds for two ranks on two cores, more
-    /// on slow links; later calls on the same host use the cache. Call [`World::place`] first, so that ranks have their
-    /// own cores. With more than 4 workers per core of a host or too little memory, rates are defaults.
+    /// This world's machine, with measured rates, or defaults for more than 4 workers per core of a host, or too
+    /// little memory. Collective. Cost: about two seconds for two ranks on two cores, more on slow links; later calls on
+    /// the same host use the cache. Call [`World::place`] first, so that ranks have their own cores.
     ///
     /// ```
-    /// use einsum_dist::{PlanOptions, Problem, World};
+    /// use einsum_dist::World;
     /// let world = World::in_process(2);
     /// let machine = world.machine(1)?;
     /// assert_eq!((machine.ranks, machine.workers), (2, 1));
-    /// let plan = Problem::parse("mk,kn->mn")?.shapes(&[vec![60, 40], vec![40, 50]])?.plan(&machine, &PlanOptions::default())?;
-    /// println!("predicted: {} s", plan.seconds());
     /// # Ok::<(), einsum_dist::Error>(())
     /// ```
     ///
@@ -46,18 +44,18 @@ impl World {
     pub fn machine(&self, workers: usize) -> Result<Machine> {
         self.expect_size(workers)?;
         let plain = Machine::new(self.ranks(), workers);
-        let crowded = crowded(&self.gather(&load(self.local_ranks().len() * workers))?);
         let file = self.remembered(workers)?;
         let known = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
         let known = known.filter(|text| Machine::from_toml(text).is_ok());
-        let mine = if cache::is_off() || crowded { plain.to_toml() } else { known.unwrap_or_default() };
+        let mine = if cache::is_off() { plain.to_toml() } else { known.unwrap_or_default() };
         let shared = self.of_root(&mine)?;
         if let Ok(machine) = Machine::from_toml(&shared)
             && !shared.is_empty()
         {
             return Ok(Machine { ranks: self.ranks(), workers, ..machine });
         }
-        if self.agree(self.has_room_to_measure()).is_err() {
+        let crowded = crowded(&self.gather(&load(self.local_ranks().len() * workers))?);
+        if crowded || self.agree(self.has_room_to_measure()).is_err() {
             return Ok(plain);
         }
         let measured = self.of_root(&self.calibrate(workers)?.to_toml())?;
@@ -97,9 +95,10 @@ impl World {
     /// Measures the rates even if cached rates exist. Collective.
     ///
     /// # Errors
-    /// The same as for [`World::machine`].
+    /// Those of [`World::machine`], and too little memory.
     pub fn calibrate(&self, workers: usize) -> Result<Machine> {
         self.expect_size(workers)?;
+        self.agree(self.has_room_to_measure())?;
         let machine = Machine::new(self.ranks(), workers);
         let per_worker = |amount: f64, seconds: f64| amount / (seconds.max(1e-9) * workers as f64);
         let first_run_seconds = self.first_run_seconds(&self.cubes(&machine, LARGE_SIDES[0])?)?;
@@ -219,8 +218,8 @@ impl World {
         Ok(if alike && hosts.len() == self.ranks() && each < self.ranks() { each } else { 1 })
     }
 
-    /// Measures the links from each rank to rank `to(rank)` by moving a matrix with one row on each rank. Each run
-    /// first copies the rows, in `copied` seconds for [`MOVED_ELEMENTS`] elements each.
+    /// Moves a row of a matrix from each rank to rank `to(rank)`. Each run first copies the rows, in `copied` seconds for
+    /// [`MOVED_ELEMENTS`] elements each.
     fn link(&self, machine: &Machine, copied: f64, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];
@@ -277,8 +276,7 @@ impl World {
         let ranks = machine.ranks as f64;
         let bytes = (ranks - 1.0) / ranks * (SIDE * SIDE * size_of::<f32>()) as f64;
         let receive = bytes / machine.link_bandwidth;
-        // The left operand has enough rows for computing to take longer, so the communication thread wakes up
-        // repeatedly and competes with a busy worker for a core.
+        // Computing takes longer, so that the communication thread competes with busy workers for a core.
         let rate = machine.flops * machine.workers as f64 / (2 * SIDE * SIDE) as f64;
         let rows = ((LONGER_FACTOR * receive * rate) as usize).clamp(16, 4096);
         let options =

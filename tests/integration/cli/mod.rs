@@ -7,6 +7,7 @@ mod memory_limits;
 mod messages;
 mod numbers;
 mod placement;
+pub mod probe;
 mod range;
 mod scale;
 mod search;

@@ -5,6 +5,7 @@
 
 mod faults;
 mod files;
+mod probe;
 mod search;
 mod slice_groups;
 mod values;
