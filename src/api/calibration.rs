@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use super::cores::{crowded, load};
+use super::cores::{MAX_THREADS_PER_CORE, crowded, load};
 use super::dist_tensor::allocation_error;
 use super::{DistTensor, Error, Problem, Program, Result, World, cache, host};
 use crate::distribution::{Axis, Cut, Distribution, Owners, Role};
@@ -55,7 +55,7 @@ impl World {
             return Ok(Machine { ranks: self.ranks(), workers, ..machine });
         }
         let crowded = crowded(&self.gather(&load(self.local_ranks().len() * workers))?);
-        if crowded || self.agree(self.has_room_to_measure()).is_err() {
+        if crowded || self.agree(self.can_measure(workers)).is_err() {
             return Ok(plain);
         }
         let measured = self.of_root(&self.calibrate(workers)?.to_toml())?;
@@ -65,7 +65,10 @@ impl World {
         Machine::from_toml(&measured).map_err(Error::Usage)
     }
 
-    fn has_room_to_measure(&self) -> Result<()> {
+    fn can_measure(&self, workers: usize) -> Result<()> {
+        if crowded(&[load(self.local_ranks().len() * workers)]) {
+            return Err(Error::Usage(format!("more than {MAX_THREADS_PER_CORE} workers per core are not measured")));
+        }
         const BYTES_PER_RANK: usize = 3 * LARGE_SIDES[2] * LARGE_SIDES[2] * size_of::<f32>();
         let ranks = self.local_ranks();
         probe(ranks.len() * (BYTES_PER_RANK + 2 * self.most_summed() * size_of::<f32>()))
@@ -95,10 +98,10 @@ impl World {
     /// Measures the rates even if cached rates exist. Collective.
     ///
     /// # Errors
-    /// Those of [`World::machine`], and too little memory.
+    /// Those of [`World::machine`], or with more than 4 workers per core of a process, or too little memory.
     pub fn calibrate(&self, workers: usize) -> Result<Machine> {
         self.expect_size(workers)?;
-        self.agree(self.has_room_to_measure())?;
+        self.agree(self.can_measure(workers))?;
         let machine = Machine::new(self.ranks(), workers);
         let per_worker = |amount: f64, seconds: f64| amount / (seconds.max(1e-9) * workers as f64);
         let first_run_seconds = self.first_run_seconds(&self.cubes(&machine, LARGE_SIDES[0])?)?;

@@ -29,9 +29,10 @@ pub(super) fn load(threads: usize) -> Load {
     (name(), threads, cpus())
 }
 
-/// Whether processes of one host have more than 4 threads per core, so that measurements would be of waiting for cores.
+pub(super) const MAX_THREADS_PER_CORE: usize = 4;
+
+/// Whether processes of one host have more than [`MAX_THREADS_PER_CORE`]. Measurements would then be of waiting for cores.
 pub(super) fn crowded(processes: &[Load]) -> bool {
-    const MAX_THREADS_PER_CORE: usize = 4;
     let mut hosts = BTreeMap::<&str, (usize, BTreeSet<usize>)>::new();
     for (name, threads, cpus) in processes {
         let host = hosts.entry(name).or_default();

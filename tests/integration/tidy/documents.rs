@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use einsum_dist::Machine;
+
 use super::{none, root};
 
 /// The documents in the root folder, in the book (`docs`) and in `data`.
@@ -63,6 +65,46 @@ fn links_reach_what_they_name() {
     }
     assert!(seen > 40, "only {seen} links found");
     none("A link reaches its file and heading.", faults);
+}
+
+/// The table of entries in docs/machines.md has every entry that a machine file may have, with its default.
+#[test]
+fn machine_files_are_documented() {
+    let machine = Machine {
+        node_link_bandwidth: Some(1.0),
+        bisection_bandwidth: Some(1.0),
+        topology: Some("core:1".parse().unwrap()),
+        ..Machine::default()
+    };
+    let entries = serde_json::to_value(&machine).unwrap();
+    let text = std::fs::read_to_string(root().join("docs/machines.md")).unwrap();
+    let table = text.lines().skip_while(|line| !line.starts_with("| entry ")).skip(2);
+    let rows = table.take_while(|line| line.starts_with('|'));
+    let mut faults = Vec::new();
+    let mut named: Vec<String> = Vec::new();
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [name, unit, _, default, predicted, simulated] = cells[..] else { panic!("{row}") };
+        let name = name.trim_matches('`').to_owned();
+        let number = default.split([',', ':']).next().and_then(|text| text.parse::<f64>().ok());
+        if number.is_some() && number != entries[&name].as_f64() {
+            faults.push(format!("{name} has the default {}", entries[&name]));
+        }
+        if unit.is_empty() || ![predicted, simulated].iter().all(|cell| ["yes", "no", "first runs"].contains(cell)) {
+            faults.push(format!("{name} has no unit or effect"));
+        }
+        named.push(name);
+    }
+    let missing = entries.as_object().unwrap().keys().filter(|name| !named.contains(name));
+    faults.extend(missing.map(|name| format!("{name} is missing")));
+    faults.extend(named.iter().filter(|name| entries.get(name).is_none()).map(|name| format!("{name} is no entry")));
+    for file in std::fs::read_dir(root().join("data/machines")).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        if !text.contains(&format!("(../data/machines/{name})")) {
+            faults.push(format!("{name} is missing"));
+        }
+    }
+    none("docs/machines.md describes every entry of machine files, and every file.", faults);
 }
 
 #[test]
