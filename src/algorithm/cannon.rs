@@ -2,17 +2,6 @@
 //!
 //! Source: L. E. Cannon, A Cellular Computer to Implement the Kalman Filter Algorithm (1969); CSDS 451, lecture 21.
 //! Extents need not be divisible by the side s of the square.
-//!
-//! ```text
-//! mk,kn->mn on 2 x 2 ranks, rank 1 = (0, 1) has left [m0, k1] and right [k0, n1]; row i begins with k (i + j) mod 2
-//!   skew      right [k1, n1] from rank 3 = (1, 1); left [m0, k1] is its own
-//!   step 0    out  = left [m0, k1] right [k1, n1]
-//!   shift     left [m0, k0] from rank 0, right [k0, n1] from rank 3
-//!   step 1    out += left [m0, k0] right [k0, n1]
-//! ```
-//!
-//! A rank receives each block that it does not own one step before it contracts it. Blocks of `left` move only left and
-//! those of `right` only up.
 
 use std::collections::BTreeMap;
 

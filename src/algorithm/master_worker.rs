@@ -1,17 +1,8 @@
 //! `master-worker`: rank 0 has all tensors, sends the others (workers) the operands for their parts, and computes one
 //! part.
 //!
-//! Source: J. Dressler, Scaling Out (Jena 2025), section 4. Products are divided along one dimension of kind c, m or n;
-//! a worker receives all of an operand without it. Chunks of the parts let sending, computing and returning overlap.
-//!
-//! ```text
-//! mk,kn->mn on 2 ranks, cut along m, 2 chunks
-//!  rank 0  sends right, left chunk 0; computes  sends chunk 1; receives out chunk 0; computes  receives out chunk 1
-//!  rank 1  receives right, left chunk 0         computes, sends chunk 0                        computes, sends chunk 1
-//! ```
-//!
-//! Transfers start with an operand that is not cut, then the chunks of cut operands, each followed by the previous
-//! chunk of `out`. Those of a chunk are in order of ranks.
+//! Source: J. Dressler, Scaling Out (Jena 2025), section 4. Transfers start with an operand that is not cut, then the
+//! chunks of cut operands, each followed by the previous chunk of `out`. Those of a chunk are in order of ranks.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! The distributed algorithms (README.md lists them): generators, which append a contraction's tasks to one rank's
-//! schedule.
+//! The distributed algorithms: generators, which append a contraction's tasks to one rank's schedule.
+//! `docs/algorithms.md` explains them with examples.
 //!
 //! A generator never calls a kernel or a transport. It shares [`Algorithm::distributions`] with the planner, so they
 //! cannot disagree.

@@ -1,27 +1,10 @@
 //! Redistributes a tensor between any distributions. A rank copies what it stores of its target block, and receives the
 //! rest.
 //!
-//! ```text
-//! [4, 4] from rows over 2 ranks to columns over 2 ranks
-//!   rank 0: [0..2, 0..4] -> [0..4, 0..2]      keeps [0..2, 0..2], sends [0..2, 2..4] to 1
-//!   rank 1: [2..4, 0..4] -> [0..4, 2..4]      keeps [2..4, 2..4], sends [2..4, 0..2] to 0
-//! ```
-//!
 //! Each part comes from one replica, and all boxes from one rank in one transfer. Partial sums (summands) are added in
-//! ascending order, so results are bitwise reproducible. In a target with partial sums, the first summand has the
-//! values, and the others are zero. In round d, rank r sends to rank (r + d) mod p, so that not all send to the same
-//! one first.
-//!
-//! A whole tensor from one rank to more than two is broadcast ([`collective`]): the root sends it once (ring, if it has
-//! many pieces) or about log2(p) times (tree), instead of p - 1 times. Replicas of a first group's blocks in other
-//! groups are broadcast likewise. All else is direct messages.
-//!
-//! If more than [`MAX_DIRECT_SUMMANDS`] groups have partial sums, and the first needs sums of whole blocks, a binomial
-//! tree adds them, still in ascending order:
-//!
-//! ```text
-//! round 0   0 <- 1   2 <- 3   4 <- 5      round 1   0 <- 2   4 <- 6      round 2   0 <- 4
-//! ```
+//! ascending order, also by a binomial tree ([`MAX_DIRECT_SUMMANDS`]), so results are bitwise reproducible. In a target
+//! with partial sums, the first summand has the values, and the others are zero. In round d, rank r sends to rank (r +
+//! d) mod p, so that not all send to the same one first.
 
 use super::contraction::{Tensor, most_pieces};
 use crate::distribution::{Bounds, Distribution, Region, Role};

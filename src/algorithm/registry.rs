@@ -1,15 +1,5 @@
 //! The table of algorithms, with the properties that do not depend on parameters.
 //!
-//! | column | used by |
-//! |---|---|
-//! | variant, with its parameters | [`Algorithm`], [`AlgorithmName`] |
-//! | name | `--algorithm`, plans, JSON |
-//! | generator | schedules, distributions, prices: the [`Generator`] of the parameters |
-//! | `ranks`, `needs` | messages that say why an algorithm does not apply; tests |
-//! | `residency` | lower bounds, default distributions |
-//! | `cuts`, `moves` | `--help` |
-//! | `candidates` | the planner |
-//!
 //! A new algorithm needs a file and a row. Of candidates with equal predicted times, the planner chooses the first row.
 //! Invariant: the names of the algorithms are distinct.
 

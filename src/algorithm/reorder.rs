@@ -1,18 +1,9 @@
 //! Orders a rank's chunks (products of one task) in `slicing`.
 //!
 //! Source: Brock and Golin (see [`super::slicing`]), section 4.3. A step takes the longer of contracting one chunk and
-//! receiving the pieces for the next; `a | b comes` contracts chunk a and receives for chunk b:
+//! receiving the pieces for the next.
 //!
-//! ```text
-//! words to receive, products     as they are           by cost
-//!   a   0  10                    a | b comes  40       a | d comes  10
-//!   b  40  10                    b | c comes  20       d | c comes  30
-//!   c  20  30                    c | d comes  30       c | b comes  40
-//!   d   5  30                    d            30       b            10
-//! ```
-//!
-//! Invariant: an order contains every chunk once. Delays of other ranks' transfers are ignored. No step contracts
-//! several chunks, because all workers compute the same task.
+//! Invariant: an order contains every chunk once. Delays of other ranks' transfers are ignored.
 
 use serde::{Deserialize, Serialize};
 

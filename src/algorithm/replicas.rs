@@ -1,13 +1,5 @@
-//! Adds up partial sums of a block with an all-reduce ([`collective`]), which leaves replicas of the sum.
-//!
-//! ```text
-//! a block of 4 rows on ranks 0 and 1          reduce-scatter          all-gather
-//!   rank 0: a0 a1 a2 a3                       a0+b0 a1+b1             all four sums
-//!   rank 1: b0 b1 b2 b3                       b2+a2 b3+a3             all four sums
-//! ```
-//!
-//! Each of r ranks receives 2 (r - 1) / r times the block, in a ring or by direct messages; replicas are bitwise
-//! identical.
+//! Adds up partial sums of a block with an all-reduce ([`collective`]), which leaves bitwise identical replicas of the
+//! sum.
 
 use super::contraction::Tensor;
 use crate::distribution::{Intervals, Region, tile_bounds};

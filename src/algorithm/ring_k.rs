@@ -2,29 +2,16 @@
 //! products.
 //!
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 5.3, Algorithm 4, also known as reduce-scatter matrix
-//! multiplication. Blocks of `out` are divided into two pieces (more if they are large), so that one is computed while
-//! others are transferred.
-//!
-//! ```text
-//! mk,kn->mn on 2 ranks, rank 0: block 0 of out is its own, pieces a and b
-//!   step 0    block 1a  = left right            -
-//!   step 1    block 1b  = left right            sends 1a to 1, receives 0a from 1
-//!   step 2    block 0a += left right            sends 1b to 1, receives 0b from 1
-//!   step 3    block 0b += left right            -
-//! ```
+//! multiplication.
 //!
 //! In step j, with s pieces per block, rank i computes piece j mod s of block (i + 1 + floor(j/s)) mod p, and adds it
-//! to the sum that rank i + 1 computed s steps earlier. Each rank receives the fraction (p-1)/p of `out`.
+//! to the sum that rank i + 1 computed s steps earlier. A rank has s + 1 slots (buffers for one piece), each in turn
+//! for receiving, computing and sending. All but one are its own block of `out`, where the last s steps leave the
+//! result, unless blocks differ in size, or products are added to values of `out`, which partial sums must not
+//! overwrite.
 //!
-//! A rank has s + 1 slots (buffers for one piece), each in turn for receiving, computing and sending. Only one is extra
-//! memory: the others are its own block of `out`, where the last s steps leave the result.
-//!
-//! Pieces are cut along one dimension, whose indices are called rows. The smallest block determines their common
-//! height. A block's remaining rows are transferred last, in the free slot. If blocks differ in another dimension, all
-//! slots are exchange buffers (scratch memory), and the last steps copy the results to `out`.
-//!
-//! Partial sums must not overwrite values of `out` that products are added to. All slots are then exchange buffers, and
-//! a block's owner adds the received sum to `beta out + left right`.
+//! Pieces have the same number of rows (indices of one dimension). A block's remaining rows are transferred last, in
+//! the free slot.
 
 use std::ops::Range;
 

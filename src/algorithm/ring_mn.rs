@@ -3,30 +3,10 @@
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 5.2, Algorithm 2; JAX's collective matrix multiplication. In
 //! the mirrored ring, `left` and `right` are swapped.
 //!
-//! ```text
-//! mk,kn->mn on 3 ranks, rank 0            computes            meanwhile
-//!   step 0                                left n0 -> out n0   sends n0 to 2, receives n1 from 1
-//!   step 1                                left n1 -> out n1   sends n1 to 2, receives n2 from 1
-//!   step 2                                left n2 -> out n2   -
-//! ```
-//!
-//! In each step, rank i contracts block (i + step) mod p of the travelling operand, of which it receives the fraction
-//! (p-1)/p. Blocks arrive in two alternating exchange buffers (scratch memory).
-//!
-//! Large blocks can be transferred in pieces. A rank forwards a piece when it has arrived, and contracts the last block
-//! piece by piece, so that at most one piece's transfer is exposed (not overlapped) if transfers take as long as
-//! computation. Other blocks are one task each, so that the stationary operand is packed once per block.
-//!
-//! A block is divided along its outermost dimension, so that pieces of dense blocks with equal extents are contiguous
-//! and sent without packing, here along k, but not along n:
-//!
-//! ```text
-//! kn, n0 travels    along k    aaaa      along n    aabb
-//!                              bbbb                 aabb
-//! ```
-//!
-//! If the outermost dimension is too short, or its pieces have too few summed indices, blocks are divided along the
-//! distributed dimension instead.
+//! In each step, rank i contracts block (i + step) mod p of the travelling operand. Blocks arrive in two alternating
+//! exchange buffers (scratch memory). The last is contracted in pieces as they arrive; others are one task each, so
+//! that the stationary operand is packed once per block. Pieces are cut along the outermost dimension, if it is long
+//! enough, because they are then contiguous.
 
 use std::ops::Range;
 

@@ -5,16 +5,8 @@
 //! stationary tensor, which is not transferred, in chunks of one task each. It receives pieces of operands and, if one
 //! is stationary, sends products to the owners of `out`.
 //!
-//! ```text
-//! mk,kn->mn with extents 4 on 2 ranks. m of left and out is cut evenly, k of right is cut at 1; out is stationary.
-//! Rank 0:
-//!   chunk k 0..1     stores left [0..2, 0..1] and right [0..1, 0..4]                           out  = left right
-//!   chunk k 1..4     stores left [0..2, 1..4], receives right [1..4, 0..4] from rank 1         out += left right
-//! ```
-//!
-//! A rank receives missing elements once. [`super::replicas`] adds up replicas of `out`. Transfers are ordered by
-//! chunk, then by the distance of the ranks. Pieces for the next two chunks arrive while one is contracted
-//! (prefetching, section 4.2). Operands with partial sums are redistributed first.
+//! Transfers are ordered by chunk, then by the distance of the ranks. Pieces for the next two chunks arrive while one
+//! is contracted. Operands with partial sums are redistributed first.
 
 mod geometry;
 mod products;

@@ -1,13 +1,5 @@
 //! Chooses the candidates for `summa` by the objective: the shape of the grid, the width of panels, and the broadcast
-//! (ring or tree).
-//!
-//! ```text
-//! a row of 4 ranks, 3 panels; a transfer takes 1       ring              tree, 2 levels
-//!   the first panel is everywhere after                3                 2
-//!   each further one after another                     1                 2
-//! ```
-//!
-//! Trees suit few panels and high latency; rings suit many panels.
+//! (trees for few panels and high latency, rings for many).
 
 use super::Summa;
 use super::panels::panel_count;

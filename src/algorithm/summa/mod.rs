@@ -1,25 +1,11 @@
 //! `summa`, on any grid of ranks: `out` stays in place, and panels of both operands are broadcast.
 //!
 //! Source: R. A. van de Geijn and J. Watts, SUMMA: Scalable Universal Matrix Multiplication Algorithm (1997), sections
-//! 3 and 4 (pipelined broadcasts). A panel is the part of an operand for a range of k. One dimension of each kind m, n
-//! and k is cut; every rank has the others in full. Extents need not be divisible.
+//! 3 and 4 (pipelined broadcasts). A panel is the part of an operand for a range of k. Extents need not be divisible.
 //!
-//! ```text
-//! mk,kn->mn on 2 x 3 ranks; left is m/2 k/3, right is k/2 n/3. Panels end where a block of left or of right ends.
-//!   panel           0        1         2         3
-//!   k, of 6         0..2     2..3      3..4      4..6
-//!   left from       column 0 column 1  column 1  column 2         along each row of ranks
-//!   right from      row 0    row 0     row 1     row 1            along each column of ranks
-//! ```
-//!
-//! The next panel arrives while one is contracted, in two buffers per operand; own panels are read in place. Broadcasts
-//! use a ring or a tree ([`collective`]).
-//!
-//! On an r x c grid, a rank receives `(c-1)/c * m*k/r + (r-1)/r * k*n/c` words. This is as in [`super::grid`], but in
-//! rings, every rank has only four neighbours and sends no panel twice. Products are added in ascending order of k.
-//!
-//! Ranks with an empty block of `out` (more ranks than indices) send their panels but receive none. Transfers are
-//! ordered by panel, then by operand (`left` first), then by round of the broadcast.
+//! The next panel arrives while one is contracted, in two buffers per operand; own panels are read in place. Ranks with
+//! an empty block of `out` (more ranks than indices) send their panels but receive none. Transfers are ordered by
+//! panel, then by operand (`left` first), then by round of the broadcast.
 //!
 //! Unlike [`super::grid`], `summa` never idles ranks to save words, or divides the products of a block of `out`.
 

@@ -1,9 +1,5 @@
 //! The panels of `summa`: consecutive ranges of k, each inside one block of `left` and one of `right`.
 //!
-//! ```text
-//! k of 6, left cut among 3 columns, right among 2 rows, at most 2 wide:  0..2  2..3  3..4  4..6
-//! ```
-//!
 //! Invariant: panels are ascending and cover k; there is at least one, possibly empty.
 
 use std::ops::Range;

@@ -1,16 +1,5 @@
 //! Generates one rank's tasks for a collective from its pattern (the messages between members).
 //!
-//! ```text
-//! a ring reduce-scatter of 3 parts, member 1          lane      after
-//!   0   own part of out = own summand of it            work      -
-//!   1   send summand of part 0 to member 0             send      -
-//!   2   recv part 2 of member 2 into slot 0            receive   -
-//!   3   add slot 0 to summand of part 2                work      2
-//!   4   send the sum of part 2 to member 0             send      3
-//!   5   recv part 1 of member 2 into slot 1            receive   -
-//!   6   add slot 1 to own part of out                  work      0, 5
-//! ```
-//!
 //! Copied parts are received in place, and summands in two alternating scratch buffers. Each piece of a message is a
 //! transfer.
 //!

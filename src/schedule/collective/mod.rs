@@ -1,23 +1,7 @@
-//! Builds collectives from sends, receives and work tasks.
+//! Builds collectives from sends, receives and work tasks (`docs/algorithms.md`).
 //!
 //! A *group* is an ordered list of ranks, its numbered *members*. The data has one *part* per member (one in a
 //! broadcast), of any size.
-//!
-//! ```text
-//! members                    0            1            2
-//! broadcast from 1     before .            a            .
-//!                      after  a            a            a
-//! scatter from 1       before .            a b c        .
-//!                      after  a            b            c
-//! gather to 1          before a            b            c
-//!                      after  .            a b c        .
-//! all-gather           before a            b            c
-//!                      after  a b c        a b c        a b c
-//! reduce-scatter       before a0 b0 c0     a1 b1 c1     a2 b2 c2
-//!                      after  a0+a2+a1     b1+b0+b2     c2+c1+c0        (direct; others add in other orders)
-//! all-reduce           before a0 b0 c0     a1 b1 c1     a2 b2 c2
-//!                      after  all three sums            everywhere
-//! ```
 //!
 //! | algorithm | broadcast | scatter, gather | all-gather, reduce-scatter |
 //! |---|---|---|---|
@@ -25,12 +9,7 @@
 //! | tree | between halves of adjacent members | the same | between even and odd members |
 //! | direct | the root to each member | the root with each member | every member with every other, by distance |
 //!
-//! **Trees with minimum distance** (Kwasniewski et al., Red-Blue Pebbling Revisited, section 7.2: "the distance in the
-//! grid between communicating processors is minimized"). With a root, the group is recursively halved. The root sends
-//! the data for the other half to its nearest member, so parts only move towards their owners.
-//!
-//! If all members need all parts, the last messages are the largest, so even and odd members gather separately before
-//! neighbours exchange. The last of an odd number receives the data from the member before it.
+//! Source of trees with minimum distance: Kwasniewski et al., Red-Blue Pebbling Revisited, section 7.2.
 //!
 //! Invariants: a member sends and receives at most one message per round, of data that it had before. Transfers have
 //! one total order, by round, then by piece, so a run terminates even with one unbuffered transfer in flight per lane.

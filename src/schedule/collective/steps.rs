@@ -1,13 +1,6 @@
 //! Computes the two basic patterns of messages, which others reverse or combine: a spread from a root to all members,
 //! and an exchange from all to all.
 //!
-//! ```text
-//! spread as a tree, 5 members, root 3          exchange as a tree, 5 members
-//!   round 0   3 -> 2          halves 012 | 34    rounds 0, 1   0 <-> 4                   level 2: {0 4}
-//!   round 1   2 -> 1  3 -> 4  01|2  3|4          rounds 2, 3   0 <-> 2  1 <-> 3  2 -> 4  level 1: {0 4 | 2} {1 | 3}
-//!   round 2   1 -> 0          0|1                rounds 4, 5   0 <-> 1  2 <-> 3  3 -> 4  level 0: {0 2 4 | 1 3}
-//! ```
-//!
 //! A step is a member's messages in one round: at most one sent and one received.
 
 use super::{Collective, CollectiveAlgorithm};

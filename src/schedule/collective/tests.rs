@@ -4,6 +4,26 @@
 use super::price_tests::{RATES, price};
 use super::{Collective, CollectiveAlgorithm, Message, Pattern};
 
+#[test]
+fn sums_of_a_member_have_the_order_of_the_algorithm() {
+    let own = |algorithm| {
+        let sums = Pattern::new(Collective::ReduceScatter, algorithm, 4).sums();
+        sums[1].iter().find(|sum| sum.part == 1).map(|sum| sum.members.clone())
+    };
+    assert_eq!(own(CollectiveAlgorithm::Direct), Some(vec![1, 0, 3, 2]));
+    assert_eq!(own(CollectiveAlgorithm::Ring), Some(vec![1, 2, 3, 0]));
+    assert_eq!(own(CollectiveAlgorithm::Tree), Some(vec![1, 0, 3, 2]));
+}
+
+/// Recursive doubling: members 0 and 2, and 1 and 3, exchange one part; then neighbours exchange two parts.
+#[test]
+fn an_all_gather_on_a_tree_doubles_parts() {
+    let pattern = Pattern::new(Collective::AllGather, CollectiveAlgorithm::Tree, 4);
+    let to = |round| pattern.step(2, round).sent.map(|m| (m.to, m.parts.iter().collect::<Vec<_>>()));
+    assert_eq!((to(0), to(2)), (Some((0, vec![2])), Some((3, vec![0, 2]))));
+    assert_eq!(pattern.messages().count(), 8);
+}
+
 /// Returns every collective on `members` members, with every root.
 fn collectives(members: usize) -> Vec<Collective> {
     let rooted = |root| [Collective::Broadcast { root }, Collective::Scatter { root }, Collective::Gather { root }];
