@@ -1,10 +1,5 @@
 //! A bell, with which a process wakes another's thread.
 //!
-//! ```text
-//! sleeper     asleep = 1, check once more, wait while `rung` is unchanged         asleep = 0
-//! ringer      change something, see asleep = 1, count `rung`, wake  ------------->
-//! ```
-//!
 //! Invariant: the sleeper announces its sleep before it checks the events that it waits for. Each side stores, executes
 //! a full fence, and loads the other's word, so at least one sees the other.
 

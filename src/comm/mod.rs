@@ -1,16 +1,10 @@
-//! Moves boxes (strided blocks of buffers) between ranks, and lets all ranks agree on a value.
+//! Moves boxes (strided blocks of buffers) between ranks, and lets all ranks agree on a value (`docs/transports.md`).
 //!
 //! An [`Endpoint`] belongs to the communication thread of one rank. Sends match receives only by the order in which
-//! both ranks post them.
+//! both ranks post them. Both lists of boxes have the same size in bytes.
 //!
-//! ```text
-//! rank 0                               rank 1
-//! send(7, peer 1, [box of B])          recv(4, peer 0, [box of R])       both lists of boxes have the same size
-//! poll -> [{7, 4096 bytes}]            poll -> [{4, 4096 bytes}]         R's boxes, row-major, now hold B's
-//! ```
-//!
-//! Invariants: every transfer completes at both ends, which count its bytes, or the run fails; a transfer of 0 bytes
-//! is never posted. Failed transfers are not retried.
+//! Invariants: every transfer completes at both ends, which count its bytes, or the run fails; a transfer of 0 bytes is
+//! never posted. Failed transfers are not retried.
 
 #[cfg(feature = "mpi")]
 mod bell;

@@ -1,15 +1,9 @@
 //! Runs the verified schedule of one rank.
 //!
-//! ```text
-//! communication thread (the caller)                         workers (a rayon pool)
-//!   start every transfer whose edges allow it     ------->    contract, add, permute: one task at a time,
-//!   start the next work task whose edges allow it             with all workers
-//!   poll the transport                            <-------    "task 5 is complete"
-//!   sleep when there is nothing to do
-//! ```
-//!
-//! Workers get tasks only when their inputs are complete (edges), so they never wait for data. Each lane (a rank's
-//! work, send or receive tasks) starts and completes tasks in order, as the verifier assumes.
+//! The communication thread (the caller) starts the transfers and the next work task whose edges allow it, polls the
+//! transport, and sleeps when there is nothing to do. Workers (a rayon pool) run one work task at a time. They get
+//! tasks only when their inputs are complete, so they never wait for data. Each lane (a rank's work, send or receive
+//! tasks) starts and completes tasks in order, as the verifier assumes.
 //!
 //! A failed task ends its rank's run, and the caller stops the others; nothing is retried. The plan decides everything,
 //! except that `kernel_selection` resolves its kernel choice.

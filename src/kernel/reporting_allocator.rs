@@ -1,12 +1,8 @@
 //! An allocator for programs that should end with a message when memory runs out.
 //!
-//! ```text
-//! fallible(|| alloc(..))    refused: null, which the caller turns into an error
-//! alloc(..) elsewhere       refused: the program's report, which states the missing bytes and ends the program
-//! ```
-//!
 //! Rust's containers abort the process (SIGABRT) if they cannot grow, so memory whose size depends on the input is
-//! allocated inside [`fallible`]. Without memory for other, small allocations, a program cannot continue.
+//! allocated inside [`fallible`], where a refusal is null, which the caller turns into an error. Without memory for
+//! other, small allocations, a program cannot continue: its report states the missing bytes and ends it.
 //!
 //! C libraries do not use this allocator.
 

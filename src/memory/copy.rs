@@ -1,15 +1,8 @@
-//! Copies between disjoint memory ranges, through the caches or with streaming stores, which bypass them.
+//! Copies between disjoint memory ranges, through the caches or with streaming stores, which bypass them and are faster
+//! between cores that share no cache (`docs/transports.md`).
 //!
-//! ```text
-//! cached      core 0 stores a line --> its cache --> fetched by core 1, line by line      fast if both share a cache
-//! streaming   core 0 stores a line ---> memory ----> prefetched by core 1                 the same in both cases
-//! ```
-//!
-//! Measured on a Zen 4 processor, for copies of 256 KiB: between cores that share no cache, cached copies reach 2.5
-//! GB/s and streaming copies 15 to 22 GB/s; between others, 16 GB/s and 13 GB/s.
-//!
-//! Guarantee: a copy's streaming stores precede every later store of the thread, so a flag stored with release
-//! ordering publishes the bytes. Only x86-64 has streaming stores.
+//! Guarantee: a copy's streaming stores precede every later store of the thread, so a flag stored with release ordering
+//! publishes the bytes. Only x86-64 has streaming stores.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoreKind {

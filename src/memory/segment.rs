@@ -1,11 +1,6 @@
 //! Memory that other processes on this host can read: an anonymous in-memory file (memfd), which its owner maps for
 //! writing, and any process with the [`SegmentHandle`] for reading.
 //!
-//! ```text
-//! owner    Segment::new(65536)     id 7, file 12 of process 4711    a box of it: 7, 12, offset 512, extents, strides
-//! peer     Mapping::of(4711, ..)                                    the same bytes, read only, if it is the same file
-//! ```
-//!
 //! Invariants: For every address in a live segment of this process, [`Segment::find`] returns the segment. When the
 //! owner drops a segment, its memory returns to the system even if others still map it. A process has at most
 //! [`MAX_SEGMENTS`], because each is an open file.

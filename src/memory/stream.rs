@@ -1,20 +1,8 @@
-//! Reads or writes boxes in steps of any size, in sequence, each in row-major order.
+//! Reads or writes boxes in steps of any size, in sequence, each in row-major order. A step may end inside a run.
 //!
-//! ```text
-//! boxes        [0..4) [8..12)      two runs of a strided box
-//! next(3)      0 1 2
-//! next(3)            3 8 9         a step may end inside a run
-//! ```
-//!
-//! A box may be in another process, which reads it in place:
-//!
-//! ```text
-//! owner     a leased box  ->  ExportedView { segment 7, offset 512, .. }     not written while the lease lasts
-//! peer      ExportedView  ->  Remote, in its own mapping of segment 7        checked to be inside the segment
-//! ```
-//!
-//! Invariant: all elements of such a box are in one segment. The transports (`comm`) notify the owner when the peer has
-//! read the boxes.
+//! A box may be in another process, which reads it in place: its owner leases it, and passes on an [`ExportedView`].
+//! All elements of such a box are in one segment. The transports (`comm`) notify the owner when the peer has read the
+//! boxes.
 //!
 //! Guarantee: the steps move the same bytes as [`ReadLease::pack`] or [`WriteLease::unpack`] for each box. Cost: the
 //! copy, plus a few operations per dense run.

@@ -1,9 +1,8 @@
-//! Chooses the memory budget for `--check`, which shares the limit and the available memory with the run.
+//! Chooses the memory budget for `--check`, which shares the limit and the available memory with the run
+//! (`docs/check.md`).
 //!
-//! ```text
-//! --memory-limit   [ operands, part, intermediates, packing | reserve ]    the run is planned without the reserve
-//! no limit         half of the memory that the run leaves free in the process and on the host, at most MAX_BYTES
-//! ```
+//! Without a limit, it is half of the memory that the run leaves free in the process and on the host, at most
+//! [`MAX_BYTES`]. With one, the run is planned without a reserve for the check.
 //!
 //! Guarantee: both stay within the limit together; `cost` estimates the check.
 

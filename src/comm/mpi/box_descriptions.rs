@@ -1,9 +1,5 @@
 //! Encodes where boxes are, for another rank on the node to read them in place.
 //!
-//! ```text
-//! words    process | per box: segment, file, its identity, bytes, offset, element, dimensions, extents .., strides ..
-//! ```
-//!
 //! Invariant: [`Mapped::read`] returns boxes inside the mapped memory or an error, for words of a rank of this run;
 //! overflow by forged words is not checked. Recently used segments stay mapped, within limits because of page tables.
 //! Boxes whose description exceeds a slot of `channel` are copied through slots.

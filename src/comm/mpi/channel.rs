@@ -1,16 +1,7 @@
 //! A queue of slots (buffers of equal size) in shared memory, from one rank of a node to another.
 //!
-//! ```text
-//! filled 5, emptied 3      slots  [0] [1] [2] [3] [4] ..     the receiver reads 3, the sender fills 5
-//!                                              ^^^^^^
-//! ```
-//!
-//! ```text
-//! segment     counts to rank 0 | to rank 1 | ..     slots to rank 0 | to rank 1 | ..
-//! ```
-//!
-//! A rank's channels to its node are in its own segment. Only counts are initialised, to 0. Unused slots take no
-//! physical memory.
+//! A rank's channels to its node are in its own segment: first the counts of all, then the slots. Only counts are
+//! initialised, to 0. Unused slots take no physical memory.
 //!
 //! Invariants: only the sender fills slots and advances `filled`, and only the receiver empties them and advances
 //! `emptied`; filled slots belong to the receiver, others to the sender. Counts are stored with release ordering, and

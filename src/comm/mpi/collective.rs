@@ -1,14 +1,5 @@
 //! Collective operations.
 //!
-//! ```text
-//! rank 0: agree(Ok(4))          -> Err([rank 1: no such file])     no rank goes on alone,
-//! rank 1: agree(Err("no such file")) -> the same                   and every rank knows why
-//!
-//! rank 0: all_gather_bytes(b"ab") -> [b"ab", b"", b"xyz"]
-//! rank 1: all_gather_bytes(b"")   -> the same
-//! rank 2: all_gather_bytes(b"xyz") -> the same
-//! ```
-//!
 //! Invariants: every rank makes the same calls in the same order. A waiting rank yields its core between polls, and
 //! later sleeps.
 

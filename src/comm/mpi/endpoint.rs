@@ -1,8 +1,4 @@
-//! A rank's endpoint, which selects the route to each peer.
-//!
-//! ```text
-//! nodes 0 1 | 2 3      routes near shared, far message:   rank 0 -> 1 shared memory,   rank 0 -> 2 and 3 messages
-//! ```
+//! A rank's endpoint, which selects the route to each peer: `near` on its node, `far` elsewhere.
 //!
 //! Invariants: two ranks use one route, which keeps their transfers' order. Without MPI requests in flight, the
 //! communication thread sleeps until a peer on its node or a worker wakes it; otherwise it polls, with short pauses

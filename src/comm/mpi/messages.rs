@@ -3,14 +3,9 @@
 //! A transfer is its boxes' row-major bytes, in sequence, in pieces of at most `MAX_MESSAGE_BYTES`. A single dense box
 //! is used in place, others through a buffer.
 //!
-//! ```text
-//! chunk 32     rank 0: one dense box, 80 bytes          rank 1: two strided boxes of 40 bytes
-//!              [ 0..32 | 32..64 | 64..80 ]    ----->    buffer of 80 bytes -> box, box
-//!   tag         2s       2s       2s + 1      transfer s of this pair; the odd tag is its last piece
-//! ```
-//!
-//! MPI delivers pieces between two ranks in order. The receiver accepts any tag, but reports a wrong size or tag.
-//! Different orders of equal sizes are not detected.
+//! MPI delivers pieces between two ranks in order. The receiver accepts any tag, but reports a wrong size or tag:
+//! pieces of transfer s of a pair have tag 2 s, except the last, which has 2 s + 1. Different orders of equal sizes are
+//! not detected.
 //!
 //! Invariants: a lease lasts until its transfer is complete, or its box is packed. An endpoint dropped with transfers
 //! in flight leaks their leases and buffers and its communicator, which MPI may still use. A transfer is packed before

@@ -1,13 +1,7 @@
 //! Connects the processes of an MPI program.
 //!
-//! ```text
-//! Mpi::init ---> Communicator::world ---> Endpoint::new        moves blocks, polled by the communication thread
-//!   (finalise)        (abort)  \--------> agree, all_gather .. few bytes, between runs
-//!
-//! Endpoint    ranks of its node  ---> shared     slots in memory that all its ranks load and store (channel, bell)
-//!             others             ---> messages   Isend and Irecv
-//!             either             ---> rma        Rget from a window, if it is requested or found to be faster (probe)
-//! ```
+//! An [`Endpoint`] reaches the ranks of its node through shared memory, and others by messages; both by one-sided
+//! calls, if they are requested or found to be faster (`probe`). A [`Communicator`] exchanges few bytes between runs.
 //!
 //! All types belong to the thread that called [`Mpi::init`], except those that wake it.
 //!

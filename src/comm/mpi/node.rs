@@ -1,9 +1,5 @@
 //! Determines which ranks share a node.
 //!
-//! ```text
-//! ranks 0 1 | 2 3 4      rank 3 is the second of its node's ranks 2 3 4; rank 1 is on another node
-//! ```
-//!
 //! Invariant: the ranks of a node are numbered in world order.
 
 use super::Communicator;

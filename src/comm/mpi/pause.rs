@@ -2,10 +2,10 @@
 //!
 //! Open MPI and MPICH move large messages only during calls. A waiting thread polls again immediately while bytes move,
 //! then yields its core between polls, or sleeps if workers compute or after many polls. With its own core, it never
-//! sleeps.
+//! sleeps (`docs/decisions.md`).
 //!
 //! Sleeps get longer if the next poll, which moves the bytes delivered meanwhile, is much shorter than the sleep, and
-//! shorter if it is at least as long. `docs/decisions.md` explains the choice between yielding and sleeping.
+//! shorter if it is at least as long.
 
 use std::time::Duration;
 

@@ -1,10 +1,5 @@
 //! Moves bytes by one-sided gets of exposed memory.
 //!
-//! ```text
-//! rank 0   box of 2.5 MiB --copy--> slots 3 7 8 of its window    "slot 3, 1 MiB of 2.5" ..         "slot 3 is free" ..
-//! rank 1                                                          \--Rget--> its boxes ----------/
-//! ```
-//!
 //! An endpoint has one window, in one epoch, with a fixed number of slots (buffers of equal size) per rank. Notes
 //! (messages) announce filled and free slots.
 //!

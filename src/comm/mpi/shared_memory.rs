@@ -1,15 +1,9 @@
 //! Moves bytes between ranks of one node through shared memory.
 //!
-//! ```text
-//! rank 0   box of 100 KiB --copy--> slots [32][32][32][4] of the channel 0 -> 1     complete when all is in slots
-//! rank 1                                  \----copy----> boxes of any shape         while rank 0 fills the next slot
-//! ```
-//!
 //! The first slot of a transfer has its size, which the receiver checks. Both cores copy at the same time, with
-//! streaming stores, because they may share no cache (`StoreKind`).
-//!
-//! If all boxes of a transfer are in readable segments, a single slot describes where they are, which the receiver
-//! empties after copying directly, with progress in `copied`.
+//! streaming stores, because they may share no cache (`StoreKind`). If all boxes of a transfer are in readable
+//! segments, a single slot describes where they are, which the receiver empties after copying directly, with progress
+//! in `copied`.
 //!
 //! Invariants: transfers between two ranks use their channel one after the other. A lease ends when its box, or all
 //! boxes of its description, have been copied. Dropped with transfers in flight, an end leaks the leases of described
