@@ -98,7 +98,6 @@ impl Intervals {
         select(self, std::slice::from_ref(positions))
     }
 
-    /// Like [`Intervals::select`], but for a set of positions.
     pub fn select_all(&self, positions: &Intervals) -> Intervals {
         select(self, &positions.0)
     }

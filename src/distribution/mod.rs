@@ -25,3 +25,6 @@ pub use owners::Owners;
 pub use rank_grid::{Axis, Distribution, GridError, Role};
 pub use region::{Bounds, Region, is_empty, volume, without};
 pub use tile::tile_bounds;
+
+#[cfg(test)]
+mod tests;

@@ -157,7 +157,6 @@ impl Distribution {
         let (mut extents, mut pieces) = (shape.to_vec(), vec![1usize; shape.len()]);
         for axis in &self.axes {
             if let Role::Cut { dim, how } = &axis.role {
-                // Intervals of a block end at the boundaries of all cuts of a dimension.
                 pieces[*dim] = pieces[*dim].saturating_add(how.pieces(extents[*dim], axis.ranks).saturating_sub(1));
                 extents[*dim] = how.largest(extents[*dim], axis.ranks);
             }

@@ -12,3 +12,8 @@ fn tiles_cover_and_differ_by_one() {
         }
     }
 }
+
+#[test]
+fn larger_tiles_come_first() {
+    assert_eq!((0..4).map(|i| tile_bounds(14, 4, i)).collect::<Vec<_>>(), [0..4, 4..8, 8..11, 11..14]);
+}

@@ -1,0 +1,28 @@
+//! Examples of owners, of moved distributions and of blocks that meet a region.
+
+use super::*;
+
+#[test]
+fn owners_have_ranks_and_coordinates() {
+    assert_eq!(Owners::From(4).rank(&[2, 3], &[1, 0]), 7);
+    let owners = Owners::Listed(vec![2, 0, 7]);
+    assert_eq!(owners.rank(&[3], &[2]), 7);
+    assert_eq!((owners.coordinates(&[3], 7), owners.coordinates(&[3], 1)), (Some(vec![2]), None));
+    // The first axis has stride 1 and the second axis has stride 2, so the first axis varies fastest.
+    let owners = Owners::Strided(vec![1, 2]);
+    assert_eq!((owners.rank(&[2, 3], &[1, 2]), owners.coordinates(&[2, 3], 4)), (5, Some(vec![0, 2])));
+}
+
+#[test]
+fn moved_distributions_have_other_ranks() {
+    let rows = Distribution::cut(0, 3).moved(0, 4);
+    assert_eq!(rows.block(&[6], 5).unwrap().dims()[0].ranges(), [2..4]);
+    assert_eq!(rows.moved(4, 0), Distribution::cut(0, 3));
+}
+
+#[test]
+fn blocks_meet_regions() {
+    let axis = |dim| Axis { ranks: 3, role: Role::Cut { dim, how: Cut::Even } };
+    let grid = Distribution::new(vec![axis(0), axis(1)]);
+    assert_eq!(grid.meeting(&[9, 9], &Region::from(vec![2..4, 6..9])), [2, 5]);
+}
