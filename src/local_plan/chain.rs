@@ -51,7 +51,6 @@ pub fn longest_visits(terms: u64, of: SumKind) -> u64 {
     match of {
         SumKind::Number => 1,
         SumKind::Loops => terms.div_ceil(MIN_CHUNK_TERMS).clamp(1, MAX_CHUNKS),
-        // One addition per box; boxes of minimum depth are most.
         SumKind::Products | SumKind::Crossed => terms.div_ceil(MIN_BOX_STEPS).clamp(1, MAX_BOXES),
     }
 }

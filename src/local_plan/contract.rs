@@ -64,10 +64,7 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
     }
 }
 
-/// Estimates the cost of `left, right -> out` in a fraction of [`plan_contract`]'s time.
-///
-/// # Panics
-/// Same as for [`plan_contract`].
+/// Estimates the cost of `left, right -> out` in a fraction of [`plan_contract`]'s time, with the same panics.
 pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, target: &Target) -> Price {
     let dims = dims_of([left, right, out]);
     if trivial_body(&dims).is_some() {
@@ -110,7 +107,6 @@ fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
     dims
 }
 
-/// `Body::Nothing` or `Body::Scale` if nothing is multiplied.
 fn trivial_body(dims: &[Vec<Dim<3>>; 4]) -> Option<Body> {
     let empty = |kinds: &[Kind]| kinds.iter().any(|&kind| dims[kind as usize].iter().any(|d| d.extent == 0));
     if empty(&[Kind::C, Kind::M, Kind::N]) {
@@ -119,7 +115,6 @@ fn trivial_body(dims: &[Vec<Dim<3>>; 4]) -> Option<Body> {
     empty(&[Kind::K]).then_some(Body::Scale)
 }
 
-/// The bytes of all tensors, without broadcasts.
 fn bytes(dims: &[Vec<Dim<3>>; 4], dtype: Dtype) -> f64 {
     let elements = |t: usize| {
         let moving = dims.iter().flatten().filter(|dim| dim.strides[t] != 0);
@@ -168,28 +163,26 @@ impl LocalContract {
         }
     }
 
-    /// Replaces lists of offsets by another plan's equal lists, to store each once.
+    /// Stores lists of offsets that equal another plan's only once.
     pub fn share(&mut self, other: &LocalContract) {
         if let (Body::Gemm(plan), Body::Gemm(other)) = (&mut self.body, &other.body) {
             plan.share(other);
         }
     }
 
-    /// Whether a tensor (0 is `left`, 1 is `right`, 2 is `out`) has the planned layout.
+    /// `tensor` is 0 for `left`, 1 for `right` and 2 for `out`.
     pub fn fits(&self, tensor: usize, extents: &[usize], strides: &[isize]) -> bool {
         // Comparing empty slices, with dangling pointers, can take hundreds of nanoseconds.
         self.extents[tensor].iter().eq(extents) && self.strides[tensor].iter().eq(strides)
     }
 }
 
-/// The multiply-adds, and the threads for loops.
 fn size(dims: &[Vec<Dim<3>>; 4], target: &Target) -> (f64, usize) {
     let multiply_adds: f64 = dims.iter().flatten().map(|d| d.extent as f64).product();
     (multiply_adds, if multiply_adds < MIN_PARALLEL_LOOP_MULTIPLY_ADDS { 1 } else { target.threads.max(1) })
 }
 
-/// Whether only loops are considered: for tiny contractions, and without rows, columns or a sum, where a matrix product
-/// could not reuse elements.
+/// Tiny contractions, and those without rows, columns or a sum, where a matrix product could not reuse elements.
 fn only_loops_apply(dims: &[Vec<Dim<3>>; 4], multiply_adds: f64) -> bool {
     multiply_adds <= MIN_GEMM_MULTIPLY_ADDS || dims[1..].iter().any(Vec::is_empty)
 }

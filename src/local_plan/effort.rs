@@ -7,17 +7,14 @@
 const COLUMNS: f64 = 1.3;
 const WINDOWS: f64 = 0.55;
 const LOOPS: f64 = 0.5;
-/// The part of the shorter of work and traffic that overlaps with the longer one.
 const HIDDEN: f64 = 0.8;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Effort {
-    /// Seconds of micro-kernels' multiply-adds, relative to their least at a processor's peak rate; 0 without
-    /// micro-kernels.
+    /// Seconds of micro-kernels' multiply-adds, relative to their least at a processor's peak rate.
     pub slowdown: f64,
     /// Nanoseconds of other work on one thread.
     pub nanoseconds: f64,
-    /// Bytes of memory traffic.
     pub bytes: f64,
     /// The part of the shorter of work and traffic that overlaps with the longer one.
     pub hidden: f64,
@@ -25,12 +22,10 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// The effort of loops of so many nanoseconds on one thread without traffic.
     pub(super) fn of_loops(nanoseconds: f64, bytes: f64, threads: usize) -> Effort {
         Effort { slowdown: 0.0, nanoseconds: LOOPS * nanoseconds, bytes, hidden: HIDDEN, threads }
     }
 
-    /// The same for blocks of columns or windows.
     pub(super) fn of_blocks(windows: bool, nanoseconds: f64, bytes: f64, threads: usize) -> Effort {
         let (factor, hidden) = if windows { (WINDOWS, 0.0) } else { (COLUMNS, HIDDEN) };
         Effort { slowdown: 0.0, nanoseconds: factor * nanoseconds, bytes, hidden, threads }

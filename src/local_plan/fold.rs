@@ -14,7 +14,6 @@ pub struct Dim<const N: usize> {
 }
 
 impl<const N: usize> Dim<N> {
-    /// Whether this loop around `inner` is one longer loop with the strides of `inner`.
     pub(super) fn continues(&self, inner: &Self) -> bool {
         (0..N).all(|t| self.strides[t] == inner.strides[t] * inner.extent as isize)
     }

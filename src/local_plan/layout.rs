@@ -25,7 +25,6 @@ impl<'a> Layout<'a> {
         Layout { labels, extents, strides }
     }
 
-    /// `None` if the tensor lacks the label.
     pub fn extent(&self, label: Label) -> Option<usize> {
         self.position(label).map(|at| self.extents[at])
     }

@@ -9,7 +9,6 @@
 
 use super::{CACHE_LINE, Dim, Loops, useful_threads};
 
-/// Indices into every pair of strides.
 const FROM: usize = 0;
 const TO: usize = 1;
 
@@ -26,7 +25,7 @@ const MIN_STREAMED_BYTES: usize = 4 << 20;
 const MIN_BUFFERED_BYTES: usize = 256;
 /// Maximum bytes in a line of a block, and in all.
 const LINE_BYTES: usize = 32 << 10;
-/// Side, in elements, of a block that is copied element by element.
+/// Side, in elements, of a block copied element by element.
 const ELEMENTWISE_BLOCK_SIDE: usize = 32;
 /// To give all threads work, blocks are halved along their longer side while it has more elements than this.
 const MIN_BLOCK_SIDE: usize = 16;
@@ -66,7 +65,6 @@ pub struct Blocks {
 pub struct Side {
     /// Loops in a block, innermost first; the last is cut into blocks, with its maximum extent here.
     pub loops: Loops<2>,
-    /// The product of all loops' extents but the last.
     pub inner: usize,
     pub extent: usize,
     /// The loop in [`Blocks::outer`] that advances the last by a block.
@@ -162,7 +160,7 @@ impl Permute {
         self.element_bytes
     }
 
-    /// How many adjacent elements are copied as one widened element, the unit of the blocks' strides.
+    /// How many adjacent elements are copied as one, the unit of the blocks' strides.
     pub fn widened(&self) -> usize {
         self.widened
     }
@@ -229,7 +227,6 @@ impl Blocks {
             let mut block = (stretch_elements / inner).clamp(1, extent);
             block = extent.div_ceil(extent.div_ceil(block));
             if inner == 1 {
-                // All but the last block are complete cache lines.
                 block = block.next_multiple_of(line).min(extent.max(1)).min(stretch_elements.max(1));
             }
             loops[last].extent = block;
@@ -252,7 +249,6 @@ impl Blocks {
     }
 }
 
-/// Inserts a loop into `outer`, by descending destination stride, and returns its index.
 fn insert(outer: &mut Loops<2>, dim: Dim<2>) -> usize {
     let larger = |d: &&Dim<2>| d.strides[TO].unsigned_abs() >= dim.strides[TO].unsigned_abs();
     let at = outer.iter().take_while(larger).count();
@@ -299,7 +295,7 @@ fn flip(dim: &mut Dim<2>, start: &mut [isize; 2]) {
     }
 }
 
-/// Merges two or four elements, adjacent in both tensors, into one of 8 or 16 bytes, and returns their number, or 1.
+/// Merges two or four elements, adjacent in both tensors, into one, and returns their number, or 1.
 fn widen(dims: &mut Loops<2>, element_bytes: usize) -> usize {
     let Some(at) = dims.iter().position(|d| d.strides == [1, 1]) else { return 1 };
     let count = dims[at].extent;

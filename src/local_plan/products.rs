@@ -26,11 +26,9 @@ pub struct SmallBatchPlan {
     pub swapped: bool,
     /// Rows, columns, and terms of the sum.
     pub extents: [usize; 3],
-    /// The leading dimensions: strides between columns in `left`, `right` and `out`, or between rows of a row-major
-    /// `right`.
+    /// Strides between columns in `left`, `right` and `out`, or between rows of a row-major `right`.
     pub leads: [usize; 3],
     pub right_by_rows: bool,
-    /// Loops over the products, outermost first.
     pub batch: Vec<Dim<3>>,
     pub shares: usize,
 }
@@ -83,13 +81,12 @@ impl SmallBatchPlan {
         self.batch.iter().map(|d| d.extent).product()
     }
 
-    /// One thread's products.
     pub fn share(&self, number: usize) -> Range<usize> {
         let count = self.products();
         count * number / self.shares..count * (number + 1) / self.shares
     }
 
-    /// A product's offsets in `left`, `right` and `out`, how many from it on are evenly spaced, and their strides.
+    /// A product's offsets, how many from it on are evenly spaced, and their strides.
     pub fn run(&self, product: usize) -> ([isize; 3], usize, [isize; 3]) {
         let start = offset(&self.batch, product);
         match self.batch.last() {
@@ -98,7 +95,7 @@ impl SmallBatchPlan {
         }
     }
 
-    /// The buffer's elements for a product that is scaled or added.
+    /// For a product that is scaled or added.
     pub fn share_elements(&self) -> usize {
         self.extents[0] * self.extents[1]
     }

@@ -16,7 +16,6 @@ use super::{CACHE_LINE, Dim, Effort, Isa, Target};
 use crate::dtype::Dtype;
 pub use windows::{MAX_ODD_SEGMENT, MAX_SEGMENT, PATTERNS, Pick, Windows};
 
-/// The index of `out` in arrays of three tensors.
 const OUT: usize = 2;
 
 /// Minimum extent of a long loop of `out`, and of the sum, whose order of additions differs from other plans'.
@@ -27,7 +26,6 @@ const MIN_MULTIPLY_ADDS: f64 = 16_384.0;
 const MAX_CHAIN: usize = 192;
 /// Vectors computed together, to hide the latency of additions, and to load the second operand less often.
 pub const TOGETHER: usize = 4;
-/// Their bytes, if vectors are the shortest.
 const CHAINED_BYTES: usize = 16 * TOGETHER;
 /// A block's lanes are a multiple of this number, of elements in the longest vector. Columns are as much further apart,
 /// because adjacent ones would use the same cache sets.
@@ -67,7 +65,7 @@ const TILE_STEPS: usize = 9;
 pub struct StagedPlan {
     /// Whether the first operand is the contraction's right one.
     pub swapped: bool,
-    /// The columns of both operands and of `out`; `None` for tensors that are used in place.
+    /// `None` for tensors that are used in place.
     pub columns: [Option<Columns>; 3],
     /// Offsets of the short loops of `out` in all tensors or their columns, and of the sum in both operands.
     pub outs: Vec<[isize; 3]>,
@@ -86,14 +84,13 @@ pub struct StagedPlan {
     /// A share's elements in columns, or in all parts of its windows' workspace.
     copied: usize,
     shares: usize,
-    /// In picoseconds.
     price: u64,
     /// Picoseconds on one thread without the traffic, and bytes of traffic.
     work: u64,
     bytes: u64,
 }
 
-/// A tensor's block as columns: one per index of the short loops, with an element per lane.
+/// A tensor's block: a column per index of the short loops, with an element per lane.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
     /// Where columns start in a share's workspace, and the elements between them.
@@ -133,7 +130,7 @@ impl StagedPlan {
         plans.min_by_key(|plan| plan.price)
     }
 
-    /// Like [`StagedPlan::new`]; `None` for few multiply-adds.
+    /// [`StagedPlan::new`] for enough multiply-adds.
     pub fn if_large(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Option<StagedPlan> {
         let multiply_adds: f64 = dims.iter().flatten().map(|dim| dim.extent as f64).product();
         (multiply_adds >= MIN_MULTIPLY_ADDS).then(|| StagedPlan::new(dims, dtype, target)).flatten()
@@ -161,8 +158,8 @@ impl StagedPlan {
         self.outer.iter().map(|dim| dim.extent).product::<usize>() * self.long.extent.div_ceil(self.lanes)
     }
 
-    /// The elements of a share's workspace for columns or windows, and for the sums of blocks: for each number of blocks
-    /// that is a power of two, and the last block.
+    /// The elements of a share's workspace for columns or windows, and for the sums of blocks: one per power of two up
+    /// to their number, and the last block's.
     pub fn share_elements(&self) -> [usize; 2] {
         let levels = (self.count() / self.shares + 1).ilog2() as usize + 2;
         let sums = if self.totals { levels * self.outs.len() } else { 0 };
@@ -174,7 +171,7 @@ impl StagedPlan {
     }
 }
 
-/// Iterates over blocks: the offsets in both operands and `out`, and the lanes.
+/// Yields the offsets in both operands and `out`, and the lanes.
 pub struct Blocks<'a> {
     plan: &'a StagedPlan,
     number: usize,
@@ -205,7 +202,6 @@ impl Iterator for Blocks<'_> {
 }
 
 impl Blocks<'_> {
-    /// Computes the position of the next block, the first for these outer loops.
     fn enter(&mut self) {
         let StagedPlan { long, lanes, ref outer, .. } = *self.plan;
         let in_long = long.extent.div_ceil(lanes);
@@ -348,7 +344,6 @@ impl Short {
         self.out.iter().chain(&self.sum).map(|dim| dim.extent).fold(1, usize::saturating_mul)
     }
 
-    /// Elements per lane of tensors that change along the lanes.
     fn elements(&self) -> usize {
         (0..3).filter(|&t| self.long.strides[t] != 0).map(|t| self.elements_of(t)).fold(0, usize::saturating_add)
     }
@@ -393,7 +388,6 @@ impl Short {
         plan.terms = offsets(sum).into_iter().map(|[first, second, _]| [first, second]).collect();
     }
 
-    /// The time for a block, without the traffic.
     fn nanoseconds(&self, plan: &StagedPlan, dtype: Dtype, target: &Target) -> f64 {
         let vectors = plan.lanes.div_ceil(target.lanes(dtype)) as f64;
         let step = STEP * if dtype.is_complex() { 2.5 } else { 1.0 };
@@ -402,7 +396,7 @@ impl Short {
         START + copies.sum::<f64>() + plan.outs.len() as f64 * sum
     }
 
-    /// Bytes to move between memory and cores, again for outer loops in which a tensor does not change.
+    /// Bytes moved to and from memory, again for outer loops in which a tensor does not change.
     fn bytes(&self, dtype: Dtype) -> f64 {
         let bytes = |t: usize| {
             let moving = self.out.iter().chain(&self.sum).chain([&self.long]).filter(|dim| dim.strides[t] != 0);
@@ -436,7 +430,6 @@ const fn steps(columns: usize) -> Option<usize> {
     }
 }
 
-/// The offsets of nested loops, the last innermost.
 fn offsets(loops: &[Dim<3>]) -> Vec<[isize; 3]> {
     loops.iter().fold(vec![[0; 3]], |outer, dim| {
         let all = outer.iter().flat_map(|at| (0..dim.extent as isize).map(move |i| (at, i)));

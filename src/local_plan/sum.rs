@@ -30,7 +30,6 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// `out_loops` have strides in the source and in `out`.
     pub fn new(out_loops: &[Dim<2>], sums: &[Dim<1>], threads: usize) -> Sum {
         let longer = |extent: usize| extent != 1;
         let mut out_loops: Loops<2> = out_loops.iter().copied().filter(|d| longer(d.extent)).collect();
@@ -97,7 +96,6 @@ impl Sum {
     }
 }
 
-/// Returns the offsets of iteration `number` in every tensor, the last loop innermost.
 pub(super) fn offset<const N: usize>(loops: &[Dim<N>], mut number: usize) -> [isize; N] {
     let mut offset = [0; N];
     for dim in loops.iter().rev() {
@@ -108,7 +106,6 @@ pub(super) fn offset<const N: usize>(loops: &[Dim<N>], mut number: usize) -> [is
     offset
 }
 
-/// Fuses adjacent loops, outermost first, where strides allow it.
 fn fuse<const N: usize>(loops: &mut Loops<N>) {
     let mut at = 1;
     while at < loops.len() {

@@ -18,7 +18,6 @@ pub struct UnaryPlan {
     extents: [Vec<usize>; 2],
     strides: [Vec<isize>; 2],
     body: UnaryBody,
-    /// Real numbers per element.
     parts: usize,
 }
 
@@ -91,7 +90,6 @@ fn staged(out_loops: &[Dim<2>], sums: &[Dim<1>], dtype: Dtype, target: &Target) 
 }
 
 impl UnaryPlan {
-    /// For elements of this many bytes.
     pub fn effort(&self, element: usize) -> Effort {
         let word = (element as f64 / 4.0).max(1.0);
         let [from, to] = self.extents.each_ref().map(|extents| extents.iter().product::<usize>() as f64);

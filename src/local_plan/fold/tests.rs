@@ -3,6 +3,13 @@
 use super::*;
 
 #[test]
+fn contiguous_loops_fuse() {
+    let rows = Dim { extent: 3, strides: [20, 4] };
+    let columns = Dim { extent: 4, strides: [5, 1] };
+    assert_eq!(fold(vec![columns, rows]), [Dim { extent: 12, strides: [5, 1] }]);
+}
+
+#[test]
 fn a_gap_in_one_tensor_prevents_fusing() {
     let dims = vec![Dim { extent: 3, strides: [4, 5] }, Dim { extent: 4, strides: [1, 1] }];
     assert_eq!(fold(dims.clone()), dims);

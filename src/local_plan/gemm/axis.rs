@@ -22,19 +22,18 @@ pub(super) type AxisDims = SmallVec<[AxisDim; 6]>;
 /// Offsets of a box's indices, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    /// Each index's offset from the box's first, in both tensors.
+    /// Relative to the box's first index, in both tensors.
     pub offsets: [Arc<[isize]>; 2],
     /// Per tensor and index, the length of the longest evenly spaced sequence from there.
     pub even: [Arc<[u32]>; 2],
-    /// Per tensor, any dimension with stride 1: the distance in the box's index between neighbours along it, and the
-    /// box's extent in it.
+    /// Per tensor, any dimension with stride 1: the distance between neighbours along it, and the box's extent in it.
     pub unit: [Option<(usize, usize)>; 2],
     /// Per tensor, offsets that together are on every cache line along this dimension, if `Axis::find_lines` was
     /// called.
     pub lines: [Arc<[isize]>; 2],
     pub lens: Vec<usize>,
-    /// The length of all runs: consecutive indices that are evenly spaced in the tensors of `runs` of `Axis::new`, or
-    /// the whole box without any. Panels must not cross their ends.
+    /// All runs' length: evenly spaced consecutive indices in the tensors of `runs` of `Axis::new`, or the whole box
+    /// without any. Panels must not cross their ends.
     pub run: usize,
 }
 
@@ -51,7 +50,7 @@ pub struct Axis {
     dims: Vec<AxisDim>,
     /// Dimensions with a shorter last piece.
     edges: Vec<usize>,
-    /// Indexed by the set of dimensions with the shorter last piece: bit i is dimension `edges[i]`.
+    /// Bit i of the index: whether dimension `edges[i]` has its shorter last piece.
     tables: Vec<Table>,
     boxes: usize,
 }
@@ -60,7 +59,6 @@ pub struct Axis {
 pub struct BoxAt<'a> {
     pub table: &'a Table,
     pub shape: usize,
-    /// The first index's offset in both tensors.
     pub start: [isize; 2],
 }
 
@@ -93,7 +91,6 @@ impl Axis {
         }
     }
 
-    /// Computes [`Table::lines`] for tensor `t` and cache lines of `line` elements.
     pub(super) fn find_lines(&mut self, t: usize, line: usize) {
         for Table { offsets, unit, lines, .. } in &mut self.tables {
             let Some((distance, neighbours)) = unit[t] else { continue };
@@ -120,7 +117,6 @@ impl Axis {
         self.tables[0].len()
     }
 
-    /// Maximum panels of at most `size` indices in a box.
     pub fn most_panels(&self, size: usize) -> usize {
         self.tables.iter().map(|table| table.len() / table.run * table.run.div_ceil(size)).max().unwrap_or(0)
     }
@@ -217,13 +213,12 @@ impl Table {
     }
 }
 
-/// A box's run length: all indices if no tensor is chosen. Runs start along the first dimension, even with a single
-/// index, because evenly spaced indices of later ones form no vector. `len` returns the box's extents.
+/// All indices if no tensor is chosen. Runs start along the first dimension, even with a single index, because evenly
+/// spaced indices of later ones form no vector. `len` returns the box's extents.
 pub(super) fn run_of_box(dims: &[AxisDim], len: impl Fn(usize) -> usize, tensors: [bool; 2]) -> usize {
     (0..run_dims(dims, &len, tensors)).map(len).product()
 }
 
-/// How many leading dimensions are evenly spaced in the chosen tensors.
 pub(super) fn run_dims(dims: &[AxisDim], len: impl Fn(usize) -> usize, tensors: [bool; 2]) -> usize {
     let goes_on = |&i: &usize| {
         let even = |t: usize| dims[i].strides[t] == dims[i - 1].strides[t] * len(i - 1) as isize;

@@ -51,7 +51,6 @@ pub(super) struct Blocking<'a> {
     out: OutAccess,
     /// Tensors in which panels of rows and of columns must be evenly spaced.
     runs: [[bool; 2]; 2],
-    /// The rows evenly spaced in these tensors.
     row_run: usize,
     /// The register tile, vectors by columns.
     vectors: usize,
@@ -163,13 +162,12 @@ impl<'a> Blocking<'a> {
         cols
     }
 
-    /// Maximum bytes of a box's rows per slab index.
     fn row_budget(&self) -> usize {
         part(self.view.l2, L2_ROWS) / self.slab.size
     }
 
-    /// Each dimension's minimum tile, except those that `fix_after_first` marks, with which boxes do not split cache
-    /// lines of a packed or buffered tensor.
+    /// Minimum tiles with which boxes do not split cache lines of a packed or buffered tensor; not for dimensions that
+    /// `fix_after_first` marks.
     fn needs(&self, dims: &[AxisDim], tensors: [bool; 2], most: usize) -> Sizes {
         let line = CACHE_LINE / self.view.element;
         let contiguous = |d: &AxisDim| (0..2).any(|t| tensors[t] && d.strides[t] == 1);

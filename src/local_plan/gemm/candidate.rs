@@ -8,7 +8,6 @@ use super::{Access, AxisDim, OutAccess, Slab, cycles_of_step, register_tiles};
 use crate::dtype::Dtype;
 use crate::local_plan::{CACHE_LINE, Dim, Target};
 
-/// The index of `out` in the strides of a [`Dim`].
 pub(super) const OUT: usize = 2;
 
 /// A plan without tables and threads.
@@ -39,7 +38,6 @@ pub(super) struct View {
     pub depth: Vec<AxisDim>,
     pub lanes: usize,
     pub element: usize,
-    /// Real numbers per element.
     parts: usize,
     tiles: &'static [(usize, usize)],
     pub l1: usize,

@@ -21,7 +21,6 @@ pub struct Price {
     pub nanoseconds: f64,
     /// Whether packed operands are contiguous runs and `out` is written in place; elsewhere, times differed by 50 %.
     pub reliable: bool,
-    /// For predicting run times.
     pub effort: Effort,
 }
 
@@ -33,7 +32,7 @@ pub(in crate::local_plan) fn price_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, t
     Price { nanoseconds, reliable, effort: cost::effort(&candidate, dtype, target, grid.shares()) }
 }
 
-/// The cheapest candidate, with enough boxes for all threads, its price on them, and its grid.
+/// With enough boxes for all threads; returns the price on them, too.
 fn cheapest(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> (f64, Candidate, Grid) {
     let mut best: Option<(f64, Candidate)> = None;
     for swapped in [false, true] {
@@ -160,7 +159,6 @@ impl View {
         lists
     }
 
-    /// Passes all candidates for one order to `take`.
     fn candidate(&self, rows: &[usize], depth: &[usize], cols: &[usize], take: &mut dyn FnMut(Candidate)) {
         let rows: AxisDims = rows.iter().map(|&i| self.rows[i]).collect();
         let cols: AxisDims = cols.iter().map(|&i| self.cols[i]).collect();

@@ -33,7 +33,7 @@ const NEW_PAGE: f64 = 3.0;
 const UNCACHED_PAGE: f64 = 30.0;
 /// Fraction of `UNCACHED_PAGE` for a packed operand, because some of it is prefetched.
 const PACKED_AHEAD: f64 = 0.6;
-/// Nanoseconds to start writing from a dense copy to the next uncached stretch of `out`.
+/// Nanoseconds to start writing to the next uncached stretch of `out` from a dense copy.
 const UNCACHED_WRITE: f64 = 10.0;
 /// Nanoseconds per copied contiguous run.
 const RUN: f64 = 1.2;
@@ -63,7 +63,7 @@ impl Cost {
     }
 }
 
-/// The cost, or activities that already add up to `least`.
+/// Ends early if activities already add up to `least`.
 pub(super) fn cost(candidate: &Candidate, dtype: Dtype, target: &Target, least: f64) -> Cost {
     let estimate = Estimate::new(candidate, dtype, target);
     let mut cost = Cost { computing: estimate.computing(), ..Cost::default() };
@@ -104,7 +104,6 @@ struct Estimate<'a> {
     candidate: &'a Candidate,
     dtype: Dtype,
     lanes: usize,
-    /// An element's bytes, and words of 4 bytes (at least 1).
     element: f64,
     word: f64,
     mr: usize,
@@ -115,7 +114,6 @@ struct Estimate<'a> {
     cached: bool,
 }
 
-/// Nanoseconds of reading an operand, and bytes of traffic.
 struct OperandCost {
     pages: f64,
     packing: f64,
@@ -160,7 +158,6 @@ impl<'a> Estimate<'a> {
         let (whole, rest) = ((col_run / columns) as f64, col_run % columns);
         let wide = whole * tall(columns) + if rest > 0 { tall(rest) } else { 0.0 };
         let product = (nc / col_run) as f64 * wide;
-        // Numbers of boxes, with fractions.
         let [rows, cols, depth] = self.extents;
         let fractions = rows / mc as f64 * (cols / nc as f64) * (depth / kc as f64);
         let [row_boxes, col_boxes, depth_boxes] = self.boxes;
@@ -174,7 +171,6 @@ impl<'a> Estimate<'a> {
         let [rows, cols, terms] = self.extents;
         let [row_boxes, col_boxes, depth_boxes] = self.boxes;
         let reads = [rows * terms, cols * terms][operand] * batches;
-        // How often the whole operand is read.
         let passes = if operand == 0 && row_boxes * depth_boxes != 1.0 { col_boxes } else { 1.0 };
         let footprint = Footprint::new([axis, depth], [0, operand]).and(slab, operand);
         let waste = footprint.moved(CACHE_LINE / self.dtype.size());
@@ -221,7 +217,7 @@ impl<'a> Estimate<'a> {
         }
     }
 
-    /// The times to store the elements of `out` and to start its contiguous pieces, and the bytes of traffic.
+    /// Nanoseconds to store the elements of `out` and to start its contiguous pieces, and the bytes of traffic.
     fn out(&self) -> (f64, f64, f64) {
         let Candidate { rows, cols, runs, out: access, slab, .. } = self.candidate;
         let depth_boxes = self.boxes[2];

@@ -6,7 +6,6 @@ use super::{AxisDim, Slab};
 
 pub(super) const PAGE: usize = 4096;
 
-/// A dimension of a tensor, and its indices in a box.
 #[derive(Debug, Clone, Copy)]
 struct Side {
     tile: usize,
@@ -14,10 +13,8 @@ struct Side {
     stride: usize,
 }
 
-/// The footprint of a box, with absolute strides in elements.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Footprint<'a> {
-    /// Each with the tensor's index.
     axes: [(&'a [AxisDim], usize); 2],
     slab: Option<Side>,
 }
@@ -45,7 +42,6 @@ impl<'a> Footprint<'a> {
         Footprint { slab, ..self }
     }
 
-    /// Elements in a contiguous stretch.
     pub fn contiguous(&self) -> usize {
         let (mut contiguous, mut whole) = (1, true);
         while whole && let Some(side) = self.sides().find(|side| side.stride == contiguous) {

@@ -25,7 +25,6 @@ impl Grid {
         number % self.parts[3]
     }
 
-    /// Returns one share's ranges of batches, row boxes, column boxes and depth boxes, given their total numbers.
     pub fn share(&self, number: usize, counts: [usize; 4]) -> [Range<usize>; 4] {
         let [_, rows, cols, depth] = self.parts;
         let at =
@@ -34,8 +33,8 @@ impl Grid {
     }
 }
 
-/// Chooses the grid with the lowest cost of idle threads, repeated packing and partial sums, with at most `most_parts`
-/// parts of the depth, and returns it with a candidate of small enough boxes.
+/// The grid with the lowest cost of idle threads, repeated packing and partial sums, with at most `most_parts` parts of
+/// the depth, and a candidate of small enough boxes.
 pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_parts: usize) -> (Grid, Candidate) {
     let size = |dims: &[AxisDim]| dims.iter().map(|d| d.extent as f64).product::<f64>();
     let (rows, cols, depth) = (size(&candidate.rows), size(&candidate.cols), size(&candidate.depth));

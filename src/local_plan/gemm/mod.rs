@@ -74,11 +74,8 @@ pub struct GemmPlan {
     /// Batch loops (kind c) without the slab, outermost first.
     pub batch: Vec<Dim<3>>,
     pub slab: Slab,
-    /// For the rows' operand and `out`.
     pub rows: Axis,
-    /// For the columns' operand and `out`.
     pub cols: Axis,
-    /// For both operands.
     pub depth: Axis,
     pub lanes: usize,
     pub vectors: usize,
@@ -119,7 +116,6 @@ impl GemmPlan {
         self.access[1] == Access::Packed(PackBy::Depth) && self.slab.size == 1 && !self.columns_inside
     }
 
-    /// A batch is one index of every batch loop, and up to `slab.size` slab indices.
     pub fn batches(&self) -> usize {
         self.batch.iter().map(|d| d.extent).product::<usize>() * self.slab.dim.extent.div_ceil(self.slab.size)
     }

@@ -17,7 +17,6 @@ pub struct TileOffsets {
 }
 
 impl TileOffsets {
-    /// For a tile at 0 with contiguous vectors of `lanes` real numbers.
     pub fn dense(lanes: usize) -> TileOffsets {
         TileOffsets { vectors: [0, 1, 2].map(|vector| vector * lanes as isize), ..TileOffsets::default() }
     }
@@ -86,7 +85,7 @@ fn dense(lanes: usize) -> [isize; 3] {
     TileOffsets::dense(lanes).vectors
 }
 
-/// The layout of a panel's rows in `out`, and its vectors' offsets in elements.
+/// Offsets are in elements.
 fn layout(rows: &Table, panel: Panel, lanes: usize) -> (RowLayout, [isize; 3]) {
     if rows.is_dense(1, panel.first, panel.len) {
         return (RowLayout::Dense, dense(lanes));

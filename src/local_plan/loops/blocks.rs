@@ -100,7 +100,6 @@ fn terms_of_block(loops: &[Loop], choice: &Choice, dtype: Dtype) -> usize {
     match choice {
         Choice::Line { .. } => MAX_LINE_TERMS,
         Choice::Dots { lanes, .. } => {
-            // An incomplete last vector of a line also needs an addition.
             let line = loops[*lanes].dim.extent;
             DOTS_VECTORS.saturating_mul(line) / line.div_ceil(MIN_VECTOR_BYTES / dtype.size()).max(1)
         }
@@ -110,7 +109,6 @@ fn terms_of_block(loops: &[Loop], choice: &Choice, dtype: Dtype) -> usize {
     }
 }
 
-/// A buffer's elements, in whole cache lines.
 pub(super) fn step(elements: usize) -> usize {
     elements.next_multiple_of(ALIGN)
 }

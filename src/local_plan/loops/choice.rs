@@ -24,7 +24,6 @@ pub(super) struct Loop {
     pub sum: bool,
 }
 
-/// Innermost loops, as indices into the list of loops.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Choice {
     Line { swapped: bool, lanes: usize, rows: Option<usize>, terms: Option<usize> },

@@ -18,7 +18,6 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// Where a part begins and the previous one ends.
     pub fn bound(&self, part: usize, extent: usize) -> usize {
         let grains = extent.div_ceil(self.grain);
         (grains * part / self.parts * self.grain).min(extent)

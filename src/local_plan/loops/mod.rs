@@ -19,10 +19,9 @@ pub use blocks::SumBlocks;
 use choice::Loop;
 pub(super) use price::{shared, useful_threads};
 
-/// The index of `out` in every array of strides, after the two operands.
 const OUT: usize = 2;
 const NO_LOOP: Dim<3> = Dim { extent: 1, strides: [0; 3] };
-/// Partial results are multiples of so many elements, so that threads share no cache line of them.
+/// So that threads share no cache line of partial results.
 const ALIGN: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +31,6 @@ pub struct LoopPlan {
     pub shares: Vec<ThreadShare>,
     /// The partial results, if the shares split the sum.
     pub partials: Option<Partials>,
-    /// In picoseconds.
     price: u64,
     /// Picoseconds on one thread without the traffic.
     work: u64,
@@ -52,7 +50,6 @@ pub struct ThreadShare {
 pub struct Partials {
     /// Loops over `out`, with strides in a dense partial result and in `out`.
     pub out_loops: Vec<Dim<2>>,
-    /// The start offset in `out`.
     pub start: isize,
     /// Elements between shares' partial results.
     pub step: usize,
@@ -108,8 +105,7 @@ pub struct StridedNest {
     pub sizes: [usize; 3],
 }
 
-/// Plans loops over dimensions of kinds c (batch), m (rows), n (columns) and k (sum), fused with `fold`, with no extent
-/// of 0.
+/// Dimensions of kinds c (batch), m (rows), n (columns) and k (sum), fused with `fold`, with no extent of 0.
 pub fn plan_loops(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, threads: usize) -> LoopPlan {
     let (mut start, mut loops) = choose::oriented(dims);
     let (choice, [work, traffic]) = choose::best(&loops, dtype);

@@ -35,12 +35,11 @@ const MIN_NANOSECONDS_PER_THREAD: f64 = 12_000.0;
 /// Time to add a partial result's element to `out`.
 const ADDING: f64 = 1.0;
 
-/// How many of `threads` threads are useful.
 pub(in super::super) fn useful_threads(price: f64, threads: usize) -> usize {
     threads.min((price / MIN_NANOSECONDS_PER_THREAD) as usize).max(1)
 }
 
-/// The price on `threads` threads, from that on one and the elements in all partial results (`added`).
+/// On `threads` threads, from the price on one and the elements in all partial results (`added`).
 pub(in super::super) fn shared(price: f64, threads: usize, added: usize) -> f64 {
     let threads_start = if threads > 1 { THREAD } else { 0.0 };
     price / threads as f64 + threads_start + added as f64 * ADDING

@@ -148,7 +148,6 @@ impl Windows {
         [self.constants.len(), operand(0), operand(1), self.rest() * self.sizes[OUT]]
     }
 
-    /// Per lane, without the traffic.
     pub(super) fn nanoseconds(&self, dtype: Dtype, target: &Target) -> f64 {
         // Only AVX-512 and NEON pick from two vectors at once.
         let two = PICK * if target.isa == Isa::Avx2 { 3.0 } else { 2.0 };
@@ -171,7 +170,6 @@ impl Windows {
         (picks.sum::<f64>() + self.vectors as f64 * (added + STEP)) / self.rows as f64
     }
 
-    /// The nanoseconds to add up segments of lanes for a vector of `out`.
     fn added(&self, pick: f64) -> f64 {
         let odd = self.segment >> self.segment.trailing_zeros();
         let picks = 2 * (self.segment - odd) + odd * (odd - 1);

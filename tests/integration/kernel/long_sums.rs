@@ -5,13 +5,22 @@
 use einsum_dist::dims::Label;
 use einsum_dist::dtype::Dtype;
 use einsum_dist::kernel::{Element, Workspace, available, error_bound, has_xsmm, host};
-use einsum_dist::local_plan::{Isa, KernelFamily, Layout, SumKind, Target, longest_chain, plan_unary};
+use einsum_dist::local_plan::{Isa, KernelFamily, Layout, SumKind, Target, longest_chain, longest_visits, plan_unary};
 use einsum_dist::{Machine, PlanOptions, Problem};
 use ndarray::{Array2, ArrayD, ArrayViewD, Dimension, IxDyn, ShapeBuilder, s};
 use num_complex::Complex;
 
 use crate::common::Rng;
 use crate::common::kernels::{contract_planned, plan, unary_planned};
+
+#[test]
+fn long_sums_have_short_chains_and_few_visits() {
+    assert_eq!(longest_chain(100, SumKind::Products), 100);
+    assert!(longest_chain(1_000_000_000, SumKind::Number) < 260);
+    assert_eq!(longest_visits(1 << 40, SumKind::Number), 1);
+    assert_eq!(longest_visits(100, SumKind::Loops), 1);
+    assert_eq!(longest_visits(1_000, SumKind::Products), 4);
+}
 
 fn labels(text: &str) -> Vec<Label> {
     text.bytes().map(|b| Label(u32::from(b))).collect()
