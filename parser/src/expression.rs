@@ -158,12 +158,6 @@ impl Expression {
     }
 
     /// Whether both are the same tree with the same names, however typed.
-    ///
-    /// ```
-    /// use einsum_parser::parse;
-    /// assert!(parse(" mk, kn -> mn ")?.same_structure(&parse("mk,kn->mn")?));
-    /// # Ok::<(), einsum_parser::ParseError>(())
-    /// ```
     #[must_use]
     pub fn same_structure(&self, other: &Self) -> bool {
         self.form == other.form

@@ -66,16 +66,7 @@ const MAX_TEXT_BYTES: usize = u32::MAX as usize / 2;
 /// let error = einsum_parser::parse("mk,kn->mx").unwrap_err();
 /// assert_eq!(error.kind, einsum_parser::ErrorKind::UnknownOutputLabel);
 /// assert_eq!(error.labels(), ["x"]);
-/// assert_eq!(
-///     error.render(),
-///     "\
-/// output label `x` is in none of the inputs
-///   |
-///   | mk,kn->mx
-///   |         ^ not in any input
-///   = help: the inputs have the labels `m`, `k`, `n`
-/// "
-/// );
+/// assert!(error.render().starts_with("output label `x` is in none of the inputs"));
 /// ```
 pub fn parse(text: &str) -> Result<Expression, ParseError> {
     let whole = Span::new(0, text.len());

@@ -67,21 +67,6 @@ struct Mark<'a> {
 }
 
 /// The message, the text with a mark and an explanation under each place, and the help.
-///
-/// ```
-/// use einsum_parser::{Span, render_carets};
-/// let places = [(Span::new(4, 5), "6 here".to_owned()), (Span::new(1, 2), "5 here".to_owned())];
-/// assert_eq!(
-///     render_carets("mk,nk->mn", "label `k` has two extents", &places, None),
-///     "\
-/// label `k` has two extents
-///   |
-///   | mk,nk->mn
-///   |     ^ 6 here
-///   |  - 5 here
-/// "
-/// );
-/// ```
 #[must_use]
 pub fn render_carets(text: &str, message: &str, places: &[(Span, String)], help: Option<&str>) -> String {
     let line = Line::new(text);

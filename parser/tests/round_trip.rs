@@ -8,6 +8,26 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
+#[test]
+fn white_space_is_no_structure() {
+    assert!(parse(" mk, kn -> mn ").unwrap().same_structure(&parse("mk,kn->mn").unwrap()));
+}
+
+#[test]
+fn marks_of_two_places_are_on_lines_of_their_own() {
+    let places = [(Span::new(4, 5), "6 here".to_owned()), (Span::new(1, 2), "5 here".to_owned())];
+    assert_eq!(
+        render_carets("mk,nk->mn", "label `k` has two extents", &places, None),
+        "\
+label `k` has two extents
+  |
+  | mk,nk->mn
+  |     ^ 6 here
+  |  - 5 here
+"
+    );
+}
+
 /// A random tree. A leaf has labels. A step has inputs, and random indices into their labels that select its output
 /// labels.
 #[derive(Clone, Debug)]
