@@ -9,10 +9,8 @@ use crate::{ErrorKind, Expression, Form, IndexKind, Label, Node, NodeKind, Parse
 /// Maximum characters of a name that a message suggests to split.
 const MAX_SPLIT_NAME: usize = 12;
 
-/// Checks every einsum's output. Cost: O(length of the expression).
 pub(crate) fn outputs(expression: &Expression) -> Result<(), ParseError> {
-    // For each label, the position plus one of the last visited einsum that has it in an input, or in its output, there
-    // with its span.
+    // For each label, one more than the last visited einsum's position that has it in an input, or in its output.
     let mut in_inputs = vec![0; expression.names().len()];
     let mut in_output = vec![(0, Span::default()); expression.names().len()];
     for (position, node) in expression.nodes().iter().enumerate() {

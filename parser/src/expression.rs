@@ -278,7 +278,6 @@ impl<'a> Builder<'a> {
         Self { text, labels: HashMap::new(), names: Vec::new(), nodes: Vec::new(), operands: 0 }
     }
 
-    /// An index with the label at `span`. A new label gets the next number.
     pub fn index(&mut self, span: Span) -> Index {
         let name = &self.text[span.start..span.end];
         let label = *self.labels.entry(name).or_insert_with(|| {
@@ -299,7 +298,6 @@ impl<'a> Builder<'a> {
         self.node(span, NodeKind::Einsum { inputs, output })
     }
 
-    /// The last added node is the root.
     pub fn finish(self, form: Form) -> Expression {
         Expression { text: self.text.to_owned(), form, names: self.names, nodes: self.nodes }
     }

@@ -7,7 +7,6 @@ use crate::expression::Builder;
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Expression, Form, Index, NodeId, ParseError, Span, Term, lexer};
 
-/// What has been read of an einsum: the content of a bracket, or the text outside all brackets.
 struct Frame {
     open: Span,
     inputs: Vec<NodeId>,
@@ -112,7 +111,6 @@ impl Parser<'_> {
         Ok(self.builder.finish(Form::EinsumIr))
     }
 
-    /// Completes the einsum of `frame`. `end` is its closing bracket, or the end of the text.
     fn einsum(&mut self, frame: &mut Frame, span: Span, end: Span) -> Result<NodeId, ParseError> {
         let Some(arrow) = frame.arrow else {
             let error = self.mistake(ErrorKind::MissingArrowInBracket, end);

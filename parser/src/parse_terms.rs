@@ -7,12 +7,10 @@ use crate::expression::Builder;
 use crate::lexer::{Token, TokenKind};
 use crate::{ErrorKind, Expression, Form, Index, IndexKind, NodeId, ParseError, Span, Term, lexer};
 
-/// What has been read of an einsum: the content of a bracket, or the text outside all brackets.
 struct Frame {
     open: Span,
     inputs: Vec<NodeId>,
     arrow: Option<Span>,
-    /// The current input's span, if it is a bracket.
     bracket: Option<Span>,
     /// The current term's indices. `empty` is its span if it has none.
     indices: Vec<Index>,

@@ -58,7 +58,6 @@ struct Line {
     columns: Vec<usize>,
 }
 
-/// A range of character positions, with its explanation.
 struct Mark<'a> {
     start: usize,
     end: usize,

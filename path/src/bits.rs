@@ -31,7 +31,6 @@ impl<const W: usize> Bits<W> {
         (0..W).any(|word| self.0[word] & other.0[word] != 0)
     }
 
-    /// Whether this is a subset of the other set.
     pub fn within(&self, other: &Bits<W>) -> bool {
         (0..W).all(|word| self.0[word] & !other.0[word] == 0)
     }
@@ -60,7 +59,6 @@ impl<const W: usize> Bits<W> {
         Bits(std::array::from_fn(|word| self.0[word] & !other.0[word]))
     }
 
-    /// The numbers, ascending.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         self.0.into_iter().enumerate().flat_map(|(at, mut word)| {
             std::iter::from_fn(move || {

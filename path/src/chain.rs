@@ -74,8 +74,7 @@ const SUBTREE: usize = 8;
 
 const MAX_PASSES: usize = 8;
 
-/// Maximum nominal seconds, per tensor, for slicing until the tree is within the limit, in addition to the chain's
-/// length, because there is no solution without it.
+/// Nominal seconds per tensor that slicing may take beyond the chain's length, because there is no solution without it.
 const SLICING_SECONDS: f64 = 1e-3;
 
 /// Tensors in a window of a large network, and nominal seconds for annealing it.
@@ -83,14 +82,12 @@ const WINDOW: usize = 120;
 const WINDOW_SECONDS: f64 = 1e-3;
 
 impl Chain {
-    /// The shortest chain from an order.
     pub fn of(steps: &[[usize; 2]]) -> Chain {
         let [price, products, elements, largest] = [f64::INFINITY; 4];
         let solution = Solution { steps: steps.to_vec(), sliced: Vec::new(), price, products, elements, largest };
         Chain { start: Start::From(solution), seed: 7, hot: COLD, seconds: 0.0 }
     }
 
-    /// Runs the chain. Large networks are annealed in windows.
     pub fn run(&self, network: &Prepared, settings: Settings) -> Solution {
         let words = network.labels().div_ceil(64);
         if words <= MAX_WORDS_AT_ONCE {
@@ -147,7 +144,6 @@ struct Run<'a, const W: usize> {
     tree: Tree<'a, W>,
     tables: Tables<W>,
     random: Random,
-    /// The chain's nominal seconds.
     seconds: f64,
     limit: f64,
 }
@@ -221,8 +217,7 @@ impl<'a, const W: usize> Run<'a, W> {
         self.restore(&best);
     }
 
-    /// Anneals from an inverse temperature to the coldest, until the chain has spent `end` nominal seconds. The last
-    /// sweep is always cold.
+    /// Anneals until the chain has spent `end` nominal seconds. The last sweep is always cold.
     fn anneal(&mut self, hot: f64, end: f64, limit: f64) {
         let begin = self.tree.effort;
         while self.tree.effort < end {

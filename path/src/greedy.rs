@@ -80,7 +80,6 @@ struct Network<'a> {
     log2: &'a [f64],
     /// Each tensor's labels, ascending; `None` if contracted.
     labels: Vec<Option<Vec<u32>>>,
-    /// log2 of each tensor's elements.
     sizes: Vec<f64>,
     /// Each label's tensors, ascending, after `OUTPUT` (a tensor that is never contracted) if the output has it.
     holders: Vec<Vec<usize>>,
@@ -149,8 +148,8 @@ impl<'a> Network<'a> {
         merged.copied().filter(needed)
     }
 
-    /// log2 of the elements of a pair's result, and of the space of all its labels. Cost: a binary search per label of
-    /// the tensor with fewer labels.
+    /// Of a pair's result, and of the space of all its labels. Cost: a binary search per label of the tensor with fewer
+    /// labels.
     fn pair_sizes(&self, left: usize, right: usize) -> [f64; 2] {
         let swap = self.labels(left).len() > self.labels(right).len();
         let (few, many) = if swap { (right, left) } else { (left, right) };

@@ -1,10 +1,9 @@
 //! The order with the fewest multiply-adds, by dynamic programming over sets of tensors.
 //!
-//! A set's cheapest contraction is the cheapest over all splits into two sets. Sets are built in order of size. As in
-//! `opt_einsum`'s dynamic programming, only sets that cost no more than a cap are kept, and the cap grows until all
-//! tensors are in one set. The first pass pairs only sets that share a label, one connected component after another,
-//! whose results are multiplied at the end, smallest first. The second pass, of bounded steps, pairs any sets, and
-//! searches only for cheaper orders.
+//! As in `opt_einsum`, sets are built in order of size, and only those that cost no more than a cap are kept, which
+//! grows until all tensors are in one set. The first pass pairs only sets that share a label, one connected component
+//! after another, whose results are multiplied at the end, smallest first. The second pass, of bounded steps, pairs any
+//! sets, and searches only for cheaper orders.
 //!
 //! Guarantee: the same network and limit give the same order on all ranks, because the limit counts steps, not seconds.
 //! A label is summed when its last tensor is contracted, and never if it is in the output.
@@ -16,7 +15,6 @@ use crate::bits::{BitHasher, Bits};
 use crate::greedy::multiply;
 use crate::network::Labelled;
 
-/// Steps for evaluating a pair of sets, besides one for examining it.
 const EVALUATION_STEPS: u64 = 8;
 
 /// So many sets occupy a few hundred megabytes.
@@ -147,7 +145,6 @@ fn parts(network: Labelled) -> Vec<Vec<usize>> {
 
 struct Set<const W: usize> {
     tensors: Bits<W>,
-    /// The result's labels.
     labels: Bits<W>,
     /// log2 of the result's elements.
     log2: f64,
@@ -157,7 +154,6 @@ struct Set<const W: usize> {
     pair: Option<[u32; 2]>,
 }
 
-/// What the innermost loop reads of a set.
 #[derive(Clone, Copy)]
 struct Scanned<const W: usize> {
     tensors: Bits<W>,
@@ -177,7 +173,6 @@ struct Sets<const W: usize> {
     extents: Vec<f64>,
     holders: Vec<Bits<W>>,
     kept: Bits<W>,
-    /// Each tensor's number in the network.
     numbers: Vec<usize>,
     /// log2 of a known order's multiply-adds, to which costs are relative.
     known: f64,
@@ -239,8 +234,7 @@ impl<const W: usize> Sets<W> {
         }
     }
 
-    /// Builds all sets that cost at most `cap`, with pairs without a common label if `outer`. Returns the set of all
-    /// tensors if it was built.
+    /// Pairs sets without a common label, too, if `outer`. Returns the set of all tensors if it was built.
     fn round(&mut self, cap: f64, outer: bool, left: &mut u64) -> Result<Option<usize>, Proof> {
         let count = self.levels.len();
         let mut scanned: Vec<Vec<Scanned<W>>> = vec![self.scan(0)];
@@ -322,8 +316,7 @@ impl<const W: usize> Sets<W> {
         }
     }
 
-    /// Appends the contractions that build a set and returns its result's number. Results are numbered in the order of
-    /// steps, after the `tensors` tensors.
+    /// Returns the number of the result. Results are numbered in the order of steps, after the `tensors` tensors.
     fn append(&self, root: usize, tensors: usize, steps: &mut Vec<[usize; 2]>) -> usize {
         let mut reached = vec![root];
         let mut at = 0;

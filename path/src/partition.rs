@@ -1,9 +1,8 @@
 //! Orders from recursive bisection of the network.
 //!
-//! The tensors are divided into two parts that share few labels, then each part in the same way. A bisection coarsens
-//! the network by merging neighbours, divides the coarsest network, and improves the division on each finer one by the
-//! method of Fiduccia and Mattheyses (1982), as multilevel partitioners such as KaHyPar do. Small parts are contracted
-//! greedily.
+//! The tensors are divided into two parts that share few labels, then each part in the same way: merged to a coarse
+//! network, divided there, and improved on each finer one by the method of Fiduccia and Mattheyses (1982), as in
+//! multilevel partitioners such as KaHyPar. Small parts are contracted greedily.
 
 use std::collections::BinaryHeap;
 
@@ -32,7 +31,6 @@ struct Hypergraph {
     weights: Vec<f64>,
     /// Each label's nodes, and the cost of cutting it.
     nets: Vec<(f64, Vec<u32>)>,
-    /// Each node's labels.
     incident: Vec<Vec<u32>>,
 }
 
@@ -180,7 +178,6 @@ impl Hypergraph {
         Some((Hypergraph::of(weights, nets.collect()), map))
     }
 
-    /// A first division: a part grows from a random node to half of the weight.
     fn grown(&self, total: f64, random: &mut Random) -> Vec<bool> {
         let count = self.weights.len();
         let mut side = vec![false; count];

@@ -26,7 +26,6 @@ impl Random {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A sample of the Gumbel distribution.
     pub fn gumbel(&mut self) -> f64 {
         gumbel(self.next())
     }
@@ -38,7 +37,6 @@ impl Random {
     }
 }
 
-/// The Gumbel sample of random bits.
 pub fn gumbel(bits: u64) -> f64 {
     let uniform = ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     -(-uniform.ln()).ln()

@@ -9,7 +9,6 @@ use crate::fast_math::exp2;
 use crate::random::Random;
 use crate::tree::Tree;
 
-/// Reused for each subtree.
 pub struct Tables<const W: usize> {
     below: Vec<Bits<W>>,
     labels: Vec<Bits<W>>,

@@ -18,14 +18,14 @@ pub const CHAINS: usize = 4;
 
 const KEPT: usize = 4;
 
-/// Rotations of each contraction in a chain of the first round, their growth per round, and their maximum. Many
-/// restarts are better than one long chain, except for large networks, whose budget ends before the maximum.
+/// Rotations of each contraction in a chain: at first, their growth per round, and at most. Restarts are better than
+/// one long chain, except for large networks, whose budget ends before the maximum.
 const FIRST_SWEEPS: f64 = 64.0;
 const GROWTH: f64 = 1.5;
 const MAX_SWEEPS: f64 = 20_000.0;
 
-/// Maximum random greedy orders of a chain, and their share of its time. Few orders of a large network are good, and
-/// annealing improves them little, so more are tried.
+/// Maximum random greedy orders of a chain, and their share of its time: few orders of a large network are good, and
+/// annealing improves them little.
 const MAX_RANDOM: f64 = 64.0;
 const LEAST_LARGE_RANDOM: f64 = 4.0;
 const RANDOM_SHARE: f64 = 0.25;
@@ -118,7 +118,6 @@ struct Search<'a> {
     random: Random,
     /// How far below the limit chains' largest results must stay, in bits.
     lower: f64,
-    /// Known orders without slices.
     starts: Vec<Solution>,
     /// The best solutions: those that fit first, then the cheapest.
     best: Vec<([f64; 2], Solution)>,

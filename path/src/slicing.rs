@@ -50,7 +50,6 @@ impl<const W: usize> Tree<'_, W> {
         scored.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, label)| label)
     }
 
-    /// Slices only these labels.
     pub fn set_sliced(&mut self, sliced: Bits<W>) {
         self.sliced = sliced;
         self.refresh();

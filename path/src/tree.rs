@@ -33,11 +33,8 @@ pub struct Tree<'a, const W: usize> {
     pub labels: Vec<Bits<W>>,
     /// log2 of each node's elements.
     pub log2: Vec<f64>,
-    /// Each node's elements.
     pub elements: Vec<f64>,
-    /// Each node's cost; 0 for leaves.
     pub cost: Vec<f64>,
-    /// Nominal seconds of all changes so far.
     pub effort: f64,
 }
 
@@ -89,7 +86,6 @@ impl<'a, const W: usize> Tree<'a, W> {
         labels.without(&self.sliced)
     }
 
-    /// Computes labels, sizes and costs anew, after `sliced` has changed.
     pub fn refresh(&mut self) {
         self.effort += effort::refresh(W) * self.children.len() as f64;
         let order = self.bottom_up();
@@ -118,7 +114,6 @@ impl<'a, const W: usize> Tree<'a, W> {
         }
     }
 
-    /// Computes a node's size from its labels, and its cost from its children.
     pub fn measure(&mut self, node: usize) {
         self.log2[node] = self.weights.log2(&self.labels[node]);
         self.elements[node] = exp2(self.log2[node]);

@@ -15,7 +15,6 @@ use crate::tree::NONE;
 /// The least relative gain of a window, above the errors of `fast_math`.
 const LEAST_GAIN: f64 = 1e-3;
 
-/// A large network's tree.
 pub struct Large<'a> {
     network: &'a Prepared,
     settings: Settings,
@@ -24,7 +23,6 @@ pub struct Large<'a> {
     /// Each node's labels, and the number of tensors below it with each.
     labels: Vec<Vec<(u32, u32)>>,
     cost: Vec<f64>,
-    /// Nominal seconds of all changes so far.
     pub effort: f64,
 }
 
@@ -51,7 +49,6 @@ impl<'a> Large<'a> {
         large
     }
 
-    /// log2 of the elements that labels span.
     fn log2(&self, labels: &[(u32, u32)]) -> f64 {
         labels.iter().map(|&(label, _)| self.network.log2[label as usize]).sum()
     }
@@ -188,7 +185,6 @@ impl<'a> Large<'a> {
         }
     }
 
-    /// The contractions and their costs, children first.
     pub fn solution(&self) -> Solution {
         let leaves = self.network.tensors.len();
         // A window's root keeps its number, so the last node remains the tree's root.

@@ -43,8 +43,6 @@ enum Step<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// Leases the views that a task accesses.
-    ///
     /// # Errors
     /// If the store refuses a lease.
     pub fn new(
@@ -86,8 +84,6 @@ impl<'a> Job<'a> {
         Ok(Job { program, task, step, out: (labels(out), store.write(out.buffer, &out.bounds)?) })
     }
 
-    /// Runs the task on the current rayon pool.
-    ///
     /// # Errors
     /// If the memory for packing cannot be allocated, or if the task panics.
     pub fn run(self, options: &RunOptions) -> Result<(), String> {

@@ -8,7 +8,6 @@ use crate::kernel::{available, default_family, has_xsmm, target, widest};
 use crate::local_plan::{Isa, KernelFamily, Target};
 use crate::plan::KernelChoice;
 
-/// A kernel that can run on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResolvedKernel {
     Planned {
@@ -36,8 +35,6 @@ fn names(choices: &[KernelChoice]) -> String {
 }
 
 impl ResolvedKernel {
-    /// Resolves a kernel choice.
-    ///
     /// # Errors
     /// If the kernel cannot run on this machine, in this build, or for this element type.
     pub fn resolve(kernel: KernelChoice, dtype: Dtype) -> Result<ResolvedKernel, KernelError> {

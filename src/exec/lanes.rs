@@ -76,7 +76,6 @@ impl<'a> Lanes<'a> {
         })
     }
 
-    /// Completes the task's lane up to the first unfinished task.
     pub fn finish(&mut self, task: TaskId) {
         self.states[task] = State::Ended;
         let lane = self.schedule.tasks[task].action.lane() as usize;

@@ -15,7 +15,6 @@ use crate::local_plan::{
 };
 use crate::schedule::{Schedule, TaskId, View, Work};
 
-/// One branch's plans and packing workspace.
 #[derive(Debug)]
 pub struct Planned {
     kernel: ResolvedKernel,
@@ -180,7 +179,6 @@ impl Planned {
         [families.contains(&KernelFamily::Xsmm), families.contains(&KernelFamily::Own)]
     }
 
-    /// A unary step's plan, instruction set and workspace.
     pub fn unary(&mut self, task: TaskId, layouts: &[Layout; 2], threads: usize) -> (&UnaryPlan, Isa, &mut Workspace) {
         let [input, out] = layouts;
         let (dtype, isa) = (self.dtype, self.kernel.isa());

@@ -118,12 +118,10 @@ impl RankProgram {
         self.rests || self.holds.is_some_and(|holds| schedule.lasts(schedule.tasks[task].node) >= holds)
     }
 
-    /// Whether tasks use several threads or run at the same time.
     pub fn is_parallel(&self) -> bool {
         self.parallel
     }
 
-    /// Plans tasks again for the next runs if the number of threads differs.
     pub fn use_threads(&mut self, threads: usize) {
         self.threads = threads;
     }
@@ -238,7 +236,6 @@ impl Scales {
         self.largest[self.tensors[value]].fetch_max(largest.abs().to_bits(), Ordering::Relaxed);
     }
 
-    /// As [`RankProgram::largest`].
     pub fn largest(&self) -> impl Iterator<Item = f64> {
         self.largest.iter().map(|bits| f64::from_bits(bits.load(Ordering::Relaxed)))
     }

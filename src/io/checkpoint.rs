@@ -77,7 +77,6 @@ pub struct Manifest {
     pub sums: Vec<String>,
 }
 
-/// Keeps other runs from using a checkpoint.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
@@ -144,8 +143,6 @@ impl Manifest {
         Ok(bytes)
     }
 
-    /// Parses a manifest.
-    ///
     /// # Errors
     /// If the manifest is damaged or has another version.
     pub fn parse(bytes: &[u8]) -> Result<Manifest, CheckpointError> {
@@ -167,7 +164,6 @@ impl Manifest {
         serde_json::from_slice(&text[NAME.len() + VERSION.len()..]).map_err(|_| damaged)
     }
 
-    /// Replaces the manifest.
     pub fn write(&self, path: &Path) -> Result<(), FileError> {
         // Serialising into memory cannot fail.
         let text = format!("{NAME}{VERSION}\n{}\n", serde_json::to_string(self).unwrap_or_default());
@@ -183,8 +179,6 @@ pub fn write_sum(path: &Path, values: &[u8]) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Reads the sum of a rank.
-///
 /// # Errors
 /// If the file cannot be read, or has another length or digest than expected.
 pub fn read_sum(path: &Path, values: &mut [u8], expected: &str) -> Result<(), CheckpointError> {

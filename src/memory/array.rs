@@ -9,7 +9,6 @@ use ndarray::{ArrayViewD, ArrayViewMutD};
 use super::{Aligned, OutOfMemory};
 use crate::kernel::Element;
 
-/// A dense row-major array, initially zero.
 #[derive(Debug)]
 pub struct Array<T> {
     memory: Aligned,

@@ -14,8 +14,6 @@ pub enum StoreKind {
 }
 
 impl StoreKind {
-    /// Copies `bytes` bytes.
-    ///
     /// # Safety
     /// `from` is valid for reads and `into` is valid for writes of `bytes` bytes. During the call, nothing else writes
     /// to `from` or accesses `into`. The two ranges do not overlap.

@@ -86,7 +86,6 @@ impl Lease {
         (start, IxDyn(&self.strided().extents), strides)
     }
 
-    /// The dimensions that [`Lease::array_parts`] reverses.
     fn flipped(&self) -> impl Iterator<Item = Axis> + '_ {
         let dims = self.strided().strides.iter().zip(&self.strided().extents).enumerate();
         dims.filter(|(_, (stride, extent))| **stride < 0 && **extent > 0).map(|(d, _)| Axis(d))

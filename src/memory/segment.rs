@@ -65,7 +65,6 @@ struct Limits {
 
 static LIMITS: OnceLock<Limits> = OnceLock::new();
 
-/// The size of this machine's memory in bytes, if known.
 pub fn machine_bytes() -> Option<usize> {
     system::machine_bytes()
 }
@@ -75,7 +74,6 @@ fn live() -> MutexGuard<'static, BTreeMap<usize, SegmentHandle>> {
     LIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Memory that other processes can read, initially zero and untouched.
 #[derive(Debug)]
 pub(super) struct Segment {
     start: NonNull<u8>,
@@ -138,7 +136,6 @@ impl Drop for Segment {
     }
 }
 
-/// Another process's segment, mapped for reading.
 #[derive(Debug)]
 pub struct Mapping {
     start: NonNull<u8>,
@@ -246,7 +243,6 @@ mod system {
         let _ = unsafe { munmap(start.as_ptr().cast(), bytes) };
     }
 
-    /// Returns the memory of a file to the system by truncating it.
     pub fn empty(file: &File) {
         let _ = ftruncate(file, 0);
     }

@@ -113,7 +113,6 @@ pub enum LeaseError {
 pub(super) struct BoxLocation {
     pub buffer: usize,
     pub offset: isize,
-    /// The shape; `None` if the box is the complete buffer.
     pub part: Option<Box<Strided>>,
 }
 
@@ -132,7 +131,6 @@ struct Ledger {
     live: Vec<Entry>,
 }
 
-/// The buffers of one rank during one run.
 #[derive(Debug)]
 pub struct Store {
     slots: Vec<Option<Slot>>,

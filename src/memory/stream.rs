@@ -143,7 +143,6 @@ impl Outgoing {
     }
 }
 
-/// A stream that reads boxes of another process.
 #[derive(Debug)]
 pub struct RemoteReader(Steps<Remote>);
 

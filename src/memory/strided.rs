@@ -30,7 +30,6 @@ impl Strided {
         self.extents.iter().product()
     }
 
-    /// The offset, in elements, and the layout of the box `bounds`.
     pub fn slice(&self, bounds: &[Range<usize>]) -> (isize, Strided) {
         debug_assert!(bounds.len() == self.extents.len());
         let offset = bounds.iter().zip(&self.strides).map(|(b, &s)| b.start as isize * s).sum();
@@ -50,7 +49,6 @@ impl Strided {
         (dims, run)
     }
 
-    /// Whether all elements are contiguous in row-major order.
     pub fn is_dense(&self) -> bool {
         self.elements() == 0 || self.dense_suffix().0 == self.extents.len()
     }

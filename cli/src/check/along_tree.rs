@@ -16,7 +16,6 @@ use super::sum::{Rounding, Term, Tracked};
 
 pub struct Evaluator<'a> {
     tree: &'a Tree,
-    /// Each node's labels, in storage order.
     layouts: Vec<Vec<Label>>,
     evaluation: Evaluation,
     complex: bool,
@@ -108,7 +107,6 @@ impl<'a> Evaluator<'a> {
         Ok(finished(terms.pop().flatten().unwrap_or_default().values, units.pop().unwrap_or(0)))
     }
 
-    /// Node `id` as an input: an operand from its source, or an intermediate moved out of `terms`.
     fn term(
         &self,
         id: usize,

@@ -26,7 +26,6 @@ const MAX_QUICK_OPERATIONS: f64 = 1e10;
 /// Maximum reserved bytes, unless a check needs more.
 const SUFFICIENT_BYTES: u64 = 1 << 26;
 
-/// A check's minimum bytes, for one product at a time.
 pub fn least(tree: &Tree) -> u64 {
     let one: Vec<usize> = tree.extents.iter().map(|&extent| extent.min(1)).collect();
     let bytes = |evaluation| Cost::of(tree, evaluation, &one).bytes;
@@ -66,7 +65,6 @@ pub fn plan_beside(
             })?,
         };
     }
-    // A slow check gets more memory if the run can be planned with less.
     let is_slow = |plan: &Plan| {
         let limits = Limits::new(plan, tree);
         // The cost is estimated for one thread, because ranks may differ in threads, but must all make the same plan.

@@ -51,7 +51,6 @@ struct Job {
     /// The piece's indices, and those of summed labels that this job covers.
     selection: Selection,
     summands: usize,
-    /// Whether this job completes the sums.
     last: bool,
 }
 
@@ -225,7 +224,6 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Compares a piece with `reference`, which has one value per element.
     fn judged(
         &self,
         pass: &Pass<'_>,
@@ -259,7 +257,6 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// The exponents by which operands are divided, so that they are at most about 1.
 fn exponents(largest: &[f64]) -> Vec<i32> {
     largest.iter().map(|&largest| if largest > 0.0 { largest.log2().floor() as i32 } else { 0 }).collect()
 }

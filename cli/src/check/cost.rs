@@ -37,12 +37,10 @@ pub struct Cost {
     /// Overhead of steps and operands, in multiply-adds.
     overhead: f64,
     pub bytes: f64,
-    /// The step with the most memory.
     widest: NodeId,
 }
 
 impl Cost {
-    /// The cost of a piece with `sizes[l]` indices of label `l`.
     pub fn of(tree: &Tree, evaluation: Evaluation, sizes: &[usize]) -> Cost {
         let volume = |labels: &[Label]| labels.iter().map(|label| sizes[label.0 as usize] as f64).product::<f64>();
         let element = size_of::<Tracked>() as f64;
@@ -91,7 +89,6 @@ impl Cost {
         }
     }
 
-    /// The cost in multiply-adds.
     pub fn operations(&self) -> f64 {
         self.products + OPERATIONS_PER_FETCH * self.fetched + self.overhead
     }

@@ -17,7 +17,6 @@ use super::super::failure::memory;
 use super::select::{Indices, Selection};
 use super::sum::{Term, Tracked};
 
-/// Maximum elements read at a time.
 pub const CHUNK_ELEMENTS: usize = 1 << 12;
 
 pub enum Source<'a> {

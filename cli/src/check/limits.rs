@@ -102,7 +102,6 @@ pub fn steps(tree: &Tree) -> usize {
         .count()
 }
 
-/// The operand products in a result element.
 pub fn products(tree: &Tree) -> f64 {
     (0..tree.nodes.len()).map(|id| terms(tree, id)).product()
 }

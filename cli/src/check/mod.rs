@@ -89,7 +89,6 @@ impl<'a> Check<'a> {
         Ok(self.tally.is_right())
     }
 
-    /// Compares the part in one pass; returns all ranks' findings. Collective.
     fn run_pass<T: Element>(&self, pass: &Pass<'_>, part: &DistTensor<T>, corner: &[usize]) -> Result<Tally> {
         let tally = agree(self.world, self.comparison.part(pass, part, corner))?;
         let all = gather(self.world, &tally.numbers(corner.len()))?;

@@ -174,7 +174,6 @@ impl<'a> Nest<'a> {
     }
 }
 
-/// Scratch memory, reused for every element.
 #[derive(Default)]
 struct State {
     starts: Vec<usize>,

@@ -59,7 +59,6 @@ impl Indices {
     }
 }
 
-/// Selected indices, by label number.
 #[derive(Debug, Clone)]
 pub struct Selection(pub Vec<Indices>);
 

@@ -57,7 +57,6 @@ pub struct Strategy {
     pub concurrent_pieces: usize,
     /// Pieces with results in memory at the same time.
     pub pieces_per_wave: usize,
-    /// In multiply-adds.
     pub operations: f64,
     /// A piece's bytes while it is computed.
     pub bytes: f64,
@@ -80,7 +79,6 @@ struct Candidate {
     evaluation: Evaluation,
     sizes: Vec<usize>,
     concurrent_pieces: usize,
-    /// The cost of all batches.
     cost: Cost,
     /// A batch's indices of each label of the result.
     grid: Vec<usize>,
@@ -96,7 +94,6 @@ impl<'a> Choice<'a> {
         Choice { tree, flops, most: bytes as f64, threads, seed, directly }
     }
 
-    /// `None` if no product fits into memory.
     pub fn strategy(&self) -> Option<Strategy> {
         let out = &self.tree.nodes[self.tree.root()].labels;
         let extents = self.tree.shape(out);
@@ -196,7 +193,6 @@ impl<'a> Choice<'a> {
         is_quick.then(|| self.chosen(candidate, strategy.elements.clone()))
     }
 
-    /// The candidate with the preferred evaluation, for `batches` batches of size `grid`.
     fn cheapest(&self, grid: &[usize], batches: usize) -> Option<Candidate> {
         let along_tree = self.evaluated(Evaluation::AlongTree, grid, batches, f64::INFINITY);
         let most = match &along_tree {

@@ -29,7 +29,6 @@ impl From<Complex<f64>> for Tracked {
 }
 
 impl Tracked {
-    /// Multiplies by 2^`exponent`.
     pub fn scaled(self, exponent: i32) -> Tracked {
         let by = |number: f64| scaled(number, exponent.into());
         let both = |number: Complex<f64>| Complex::new(by(number.re), by(number.im));
@@ -121,7 +120,6 @@ impl Summand {
     }
 }
 
-/// A compensated sum of products.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Total {
     value: ComplexSum,
@@ -156,7 +154,6 @@ impl Total {
         Tracked { value: self.value.total(), magnitude: self.magnitude, error: self.error }
     }
 
-    /// The sum as a summand of a longer sum.
     pub fn summand(&self) -> Summand {
         let &Total { magnitude, squares, error, .. } = self;
         Summand { value: self.value.total(), magnitude, squares, error }

@@ -30,7 +30,6 @@ pub struct Tally {
     pub unexplained: u64,
     /// Infinite elements with a finite reference beyond the type.
     pub overflowed: u64,
-    /// Elements infinite in both the result and the reference.
     pub infinite: u64,
     /// Elements that need a second pass: they but not their references are finite, or their products may be too small
     /// for double precision, or infinite or NaN parts depend on the order of factors.
@@ -123,7 +122,6 @@ impl Tally {
         }
     }
 
-    /// Whether every element is correct, or infinite only because the type cannot represent it.
     pub fn is_right(&self) -> bool {
         self.excess <= 0.0 && self.unexplained == 0 && self.overflowed_sums == 0
     }

@@ -42,7 +42,6 @@ pub(super) fn fits(path: &Path) -> bool {
     name as u64 <= longest && path.as_os_str().len() <= MAX_PATH_BYTES
 }
 
-/// The target's name or, if too long, a hash.
 pub(super) fn stems(name: &OsStr) -> [OsString; 2] {
     [name.to_owned(), format!("{:016x}", xxh3_64(name.as_bytes())).into()]
 }

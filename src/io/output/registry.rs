@@ -49,7 +49,6 @@ impl Drop for Announced {
 pub struct Removed(MutexGuard<'static, Vec<PathBuf>>);
 
 impl Removed {
-    /// Removes the files again, because another process may have created an announced one since.
     pub fn remove_again(&self) {
         remove_all(&self.0);
     }
