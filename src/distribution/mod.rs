@@ -3,12 +3,6 @@
 //! A [`Distribution`] is a grid of ranks. Each axis cuts a dimension ([`Cut`]), replicates the tensor, or has partial
 //! sums. A rank stores a [`Region`] of the tensor, its *block*. This module only computes with extents.
 //!
-//! ```text
-//! shape [5, 4] over 3 ranks, cut along dimension 0        rank 0: [0..2, 0..4]
-//!                                                         rank 1: [2..4, 0..4]
-//!                                                         rank 2: [4..5, 0..4]
-//! ```
-//!
 //! Invariants: for any coordinates along the axes of partial sums, the blocks cover the tensor. Ranks with different
 //! coordinates along an axis that cuts have disjoint blocks.
 

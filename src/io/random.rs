@@ -2,15 +2,7 @@
 //! for seed `s`, so any rank can fill any block.
 //!
 //! It is one call of the counter-based generator Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random
-//! numbers: as easy as 1, 2, 3", 2011) on 32-bit words:
-//!
-//! ```text
-//! counter = [i mod 2^32, i div 2^32, 0, o]     key = [s mod 2^32, s div 2^32]
-//! w0, w1, w2, w3 = philox4x32_10(counter, key)
-//! float64     ((w0 * 2^32 + w1) div 2^11) / 2^52 - 1
-//! float32     (w0 div 2^8) / 2^23 - 1
-//! complex     the real part from w0, w1 as above, the imaginary part from w2, w3 in their place
-//! ```
+//! numbers: as easy as 1, 2, 3", 2011). `docs/files.md` states the bits.
 //!
 //! Real values are uniform in [-1, 1) and computed without rounding. The float32 value is the float64 value rounded
 //! down to a multiple of 2^-23. The real part of a complex value is the real value of the same precision.

@@ -1,9 +1,7 @@
 //! Executes a [`SmallBatchPlan`] with LIBXSMM.
 //!
 //! Generated code overwrites its result, so a product that must be scaled or added goes through a buffer. Plain loops
-//! replace missing code.
-//!
-//! Each share has its own products and its own buffer.
+//! replace missing code. Each share has its own products and its own buffer.
 
 use rayon::prelude::*;
 

@@ -1,10 +1,8 @@
 //! Executes a [`Sum`] plan.
 //!
 //! Complex numbers are pairs of reals. Blocks of a long sum are added pairwise. `out` is written once and never read.
-//!
-//! A line is a stretch of the input along the innermost loop; a unit is a stretch or element of `out` with one buffer.
-//! A step adds one line, or a piece of a long line, to a unit. The order of steps depends only on the plan, and chains
-//! of additions have at most the length [`crate::local_plan::longest_chain`].
+//! The order of steps depends only on the plan, and chains of additions have at most the length
+//! [`crate::local_plan::longest_chain`].
 
 use rayon::prelude::*;
 

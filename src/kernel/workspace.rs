@@ -1,8 +1,7 @@
 //! Keeps memory for packed blocks between calls.
 //!
-//! A workspace shrinks only in [`Workspace::clear`] or if growing fails, which returns an error. Pages are zeroed by
-//! the operating system and untouched, so each is placed on the NUMA node of the thread that first packs into it. The
-//! contents are unspecified between calls.
+//! A workspace shrinks only in [`Workspace::clear`] or if growing fails, which returns an error. The thread that first
+//! packs into a page determines its NUMA node ([`Zeroed`]). The contents are unspecified between calls.
 
 use super::micro::Vectorized;
 use super::zeroed::Zeroed;

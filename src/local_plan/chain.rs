@@ -1,8 +1,7 @@
-//! Bounds the additions, and thus roundings, of each term of a sum in one process.
+//! Bounds the additions, and thus roundings, of each term of a sum in one process (`docs/kernels.md`).
 //!
-//! n terms are added in blocks of at most b, and the blocks pairwise in a binary tree, so a term passes through at most
-//! b + log2(n / b) additions with one rounding each (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd
-//! edition, 2002, sections 4.2 and 4.3). Every kernel of this crate sums so; docs/kernels.md lists their blocks.
+//! n terms are added in blocks of at most b, and the blocks pairwise, so a term passes through at most b + log2(n / b)
+//! additions (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002, sections 4.2 and 4.3).
 //!
 //! Invariant: the lengths hold for every instruction set; callers add the combination of parts from threads or ranks.
 

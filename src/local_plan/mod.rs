@@ -1,7 +1,4 @@
-//! Plans how one process contracts two strided tensors, or permutes or sums one, without data.
-//!
-//! From three [`Layout`]s, an element type and a [`Target`], [`plan_contract`] makes a [`LocalContract`] for
-//! [`crate::kernel`]; a planner can count its workspace before tensors exist.
+//! Plans how one process contracts two strided tensors, or permutes or sums one, without data, for [`crate::kernel`].
 //!
 //! Prices (estimated costs) only rank alternatives for one contraction, without measured rates.
 

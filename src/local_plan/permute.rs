@@ -1,8 +1,4 @@
-//! Plans copies between two strided tensors of the same shape.
-//!
-//! `docs/kernels.md` lists the kinds of blocks. The columns of a transposed block run over a contiguous stretch of the
-//! source, and its rows over one of the destination, each of several cache lines. For a large destination, it passes
-//! through a buffer, so that complete cache lines bypass the caches.
+//! Plans copies between two strided tensors of the same shape, in blocks (`docs/kernels.md`).
 //!
 //! Invariants: every index is in one block, and a share (one thread's work) is consecutive blocks. Shares write to the
 //! same cache line only at the ends of stretches. The plan depends only on the arguments, not on the instruction set.

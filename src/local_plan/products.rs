@@ -1,5 +1,4 @@
-//! Plans batches of small products of equal size, read and written in place, each by a call to a function that LIBXSMM
-//! generates.
+//! Plans batches of small products of equal size for LIBXSMM, each read and written in place.
 //!
 //! Invariants: m, n and k are one dimension each, with leading dimensions in the supported range and at least the
 //! extents. No two products write the same element of `out`. Whether LIBXSMM has code for a size is not checked.

@@ -1,7 +1,5 @@
 //! Plans contractions of a long dimension with short ones, such as a tall matrix times a small one, or a batch of tiny
-//! products.
-//!
-//! `docs/kernels.md` describes blocks, lanes, columns and windows ([`Windows`]).
+//! products (`docs/kernels.md`).
 //!
 //! Invariants: a share (one thread's work) is consecutive blocks. If the long loop is one of `out`, blocks are disjoint
 //! there; otherwise their sums are added pairwise, and those of shares in order. The first operand changes along the

@@ -1,9 +1,8 @@
 //! Buffers, which only leases can access.
 //!
 //! A rank's buffers are in a [`Store`], and own their memory ([`Aligned`]) or borrow the user's for one run. A task
-//! leases the boxes (one range per dimension) that it accesses; the owner leases those that another process reads in
-//! place (`stream`). The store's ledger (live leases) refuses conflicts, so a wrong schedule is an error, never a data
-//! race.
+//! leases the boxes (one range per dimension) that it accesses. The store's ledger (live leases) refuses conflicts, so
+//! a wrong schedule is an error, never a data race.
 //!
 //! Invariants: a lease keeps its store alive. A store that borrows memory is closed before the borrow ends
 //! ([`Store::close`]). Leases on buffers that share memory conflict, unless all only read.

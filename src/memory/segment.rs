@@ -1,16 +1,13 @@
 //! Memory that other processes on this host can read: an anonymous in-memory file (memfd), which its owner maps for
-//! writing, and any process with the [`SegmentHandle`] for reading.
+//! writing, and any process with the [`SegmentHandle`] for reading (`docs/transports.md`).
 //!
 //! Invariants: For every address in a live segment of this process, [`Segment::find`] returns the segment. When the
 //! owner drops a segment, its memory returns to the system even if others still map it. A process has at most
 //! [`MAX_SEGMENTS`], because each is an open file.
 //!
-//! If memory runs out, a file's first access kills the program with SIGBUS. So there are no segments under strict
-//! overcommit, or larger than the machine's memory, nor under `ulimit -v`, because peers keep dropped segments mapped
-//! for a while.
-//!
-//! Segments exist on Linux only. After a fork, parent and child share segments, and the child must not access one that
-//! the parent has dropped.
+//! Segments exist on Linux only, and not where a first access could raise SIGBUS, or `ulimit -v` is set, because peers
+//! keep dropped segments mapped for a while. After a fork, the child must not access a segment that the parent has
+//! dropped.
 
 use std::collections::BTreeMap;
 use std::io::{Error, Result};

@@ -1,9 +1,5 @@
 //! Computes sums of products in double precision, without code of the checked kernels.
 //!
-//! ```text
-//! for each element of out:  for the outer summed labels:  fixed factors * sum over the inner label of the varying ones
-//! ```
-//!
 //! Guarantee: at most a dozen additions per product are not compensated: blocks of [`BLOCK_LEN`] products are added in
 //! a [`Total`], a compensated sum.
 

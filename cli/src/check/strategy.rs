@@ -1,6 +1,5 @@
 //! Selects the elements to check and how to compute them, with the fewest operations that fit into memory
-//! (`docs/check.md`). Larger batches share more work, so they grow to at most [`MIN_SHARED_PRODUCTS`] operations in total, or else to the
-//! fewest. A batch is a grid of elements, computed in pieces if it does not fit into memory.
+//! (`docs/check.md`).
 //!
 //! The same plan, seed, memory and number of threads give the same strategy. No element is in two batches.
 

@@ -1,9 +1,7 @@
-//! Parses Python literals in `.npy` headers.
+//! Parses Python literals in `.npy` headers, like NumPy's `ast.literal_eval` without Python 2's suffix `L`.
 //!
-//! Like NumPy's `ast.literal_eval` without Python 2's suffix `L`: strings, integers, `True`, `False`, `None`, tuples,
-//! lists and dictionaries. Strings may have the prefix `u` and are joined if adjacent; white space, line ends and
-//! comments separate tokens. Cost: O(length of the text). Deeper nesting than [`MAX_DEPTH`] is an error, because it
-//! could overflow the stack.
+//! Strings may have the prefix `u` and are joined if adjacent; white space, line ends and comments separate tokens.
+//! Cost: O(length of the text). Deeper nesting than [`MAX_DEPTH`] is an error, because it could overflow the stack.
 
 use std::iter::Peekable;
 use std::str::Chars;

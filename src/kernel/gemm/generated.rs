@@ -1,10 +1,8 @@
 //! Computes register tiles with LIBXSMM (column-major matrices).
 //!
-//! Products that are added to `out` go through a buffer: LIBXSMM would start its sums with the old values, and chains
-//! of additions would extend over all depth boxes (blocks of the summed dimensions).
-//!
-//! Plain loops compute tiles that LIBXSMM lacks: those with a leading dimension below the extent, or with neither
-//! stride of `right` 1, and perhaps others.
+//! Products that are added to `out` go through a buffer, because generated code overwrites its result. Plain loops
+//! compute tiles that LIBXSMM lacks: those with a leading dimension below the extent, or with neither stride of `right`
+//! 1, and perhaps others.
 
 use super::super::Element;
 use super::super::micro::Call;

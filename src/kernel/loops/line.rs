@@ -1,8 +1,7 @@
 //! Computes sums of vectors times scalars or other vectors. The innermost loop runs over lanes (elements of `out` with
 //! stride 1).
 //!
-//! Up to 8 terms are added to `out` at a time. Rows that share the first operand's vectors are computed 4 at a time,
-//! with up to 4 terms (2 if complex). Longer sums access a block of `out` several times in the first-level cache.
+//! Longer sums than one pass adds (`docs/kernels.md`) access a block of `out` several times in the first-level cache.
 
 use super::Task;
 use super::buffer::Buffer;

@@ -1,8 +1,8 @@
 //! SIMD vectors of real numbers, and code that is compiled once for each instruction set.
 //!
-//! One marker type for each instruction set implements [`Simd`]. A [`Body`] is generic over [`Simd`], and [`dispatch`]
-//! runs it for one [`Isa`], which must be [`available`]. All functions that a body calls are `#[inline(always)]`, so
-//! that they are compiled for the same instruction set.
+//! One marker type for each instruction set implements [`Simd`]. [`dispatch`] runs a [`Body`], which is generic over
+//! them, for one [`Isa`], which must be [`available`]. All functions that a body calls are `#[inline(always)]`, so that
+//! they are compiled for the same instruction set.
 //!
 //! Complex vectors are real vectors of twice the length.
 

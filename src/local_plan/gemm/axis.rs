@@ -1,7 +1,6 @@
-//! Divides an axis of a matrix product (rows, columns or depth: one kind's dimensions as one long index) into boxes.
-//!
-//! Tables of row and column offsets make a tensor a matrix (Matthews, High-Performance Tensor Contraction without
-//! Transposition, 2018, section 4). `docs/kernels.md` describes boxes, panels and runs (evenly spaced indices).
+//! Divides an axis of a matrix product (rows, columns or depth: one kind's dimensions as one long index) into boxes,
+//! with tables of offsets (Matthews, High-Performance Tensor Contraction without Transposition, 2018, section 4).
+//! `docs/kernels.md` describes boxes, panels and runs (evenly spaced indices).
 //!
 //! Invariants: boxes are disjoint and cover every index. There is one table per subset of the dimensions with a shorter
 //! last piece. Lists of tables never change, so equal ones are shared.

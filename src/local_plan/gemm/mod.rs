@@ -1,7 +1,5 @@
-//! Plans a contraction as matrix products: rows, columns, depth (the sum), boxes, packing, and threads' shares.
-//!
-//! The loops are those of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, 2008), with boxes
-//! over several dimensions.
+//! Plans a contraction as matrix products: rows, columns, depth (the sum), boxes, packing, and threads' shares
+//! (`docs/kernels.md`).
 //!
 //! Invariant: shares write disjoint boxes of `out`, or a partial sum per part of the depth, added in a fixed order.
 

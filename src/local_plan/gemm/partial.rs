@@ -3,7 +3,7 @@
 //!
 //! Invariants: a partial sum spans all offsets of `out`. Those of threads have at most [`COLUMN_BYTES`] each, and those
 //! of halves this or a sixteenth of the operands' memory, unless chains of additions would exceed
-//! [`crate::local_plan::longest_chain`]. Other layouts would need their own tables.
+//! [`crate::local_plan::longest_chain`].
 
 use super::boxes::COLUMN_BYTES;
 use crate::dtype::Dtype;

@@ -1,7 +1,4 @@
-//! Plans contractions other than matrix products, such as dot, matrix-vector, outer and element-wise products.
-//!
-//! [`plan_loops`] chooses the innermost loop and divides the work into shares, one per thread. `docs/kernels.md`
-//! describes the forms of a [`Nest`].
+//! Plans contractions other than matrix products (`docs/kernels.md`).
 //!
 //! Invariants: shares visit each index once; partial results of a split sum are added in a fixed order, and blocks of a
 //! long sum ([`SumBlocks`]) pairwise. Strides in a nest are in the operand order of [`LoopPlan::swapped`]. No loop of a

@@ -1,8 +1,5 @@
 //! Plans blocks without columns: vectors run along elements of `out`, with factors picked from windows of the operands
-//! in place.
-//!
-//! The vectors of `rows` lanes are a pattern that repeats; each has one or two windows (`docs/kernels.md`) of an
-//! operand per term of the sum, or per vector of products in segments.
+//! in place (`docs/kernels.md`). The vectors of `rows` lanes are a pattern that repeats.
 //!
 //! Invariants: tensors that change along the long loop have no gaps, so windows contain only the operand's elements. A
 //! pattern's windows reach at most `edge` lanes beyond it. The plan holds for vectors of one length.
