@@ -33,7 +33,6 @@ impl Contraction {
     }
 }
 
-/// A range of indices of one dimension of the whole tensor.
 pub type Restriction = (Label, Range<usize>);
 
 impl Tensor {
@@ -46,7 +45,6 @@ impl Tensor {
         self.block(rank)[self.dim(label)].clone()
     }
 
-    /// The position of a label that the tensor must have.
     pub fn dim(&self, label: Label) -> usize {
         self.labels.iter().position(|&l| l == label).unwrap_or_else(|| panic!("the tensor has the dimension"))
     }
@@ -101,7 +99,6 @@ impl Tensor {
         Some(View { buffer: self.buffer?, bounds: self.shifted(region.positions(piece)?) })
     }
 
-    /// The same tensor with rank `first` as rank 0.
     pub fn relative_to(self, first: usize) -> Tensor {
         Tensor { distribution: self.distribution.moved(first, 0), ..self }
     }
@@ -116,7 +113,6 @@ impl Tensor {
         self
     }
 
-    /// A buffer for boxes with at most these extents.
     pub fn scratch(&self, builder: &mut Builder, extents: Vec<usize>) -> BufferId {
         let labels = self.labels.clone();
         let within = extents.clone();

@@ -63,12 +63,10 @@ impl Cost<'_> {
         self.dtype.size() as f64 / if self.dtype.is_complex() { 8.0 } else { 4.0 }
     }
 
-    /// Seconds for all workers of one rank to read or write.
     pub fn stream(&self, elements: f64) -> f64 {
         self.stream_of(elements, elements)
     }
 
-    /// The same, for tensors of `touched` elements.
     fn stream_of(&self, touched: f64, elements: f64) -> f64 {
         let bytes = self.dtype.size() as f64;
         elements * bytes / (self.machine.bandwidth(touched * bytes) * self.machine.workers as f64)

@@ -1,6 +1,4 @@
 //! [`Generator`], the trait of all algorithms' parameters, and [`Setting`], from which they generate candidates.
-//!
-//! [`crate::plan`] uses the candidates only through the trait and [`super::registry`].
 
 use super::contraction::Contraction;
 use super::cost::Contracted;
@@ -33,7 +31,6 @@ pub trait Generator {
         self.cuts().into_iter().take(1).map(|label| (label, ranks)).collect()
     }
 
-    /// Whether the cut dimensions have the required kinds.
     fn applies(&self, kinds: &Kinds) -> bool;
 
     /// The distributions of the operands and `out`; `None` if the algorithm accepts any. `tensors` has their labels.
@@ -70,15 +67,12 @@ pub struct Setting<'a> {
     pub extents: &'a [usize],
     pub machine: &'a Machine,
     pub dtype: Dtype,
-    /// Dimensions that must not be distributed.
     pub uncut: &'a [Label],
-    /// Maximum elements that a rank can store.
     pub memory: Option<f64>,
     pub idle: bool,
     pub forced: bool,
     /// Whether the user prescribed a distribution.
     pub fixed: bool,
-    /// The order of a rank's chunks in `slicing`.
     pub reorder: Reorder,
     pub objective: Objective,
 }

@@ -104,7 +104,6 @@ impl Generator for MasterWorker {
     }
 }
 
-/// The chunks in a worker's memory.
 const SLOTS: usize = 2;
 
 struct Shares<'a> {

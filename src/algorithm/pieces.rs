@@ -18,7 +18,6 @@ pub trait Rounds {
     fn holds(&self, tensor: &Tensor, rank: usize, piece: &Region) -> bool;
 }
 
-/// The pieces of one operand, as one rank sees them.
 pub struct Pieces<'a, R> {
     rounds: &'a R,
     tensor: &'a Tensor,

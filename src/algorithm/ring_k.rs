@@ -55,7 +55,6 @@ pub struct RingK {
     pub pieces: usize,
 }
 
-/// For each k and each m or n dimension, with two or up to `MAX_PIECES` pieces per block.
 pub fn candidates(setting: &Setting) -> Vec<RingK> {
     let mut all = Vec::new();
     for &cut in &setting.kinds.k {
@@ -67,8 +66,8 @@ pub fn candidates(setting: &Setting) -> Vec<RingK> {
     all
 }
 
-/// Prefers a dimension with at least two indices. Then chooses `cut_out` if blocks differ along it, so that all pieces
-/// have the same size, or else prefers even extents, other dimensions than `cut_out`, and long ones, in this order.
+/// Prefers a dimension with at least two indices, then `cut_out` if blocks differ along it, so that all pieces have the
+/// same size, then even extents, other dimensions, and long ones.
 fn split(setting: &Setting, cut_out: Label) -> Label {
     let ranks = setting.ranks();
     let smallest = |label: Label| {

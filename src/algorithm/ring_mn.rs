@@ -28,8 +28,7 @@ pub struct RingMn {
     pub pieces: usize,
 }
 
-/// For every pair of an m and an n dimension, in both orders. One piece suits rings that compute longer than they
-/// transfer; up to `MAX_PIECES` suit others.
+/// One piece suits rings that compute longer than they transfer; up to `MAX_PIECES` suit others.
 pub fn candidates(setting: &Setting) -> Vec<RingMn> {
     let mirrored = setting.pairs().map(|(m, n)| (n, m));
     let rings = setting

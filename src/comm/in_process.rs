@@ -53,7 +53,6 @@ impl Fabric {
         self.wakers.iter().for_each(Waker::wake);
     }
 
-    /// The first failure, if any.
     pub fn failure(&self) -> Option<(usize, String)> {
         lock(&self.failure).clone()
     }

@@ -41,7 +41,6 @@ pub fn launcher() -> Option<Launcher> {
     launchers().into_iter().next()
 }
 
-/// Every launcher whose variables are set.
 pub fn launchers() -> Vec<Launcher> {
     detect(|name| std::env::var(name).ok())
 }

@@ -86,7 +86,6 @@ pub(super) fn run<T: Element>(
     Ok(())
 }
 
-/// Puts the operands' properties in the plan's order.
 fn ordered<V>([left, right]: [V; 2], swapped: bool) -> [V; 2] {
     if swapped { [right, left] } else { [left, right] }
 }

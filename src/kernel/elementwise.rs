@@ -6,8 +6,6 @@ use super::permute::{Factors, permute};
 use super::{Element, Tensor, TensorMut, widest};
 use crate::local_plan::{Dim, Loops, Permute, useful_threads};
 
-/// Computes `out = out + input`.
-///
 /// # Panics
 /// If the shapes of `input` and `out` differ.
 pub fn add<T: Element>(input: ArrayViewD<T>, mut out: ArrayViewMutD<T>) {
@@ -24,7 +22,6 @@ pub fn scale<T: Element>(factor: T, mut out: ArrayViewMutD<T>) {
     scale_strided(factor, (&mut out).into());
 }
 
-/// Replaces every element of `out` by its complex conjugate.
 pub fn conjugate<T: Element>(out: ArrayViewMutD<T>) {
     let threads = useful_threads(rayon::current_num_threads(), out.len());
     conjugate_on(threads, out);
@@ -103,7 +100,6 @@ pub(super) fn scale_strided<T: Element>(factor: T, out: TensorMut<T>) {
     }
 }
 
-/// Computes `out = input + beta out`.
 pub(super) fn combine<T: Element>(input: Tensor<T>, beta: T, mut out: TensorMut<T>) {
     assert_eq!(input.extents, out.extents, "tensors of different shapes");
     let strides = input.strides.iter().zip(out.strides);
@@ -115,7 +111,6 @@ pub(super) fn combine<T: Element>(input: Tensor<T>, beta: T, mut out: TensorMut<
     unsafe { permute(&plan, widest(), input.as_ptr(), out.as_mut_ptr(), factors) }
 }
 
-/// Computes `out = value + beta out`.
 pub(super) fn broadcast<T: Element>(value: T, beta: T, mut out: TensorMut<T>) {
     let dims = out.extents.iter().zip(out.strides);
     let dims: Loops<2> = dims.map(|(&extent, &to)| Dim { extent, strides: [0, to] }).collect();

@@ -59,8 +59,6 @@ pub(super) unsafe fn run<T: Element>(plan: &SmallBatchPlan, arguments: Arguments
     }
 }
 
-/// Returns an element of `a b`.
-///
 /// # Safety
 /// All elements of the product's operands may be read.
 unsafe fn sum<T: Element>(plan: &SmallBatchPlan, a: *const T, b: *const T, row: usize, column: usize) -> T {

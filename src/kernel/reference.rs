@@ -9,7 +9,6 @@ use num_complex::Complex;
 use super::Element;
 use crate::dims::Label;
 
-/// An element of a [`Reference`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ReferenceValue {
     pub value: Complex<f64>,

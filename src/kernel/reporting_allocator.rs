@@ -12,8 +12,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Called with the requested bytes, on one thread only. If it runs out of memory itself, the process ends without a
-/// report.
+/// Called with the requested bytes, on one thread only. If it runs out of memory itself, the process ends
+/// without a report.
 type Report = fn(usize) -> !;
 
 static REPORT: OnceLock<Report> = OnceLock::new();
@@ -63,7 +63,6 @@ pub fn fallible<V>(ask: impl FnOnce() -> V) -> V {
     ask()
 }
 
-/// Calls the report function if the allocation failed outside [`fallible`].
 fn given(start: *mut u8, bytes: usize) -> *mut u8 {
     if start.is_null()
         && FALLIBLE.try_with(|fallible| !fallible.get()).unwrap_or(true)

@@ -19,7 +19,6 @@ pub struct Tensor<'a, T> {
     elements: PhantomData<&'a T>,
 }
 
-/// A mutable tensor.
 #[derive(Debug)]
 pub struct TensorMut<'a, T> {
     pointer: *mut T,

@@ -27,7 +27,6 @@ impl Workspace {
         Workspace { memory: None }
     }
 
-    /// Returns the number of allocated bytes.
     pub const fn bytes(&self) -> usize {
         match &self.memory {
             Some(memory) => memory.bytes(),
@@ -35,7 +34,6 @@ impl Workspace {
         }
     }
 
-    /// Frees the memory.
     pub fn clear(&mut self) {
         self.memory = None;
     }

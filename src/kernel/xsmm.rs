@@ -63,7 +63,6 @@ impl<R: Real> Tile<R> {
     }
 }
 
-/// On x86-64, [`clean`] requires AVX.
 fn usable() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("avx");

@@ -53,7 +53,6 @@ impl Zeroed {
         self.start
     }
 
-    /// The number of bytes from [`Zeroed::start`] on.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }

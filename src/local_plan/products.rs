@@ -23,7 +23,6 @@ const MAX_LEADING_DIMENSION: usize = (1 << 24) - 1;
 pub struct SmallBatchPlan {
     /// Whether `left` is the contraction's right operand, as in row-major products.
     pub swapped: bool,
-    /// Rows, columns, and terms of the sum.
     pub extents: [usize; 3],
     /// Strides between columns in `left`, `right` and `out`, or between rows of a row-major `right`.
     pub leads: [usize; 3],

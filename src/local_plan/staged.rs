@@ -94,7 +94,6 @@ pub struct Columns {
     /// Where columns start in a share's workspace, and the elements between them.
     pub at: usize,
     pub lead: usize,
-    /// Elements between lanes in the tensor.
     pub stride: isize,
     /// Adjacent elements of the tensor, ascending.
     pub runs: Vec<Run>,
@@ -346,7 +345,6 @@ impl Short {
         (0..3).filter(|&t| self.long.strides[t] != 0).map(|t| self.elements_of(t)).fold(0, usize::saturating_add)
     }
 
-    /// Whether a lane's elements of tensor `t` are not adjacent.
     fn has_gaps(&self, t: usize) -> bool {
         let mut loops: Vec<_> = self.out.iter().chain(&self.sum).filter(|dim| dim.strides[t] != 0).collect();
         loops.sort_by_key(|dim| dim.strides[t]);
@@ -363,7 +361,6 @@ impl Short {
         moving.map(|dim| dim.extent).fold(1, usize::saturating_mul)
     }
 
-    /// Adds columns, and offsets of short loops.
     fn copy(&self, plan: &mut StagedPlan) {
         let mut short = [self.out.as_slice(), &self.sum].concat();
         for t in (0..3).filter(|&t| self.long.strides[t] > 1) {

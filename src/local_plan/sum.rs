@@ -70,7 +70,6 @@ impl Sum {
         self.sums.iter().map(|d| d.extent).product::<usize>() * if self.line_is_summed { self.pieces() } else { 1 }
     }
 
-    /// A unit's start in the source and in `out`, and its elements.
     pub fn unit(&self, unit: usize) -> ([isize; 2], usize) {
         if self.line_is_summed { (offset(&self.out_loops, unit), 1) } else { self.piece_of(&self.out_loops, unit) }
     }

@@ -26,7 +26,6 @@ pub(crate) const MIN_PARALLEL_MULTIPLY_ADDS: f64 = 400_000.0;
 /// With fewer elements, distributing the work costs more than it saves.
 pub(crate) const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
-/// How many of `threads` threads to use for `elements` elements.
 pub(crate) fn useful_threads(threads: usize, elements: usize) -> usize {
     if elements < MIN_PARALLEL_ELEMENTS { 1 } else { threads.max(1) }
 }

@@ -14,7 +14,6 @@ use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 /// and can be very many.
 const MAX_CELLS_PER_RANK: usize = 4;
 
-/// One index set per dimension.
 #[derive(Debug, Clone)]
 pub struct WorkShare(Vec<(Label, Intervals)>);
 
@@ -32,7 +31,6 @@ impl WorkShare {
         share
     }
 
-    /// The region that these products read or are added to.
     pub fn region(&self, tensor: &Tensor) -> Region {
         Region::from(tensor.labels.iter().map(|&label| self.of(label).clone()).collect::<Vec<_>>())
     }
@@ -44,7 +42,6 @@ pub struct Geometry<'a> {
     pub ranks: usize,
     /// The chunks of each rank, in the order in which it contracts them.
     pub chunks: Vec<Vec<WorkShare>>,
-    /// The blocks of `left`, `right` and `out` on each rank.
     blocks: [Vec<Option<Region>>; 3],
 }
 

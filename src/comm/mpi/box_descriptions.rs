@@ -47,8 +47,6 @@ impl Mapped {
         Mapped { mappings: VecDeque::new(), segments: MAX_MAPPED_SEGMENTS, bytes }
     }
 
-    /// Decodes boxes and maps their segments.
-    ///
     /// # Errors
     /// If this process is not allowed to read the segments, or the bytes do not encode boxes.
     pub(super) fn read(&mut self, bytes: &[u8]) -> Result<RemoteReader> {

@@ -46,7 +46,6 @@ mod sealed {
 }
 
 impl Communicator {
-    /// Waits for all ranks.
     pub fn barrier(&self) -> Result<(), CommError> {
         // SAFETY: the communicator is live, and `complete` waits for the request.
         self.complete("MPI_Ibarrier", |request| unsafe { ffi::MPI_Ibarrier(self.raw(), request) })

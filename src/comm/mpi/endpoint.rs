@@ -34,7 +34,6 @@ pub struct Routes {
 }
 
 impl Route {
-    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Route::Shared => "shared",

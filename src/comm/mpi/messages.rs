@@ -45,7 +45,6 @@ pub(super) struct Messages {
 struct Transfer {
     ticket: usize,
     peer: usize,
-    /// Pieces that have not completed successfully.
     open: usize,
     bytes: usize,
     memory: Memory,

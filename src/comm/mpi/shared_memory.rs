@@ -38,7 +38,6 @@ const TURNS_PER_POLL: usize = 4;
 #[derive(Debug)]
 pub(super) struct Shared {
     rank: usize,
-    /// This process's id, stored because the system call is slow.
     process: u32,
     peers: Vec<Peer>,
     active: Vec<usize>,
@@ -52,7 +51,6 @@ pub(super) struct Shared {
 
 #[derive(Debug)]
 struct Peer {
-    /// The peer's rank in the world.
     rank: usize,
     producer: Producer,
     consumer: Consumer,
@@ -84,7 +82,6 @@ struct Recv {
 }
 
 impl Shared {
-    /// Bytes of shared memory per rank.
     pub(super) fn bytes(ranks: usize) -> usize {
         Bell::BYTES + Layout::of(ranks).segment_bytes()
     }

@@ -54,9 +54,8 @@ pub(super) unsafe fn run<T: Element>(
     unsafe { depth_sum.run(0..plan.depth.boxes(), 0, workspace) };
 }
 
-/// A sum over depth boxes (ranges of the summed dimensions). More than [`GemmPlan::leaf_boxes`] boxes are halved
-/// recursively, others are added one after the other. So rounding errors grow with the logarithm of the number of boxes
-/// (`local_plan/chain.rs`).
+/// A sum over depth boxes (ranges of the summed dimensions): more than [`GemmPlan::leaf_boxes`] are halved recursively,
+/// others are added one after the other (`local_plan/chain.rs`).
 struct DepthSum<'a, T: Element> {
     plan: &'a GemmPlan,
     isa: Isa,
@@ -66,13 +65,11 @@ struct DepthSum<'a, T: Element> {
 }
 
 impl<T: Element> DepthSum<'_, T> {
-    /// Returns the partial sum of the first element of `out`.
     fn partial(&self, number: usize) -> *mut T {
         self.partials.at((number * self.plan.partial_elements() + self.plan.partial.first) as isize)
     }
 
-    /// Returns the destination of a level and the factor for its old values. Level 0 is `out`; others are partial sums,
-    /// which are overwritten.
+    /// Returns the destination of a level and the factor for its old values. Level 0 is `out`; others are overwritten.
     fn target(&self, level: usize) -> (*mut T, T) {
         match level {
             0 => (self.arguments.out.at(0), self.arguments.beta),

@@ -25,13 +25,11 @@ pub(super) struct Pack<'a, T> {
     pub first: usize,
     pub end: usize,
     pub depth: &'a Table,
-    /// The operand's index in `depth`.
     pub operand: usize,
-    /// Rows in a panel.
     pub panel: usize,
     pub to: *mut T,
-    /// The number of indices of the slab (a batch dimension packed together), at distances `slab_stride` in the tensor
-    /// and `slab_panels` in the panels.
+    /// The indices of the slab (a batch dimension packed together), and their distances in the tensor and in the
+    /// panels.
     pub slabs: usize,
     pub slab_stride: isize,
     pub slab_panels: usize,
@@ -69,7 +67,6 @@ impl<T: Element> Body for Pack<'_, T> {
 }
 
 impl<T: Element> Pack<'_, T> {
-    /// Returns the offset from `to` of a row and a step.
     #[inline(always)]
     fn place(&self, row: usize, step: usize) -> usize {
         let (panel, lane) = self.rows.panel_of(row, self.panel);
@@ -110,7 +107,6 @@ impl<T: Element> Pack<'_, T> {
         }
     }
 
-    /// Counts complete panels from `row` on with contiguous rows.
     #[inline(always)]
     fn dense_panels(&self, row: usize) -> usize {
         let (len, stride) = self.rows.run(0, row, self.rows.run - row % self.rows.run);

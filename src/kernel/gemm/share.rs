@@ -47,7 +47,6 @@ struct Product<'a, T: Element> {
     boxes: [BoxAt<'a>; 2],
     /// Cache lines to prefetch during the current panel of columns.
     lines: Lines<T>,
-    /// The number that micro-kernels have prefetched.
     prefetched: usize,
 }
 
@@ -59,8 +58,8 @@ pub(super) struct GemmShare<'a, T: Element> {
     buffers: [*mut T; 4],
     /// The batch, depth box and row box of the packed rows.
     packed_rows: Option<[usize; 3]>,
-    /// Columns whose panels are packed when the first box of rows is multiplied by them, so they are in the first-level
-    /// cache.
+    /// Columns that are packed panel by panel while the first box of rows is multiplied, so that they are in the
+    /// first-level cache.
     unpacked: Option<Pack<'a, T>>,
     /// The rows, and the first panel of columns, to be packed next.
     upcoming: [Upcoming<'a, T>; 2],
@@ -280,8 +279,6 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Computes a box in a dense buffer, and merges it into `out`.
-    ///
     /// # Safety
     /// Same as for [`GemmShare::product`], with all slabs of `out`.
     #[expect(clippy::too_many_arguments)]
@@ -374,8 +371,8 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Lists up to `most` lines to prefetch during the first of the remaining panels `cols`. Returns whether this
-    /// completes the next panel.
+    /// Lists up to `most` lines to prefetch during the first of the panels `cols`. Returns whether this completes the
+    /// next one.
     fn list_lines(&mut self, product: &mut Product<'_, T>, most: usize, cols: &[Panel]) -> bool {
         if self.plan.prefetches == [false; 2] {
             return false;

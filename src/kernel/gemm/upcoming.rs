@@ -35,12 +35,10 @@ impl<'a, T> Upcoming<'a, T> {
         Upcoming { from, inner, outer, listed: [0; 2] }
     }
 
-    /// A panel of columns that is packed along the depth.
     pub fn panel(from: *const T, rows: &'a Table, panel: Range<usize>, depth: &'a Table) -> Self {
         Upcoming { from, inner: &rows.offsets[0][panel], outer: &depth.lines[1], listed: [0; 2] }
     }
 
-    /// Counts lines that are not listed yet.
     pub fn left(&self) -> usize {
         self.inner.len() * (self.outer.len() - self.listed[1]) - self.listed[0]
     }
@@ -49,7 +47,6 @@ impl<'a, T> Upcoming<'a, T> {
         !self.outer.is_empty() && self.left() == 0
     }
 
-    /// Appends up to `count` lines.
     pub fn list(&mut self, count: usize, lines: &mut Lines<T>) {
         let end = lines.len() + count;
         let [inner, outer] = &mut self.listed;

@@ -98,7 +98,6 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
     }
 }
 
-/// Rows and columns of `out`, and a range of terms (lanes).
 struct Tile<'a, T> {
     task: &'a Task<'a, T, Dots>,
     visit: Visit<T>,

@@ -189,8 +189,6 @@ impl<T> Block<'_, T> {
         }
     }
 
-    /// Adds `P` terms to all rows.
-    ///
     /// # Safety
     /// Same as for [`run`].
     #[inline(always)]

@@ -97,8 +97,6 @@ pub(in super::super) struct Vectors<S, T: Lanes<S>> {
 }
 
 impl<S, T: Lanes<S>> Vectors<S, T> {
-    /// Returns the sum times `alpha`.
-    ///
     /// # Safety
     /// The processor must support the instruction set `S`.
     #[inline(always)]

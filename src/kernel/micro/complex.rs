@@ -55,8 +55,6 @@ pub(super) unsafe fn tile<S: Simd<R>, R: Real, const V: usize, const N: usize, c
     }
 }
 
-/// Combines and writes column `n`.
-///
 /// # Safety
 /// Same as for [`tile`].
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]

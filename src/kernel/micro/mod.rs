@@ -94,8 +94,7 @@ impl<R> Call<R> {
         self.right.wrapping_offset(tile_offset.right)
     }
 
-    /// Of tiles that share a panel of `right`, only the first prefetches from `next`, and the others prefetch the
-    /// cached panel. In a batch, each tile prefetches the next product's panel.
+    /// Of tiles that share a panel of `right`, only the first prefetches from `next`; in a batch, each does.
     #[inline(always)]
     fn next_of(&self, tile_offset: &TileOffsets, at: usize) -> *const R {
         if at == 0 || tile_offset.right != 0 { self.next.wrapping_offset(tile_offset.right) } else { self.right }
@@ -117,7 +116,6 @@ pub type Kernel<R> = unsafe fn(&Call<R>, &[TileOffsets]);
 pub trait Vectorized: Copy {
     type Real: Real;
 
-    /// Real numbers per element.
     const PARTS: usize;
 
     fn parts(self) -> [Self::Real; 2];
@@ -227,7 +225,6 @@ fn sum<R>(call: &Call<R>, tile_offset: &TileOffsets, at: usize, column: isize) -
 /// Maximum columns of sums, two for a complex column.
 const MAX_SUMS: usize = 24;
 
-/// Offsets of contiguous columns of `reals` numbers.
 const fn columns_of(reals: usize) -> [isize; MAX_SUMS] {
     let mut columns = [0; MAX_SUMS];
     let mut n = 1;

@@ -20,7 +20,6 @@ macro_rules! each_column {
 
 pub(super) const PARTS: usize = 1;
 
-/// The sums of one column of `right`.
 pub(super) type ColumnSums<Vector, const V: usize> = [Vector; V];
 
 /// Computes a tile of `V` vectors by `N` columns. `PACKED`: the `N` elements of `right` are contiguous at each step.
@@ -75,8 +74,6 @@ pub(super) unsafe fn tile<S: TileSums<R>, R: Real, const V: usize, const N: usiz
     }
 }
 
-/// Scales and writes column `n`.
-///
 /// # Safety
 /// Same as for [`tile`].
 #[expect(clippy::needless_range_loop, reason = "loops over constants, which become straight code")]

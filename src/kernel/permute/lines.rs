@@ -32,7 +32,6 @@ pub(super) unsafe fn share<R: Real, M: Merge<R>>(share: PermuteShare<R>, merge: 
     }
 }
 
-/// The offsets of lines in the destination.
 #[derive(Clone, Copy)]
 pub(super) enum Starts<'a> {
     Every(isize),

@@ -12,8 +12,6 @@ use crate::local_plan::{MAX_ODD_SEGMENT, MAX_SEGMENT, Pick, Windows};
 const MAX_PARTS: usize = MAX_SEGMENT / 4;
 
 impl<S, T: Lanes<S>> Patterns<'_, S, T> {
-    /// Computes adjacent patterns.
-    ///
     /// # Safety
     /// Same as for [`Patterns::all`].
     #[inline(always)]

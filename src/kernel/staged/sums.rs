@@ -147,8 +147,6 @@ impl<T: Element> Line<'_, T> {
         sums
     }
 
-    /// For the first `count` lanes.
-    ///
     /// # Safety
     /// Same as for [`block`].
     #[inline(always)]

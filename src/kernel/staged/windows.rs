@@ -9,7 +9,6 @@ const AHEAD: usize = 4096;
 const OUT: usize = 2;
 
 /// Copies a constant second operand in the order of all vectors.
-///
 /// # Safety
 /// The elements must be readable, and the first part of the workspace writable.
 pub(super) unsafe fn constants<T: Copy>(windows: &Windows, from: *const T, workspace: *mut T) {
@@ -165,7 +164,6 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
     }
 }
 
-/// Fetches both operands `ahead` bytes ahead.
 #[inline(always)]
 pub(super) fn fetch<T>(operands: [*mut T; 2], vector: usize, ahead: [usize; 3]) {
     for (from, bytes) in operands.into_iter().zip(ahead) {

@@ -96,7 +96,6 @@ impl View {
     }
 }
 
-/// A panel's columns, at most `most`, about equal for up to four panels.
 fn balanced(cols: usize, most: usize) -> usize {
     let panels = cols.div_ceil(most);
     if panels <= 4 { cols.div_ceil(panels) } else { most }

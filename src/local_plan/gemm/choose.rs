@@ -192,7 +192,6 @@ impl View {
     }
 }
 
-/// The distinct orders by ascending stride in each tensor.
 fn orders(dims: &[AxisDim], tensors: [usize; 2]) -> Vec<Vec<usize>> {
     let mut lists: Vec<Vec<usize>> = Vec::with_capacity(2);
     for t in tensors {

@@ -44,11 +44,8 @@ pub(super) struct Cost {
     pub computing: f64,
     /// Reading each operand from pages that are not prefetched.
     pub pages: [f64; 2],
-    /// Packing each operand, or reading it in place with strides.
     pub packing: [f64; 2],
-    /// Writing register tiles to `out`.
     pub storing: f64,
-    /// Starting contiguous pieces of `out`.
     pub pieces: f64,
     /// Moving bytes between the core and the tensors' cache or memory.
     pub traffic: f64,

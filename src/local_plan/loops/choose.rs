@@ -50,7 +50,6 @@ pub(super) fn best(loops: &[Loop], dtype: Dtype) -> (Choice, [f64; 2]) {
 fn line(loops: &[Loop], lanes: usize, swapped: bool) -> Choice {
     let first = usize::from(swapped);
     let others = |sum: bool| (0..loops.len()).filter(move |&i| i != lanes && loops[i].sum == sum);
-    // The last has the smallest stride in `out`.
     let shares_first = |&i: &usize| loops[i].dim.strides[first] == 0;
     let rows = others(false).rfind(shares_first).or_else(|| others(false).next_back());
     let terms = others(true).max_by_key(|&i| {

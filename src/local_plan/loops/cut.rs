@@ -24,7 +24,6 @@ impl Cut {
     }
 }
 
-/// The loop to cut; `None` to run all on one thread.
 pub(super) fn cut(loops: &[Loop], choice: &Choice, threads: usize) -> Option<Cut> {
     if threads < 2 {
         return None;

@@ -42,13 +42,11 @@ pub struct ThreadShare {
     pub blocks: Option<SumBlocks>,
 }
 
-/// Partial results in the workspace, one per share, finally added to `out`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partials {
     /// Loops over `out`, with strides in a dense partial result and in `out`.
     pub out_loops: Vec<Dim<2>>,
     pub start: isize,
-    /// Elements between shares' partial results.
     pub step: usize,
 }
 

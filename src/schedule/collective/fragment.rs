@@ -44,7 +44,6 @@ impl Meaning<'_> {
     }
 }
 
-/// Like [`View::tile`].
 fn tile(bounds: Bounds, pieces: usize, piece: usize) -> Bounds {
     let empty = || bounds.iter().map(|_| 0..0).collect();
     View { buffer: 0, bounds: bounds.clone() }.tile(pieces, piece).map_or_else(empty, |view| view.bounds)

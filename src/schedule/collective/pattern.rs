@@ -8,7 +8,6 @@
 use super::steps::{Message, Step, exchange, rounds, spread};
 use super::{Collective, CollectiveAlgorithm};
 
-/// A collective of `members` members, with an algorithm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pattern {
     collective: Collective,
@@ -45,7 +44,6 @@ impl Pattern {
         matches!(self.collective, Collective::ReduceScatter | Collective::AllReduce)
     }
 
-    /// The number of rounds, some of which may be empty.
     pub fn rounds(&self) -> usize {
         let all = rounds(self.collective, self.algorithm, self.members);
         if self.collective == Collective::AllReduce { 2 * all } else { all }
