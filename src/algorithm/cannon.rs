@@ -12,7 +12,7 @@ use super::cost::Contracted;
 use super::generator::{Distributions, Generator, Setting, cut, is};
 use super::rank_count::RankCount;
 use crate::dims::{Kind, Kinds, Label};
-use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
+use crate::distribution::{Bounds, Intervals, tile_bounds};
 use crate::schedule::verify::{Order, Summand, Summands};
 use crate::schedule::{Accumulate, BufferId, Builder, View};
 
@@ -185,22 +185,13 @@ fn cannon(builder: &mut Builder, contraction: &Contraction, side: usize) {
 
 /// Each rank adds up products cyclically, from tile (row + column) mod `side` of `cut` on.
 fn order(contraction: &Contraction, cut: Label, side: usize, of: &[usize]) -> BTreeMap<usize, Summands> {
-    let Contraction { left, out, .. } = contraction;
-    let summed: Vec<(Label, usize)> = left
-        .labels
-        .iter()
-        .zip(&left.shape)
-        .filter(|(label, _)| !out.labels.contains(label))
-        .map(|(&label, &extent)| (label, extent))
-        .collect();
+    let out = &contraction.out;
     let summands_of = |rank: usize| -> Summands {
         let Some(of) = out.distribution.block(&out.shape, rank) else { return Summands::default() };
         let tiles = (0..side).map(|step| (rank / side + rank % side + step) % side);
         let products = |tile: usize| {
-            let dims = summed.iter().map(|&(label, extent)| {
-                Intervals::from(if label == cut { tile_bounds(extent, side, tile) } else { 0..extent })
-            });
-            Region::from(dims.collect::<Vec<_>>())
+            let indices = |label, extent| if label == cut { tile_bounds(extent, side, tile) } else { 0..extent };
+            contraction.products(|label, extent| Intervals::from(indices(label, extent)))
         };
         let summands = tiles.map(|tile| Summand { of: of.clone(), products: products(tile) });
         summands.collect::<Vec<_>>().into()

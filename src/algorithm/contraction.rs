@@ -31,6 +31,13 @@ impl Contraction {
     pub fn first(&self) -> Accumulate {
         if self.onto { Accumulate::Beta } else { Accumulate::Overwrite }
     }
+
+    /// The products with these indices of each summed dimension (its label and extent).
+    pub fn products(&self, indices: impl Fn(Label, usize) -> Intervals) -> Region {
+        let summed = self.left.labels.iter().zip(&self.left.shape);
+        let summed = summed.filter(|(label, _)| !self.out.labels.contains(label));
+        Region::from(summed.map(|(&label, &extent)| indices(label, extent)).collect::<Vec<_>>())
+    }
 }
 
 pub type Restriction = (Label, Range<usize>);

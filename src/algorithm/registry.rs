@@ -40,6 +40,15 @@ struct Row {
     candidates: fn(&Setting) -> Vec<Algorithm>,
 }
 
+const DISTRIBUTED: Row = Row {
+    ranks: RankCount::Any,
+    residency: Residency::Distributed,
+    needs: "nothing",
+    cuts: "nothing",
+    moves: "nothing",
+    candidates: |_| Vec::new(),
+};
+
 fn each<P>(candidates: Vec<P>, variant: fn(P) -> Algorithm) -> Vec<Algorithm> {
     candidates.into_iter().map(variant).collect()
 }
@@ -91,84 +100,72 @@ macro_rules! registry {
 registry! {
     /// Rank 0 computes the contraction alone.
     Local = "local" => &local::Local, Row {
-        ranks: RankCount::Any,
         residency: Residency::Alone,
-        needs: "nothing",
-        cuts: "nothing",
-        moves: "nothing",
         candidates: |_| vec![Algorithm::Local],
+        ..DISTRIBUTED
     };
     /// All tensors are cut along one c dimension.
     BatchParallel(parallel: BatchParallel) = "c" => parallel, Row {
-        ranks: RankCount::Any,
-        residency: Residency::Distributed,
         needs: "a dimension of kind c, in both operands and in the output",
         cuts: "all tensors along the same c",
-        moves: "nothing",
         candidates: |setting| each(local::candidates(setting), Algorithm::BatchParallel),
+        ..DISTRIBUTED
     };
     /// `out` and one operand stay in place, cut along m or n. The other operand travels around a ring.
     RingMn(ring: RingMn) = "ring-mn" => ring, Row {
-        ranks: RankCount::Any,
-        residency: Residency::Distributed,
         needs: "a dimension of kind m and one of kind n",
         cuts: "m of left and out, n of right, or mirrored",
         moves: "blocks of right (or left) in a ring",
         candidates: |setting| each(ring_mn::candidates(setting), Algorithm::RingMn),
+        ..DISTRIBUTED
     };
     /// Both operands are cut along k. Partial sums of `out` travel around a ring.
     RingK(ring: RingK) = "ring-k" => ring, Row {
-        ranks: RankCount::Any,
-        residency: Residency::Distributed,
         needs: "a dimension of kind k, and one of kind m or n",
         cuts: "operands along k, out along m or n",
         moves: "partial sums of out, in a ring",
         candidates: |setting| each(ring_k::candidates(setting), Algorithm::RingK),
+        ..DISTRIBUTED
     };
     /// For any distributions. One tensor stays in place, and ranks exchange the matching pieces of the others.
     Slicing(slicing: Slicing) = "slicing" => slicing, Row {
-        ranks: RankCount::Any,
-        residency: Residency::Distributed,
-        needs: "nothing",
         cuts: "as --distribution prescribes",
         moves: "pieces of two tensors, to the third",
         candidates: |setting| each(slicing::candidates(setting), Algorithm::Slicing),
+        ..DISTRIBUTED
     };
     /// On a grid of ranks over all dimensions, each computes one tile of the products.
     Grid(grid: Box<Grid>) = "grid" => grid.as_ref(), Row {
-        ranks: RankCount::Any,
-        residency: Residency::Distributed,
-        needs: "nothing",
         cuts: "any, chosen by extents and memory",
         moves: "parts of operands, partial sums of out",
         candidates: |setting| each(grid::candidates(setting), |grid| Algorithm::Grid(Box::new(grid))),
+        ..DISTRIBUTED
     };
     /// On a square grid, `out` stays in place, and blocks of both operands are shifted.
     Cannon(cannon: Cannon) = "cannon" => cannon, Row {
         ranks: cannon::RANKS,
-        residency: Residency::Distributed,
         needs: "a dimension of each of the kinds m, n and k",
         cuts: "m, n and k, on a square grid of ranks",
         moves: "blocks of both operands",
         candidates: |setting| each(cannon::candidates(setting), Algorithm::Cannon),
+        ..DISTRIBUTED
     };
     /// Rank 0 has all tensors and sends parts of the work to the others.
     MasterWorker(shares: MasterWorker) = "master-worker" => shares, Row {
-        ranks: RankCount::Any,
         residency: Residency::Root,
         needs: "a dimension of kind c, m or n",
         cuts: "c, m or n, into chunks",
         moves: "chunks, from and to rank 0",
         candidates: |setting| each(master_worker::candidates(setting), Algorithm::MasterWorker),
+        ..DISTRIBUTED
     };
     /// On a grid, `out` stays in place, and panels of both operands are broadcast.
     Summa(summa: Summa) = "summa" => summa, Row {
-        ranks: RankCount::Any,
-        residency: Residency::Distributed,
         needs: "a dimension of each of the kinds m, n and k",
         cuts: "m, n and k, on a grid of ranks",
         moves: "panels of both operands, broadcast",
         candidates: |setting| each(summa::candidates(setting), Algorithm::Summa),
+        ..DISTRIBUTED
     };
 }
 

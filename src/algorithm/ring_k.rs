@@ -22,7 +22,7 @@ use super::cost::Contracted;
 use super::generator::{Distributions, Generator, Setting, cut, is};
 use super::local::local;
 use crate::dims::{Kind, Kinds, Label};
-use crate::distribution::{Bounds, Intervals, Region, is_empty, tile_bounds};
+use crate::distribution::{Bounds, Intervals, is_empty, tile_bounds};
 use crate::schedule::verify::Order;
 use crate::schedule::{Accumulate, BufferId, Builder, CarriedSum, View, Work};
 
@@ -224,22 +224,16 @@ impl Ring<'_> {
     /// The products of `rank` and the `count - 1` ranks after it. The last added first, so those beyond the last rank
     /// come first; neighbours' products are adjacent.
     fn products(&self, rank: usize, count: usize) -> CarriedSum {
-        let Contraction { left, out, .. } = self.contraction;
+        let left = &self.contraction.left;
         let end = rank + count;
         let makers = [0..end.saturating_sub(self.ranks), rank..end.min(self.ranks)];
-        let cut = left.distribution.axes().first().and_then(|axis| axis.cut_dim());
+        let cut = left.distribution.axes().first().and_then(|axis| axis.cut_dim()).map(|dim| left.labels[dim]);
         let summed = |makers: Range<usize>| {
-            let dims =
-                left.labels.iter().zip(&left.shape).enumerate().filter(|(_, (label, _))| !out.labels.contains(label));
-            let span = |(dim, (_, &extent)): (usize, (&Label, &usize))| {
+            self.contraction.products(|label, extent| {
                 let tile = |maker: usize| tile_bounds(extent, self.ranks, maker);
-                Intervals::from(if cut == Some(dim) {
-                    tile(makers.start).start..tile(makers.end - 1).end
-                } else {
-                    0..extent
-                })
-            };
-            Region::from(dims.map(span).collect::<Vec<_>>())
+                let cut = cut == Some(label);
+                Intervals::from(if cut { tile(makers.start).start..tile(makers.end - 1).end } else { 0..extent })
+            })
         };
         CarriedSum::Products(makers.into_iter().filter(|makers| !makers.is_empty()).map(summed).collect())
     }

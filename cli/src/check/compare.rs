@@ -18,7 +18,7 @@ use super::budget;
 use super::cost::Evaluation;
 use super::fetch::Source;
 use super::limits::{self, Limits, OperandLimits};
-use super::select::{Indices, Selection};
+use super::select::Selection;
 use super::strategy::{Choice, ComparedElements, Strategy};
 use super::sum::{Total, Tracked};
 use super::verdict::{Tally, judge};
@@ -142,11 +142,15 @@ impl<'a> Comparison<'a> {
             };
             let bounds: Bounds = region.dims().iter().zip(corner).map(place).collect();
             let got = |local: &[usize]| block[local].to_c64();
-            let selected: Vec<Vec<Indices>> = match &pass.strategy.elements {
-                ComparedElements::All => vec![bounds.iter().map(|range| Indices::from(range.clone())).collect()],
+            let selected: Vec<Vec<Intervals>> = match &pass.strategy.elements {
+                ComparedElements::All => vec![bounds.iter().map(|range| Intervals::from(range.clone())).collect()],
                 ComparedElements::Batches(batches) => {
-                    let inside = |batch: &Vec<Indices>| {
-                        batch.iter().zip(&bounds).map(|(indices, range)| indices.within(range)).collect::<Vec<_>>()
+                    let inside = |batch: &Vec<Intervals>| {
+                        batch
+                            .iter()
+                            .zip(&bounds)
+                            .map(|(indices, range)| indices.intersect(&Intervals::from(range.clone())))
+                            .collect::<Vec<_>>()
                     };
                     let inside = batches.iter().map(inside);
                     inside.filter(|batch| batch.iter().all(|indices| indices.len() > 0)).collect()
@@ -164,7 +168,7 @@ impl<'a> Comparison<'a> {
     fn compare(
         &self,
         pass: &Pass<'_>,
-        selected: &[Vec<Indices>],
+        selected: &[Vec<Intervals>],
         bounds: &Bounds,
         got: impl Fn(&[usize]) -> Complex<f64> + Sync,
     ) -> Result<Tally> {
@@ -206,8 +210,8 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn jobs(&self, pass: &Pass<'_>, indices: &[Indices]) -> impl Iterator<Item = Job> {
-        let every = |&extent: &usize| Indices::from(0..extent);
+    fn jobs(&self, pass: &Pass<'_>, indices: &[Intervals]) -> impl Iterator<Item = Job> {
+        let every = |&extent: &usize| Intervals::from(0..extent);
         let mut whole = Selection(self.tree.extents.iter().map(every).collect());
         self.out.iter().zip(indices).for_each(|(label, indices)| whole.0[label.0 as usize] = indices.clone());
         let pieces = whole.cuts(self.out, &pass.strategy.sizes);
@@ -236,7 +240,7 @@ impl<'a> Comparison<'a> {
         // The positions of the selected indices in the block, per dimension.
         let local = |(label, range): (&Label, &std::ops::Range<usize>)| -> Result<Vec<usize>> {
             let mut all = memory(room_for(piece.len(*label)))?;
-            all.extend(piece.of(*label).runs().flat_map(|(_, run)| run).map(|index| index - range.start));
+            all.extend(piece.of(*label).ranges().iter().cloned().flatten().map(|index| index - range.start));
             Ok(all)
         };
         let local = self.out.iter().zip(bounds).map(local).collect::<Result<Vec<_>>>()?;

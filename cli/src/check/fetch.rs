@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use einsum_dist::dims::Label;
-use einsum_dist::distribution::{Bounds, volume};
+use einsum_dist::distribution::{Bounds, Intervals, volume};
 use einsum_dist::dtype::Dtype;
 use einsum_dist::io::npy::{NpyHeader, read_block, read_header};
 use einsum_dist::io::random;
@@ -14,7 +14,7 @@ use num_complex::Complex;
 use super::super::Result;
 use super::super::config::RunConfig;
 use super::super::failure::memory;
-use super::select::{Indices, Selection};
+use super::select::{Selection, runs};
 use super::sum::{Term, Tracked};
 
 pub const CHUNK_ELEMENTS: usize = 1 << 12;
@@ -43,7 +43,7 @@ impl<'a> Source<'a> {
 
     /// The elements at the selected indices, with labels in the order of `layout`, the last fastest.
     pub fn fetch(&self, labels: &[Label], selection: &Selection, layout: &[Label]) -> Result<Term> {
-        let indices: Vec<&Indices> = labels.iter().map(|&label| selection.of(label)).collect();
+        let indices: Vec<&Intervals> = labels.iter().map(|&label| selection.of(label)).collect();
         let mut dims: Vec<usize> = (0..labels.len()).collect();
         dims.sort_by_key(|&dim| (layout.iter().position(|&label| label == labels[dim]), dim));
         let mut steps = vec![0; labels.len()];
@@ -70,8 +70,8 @@ impl<'a> Source<'a> {
 
     /// Splits the selected indices into boxes of at most [`CHUNK_ELEMENTS`] elements, and calls `each` with each and
     /// its position.
-    fn each_box(&self, indices: &[&Indices], each: &mut impl FnMut(&Bounds, &[usize]) -> Result<()>) -> Result<()> {
-        let runs: Vec<Vec<(usize, Range<usize>)>> = indices.iter().map(|indices| indices.runs().collect()).collect();
+    fn each_box(&self, indices: &[&Intervals], each: &mut impl FnMut(&Bounds, &[usize]) -> Result<()>) -> Result<()> {
+        let runs: Vec<Vec<(usize, Range<usize>)>> = indices.iter().map(|indices| runs(indices).collect()).collect();
         let count: usize = runs.iter().map(Vec::len).product();
         for mut number in 0..count {
             let mut places = vec![0; runs.len()];

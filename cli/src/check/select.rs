@@ -6,64 +6,22 @@
 use std::ops::Range;
 
 use einsum_dist::dims::Label;
+use einsum_dist::distribution::Intervals;
 
-/// A label's indices, as runs of consecutive ones.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Indices {
-    runs: Vec<Range<usize>>,
-}
-
-impl From<Range<usize>> for Indices {
-    fn from(range: Range<usize>) -> Indices {
-        Indices { runs: if range.is_empty() { Vec::new() } else { vec![range] } }
-    }
-}
-
-impl Indices {
-    pub fn listed(ascending: impl IntoIterator<Item = usize>) -> Indices {
-        let mut runs: Vec<Range<usize>> = Vec::new();
-        for index in ascending {
-            match runs.last_mut() {
-                Some(run) if run.end == index => run.end += 1,
-                _ => runs.push(index..index + 1),
-            }
-        }
-        Indices { runs }
-    }
-
-    pub fn len(&self) -> usize {
-        self.runs.iter().map(ExactSizeIterator::len).sum()
-    }
-
-    /// The runs, each with its first index's place.
-    pub fn runs(&self) -> impl Iterator<Item = (usize, Range<usize>)> + Clone {
-        self.runs.iter().scan(0, |place, run| {
-            let first = *place;
-            *place += run.len();
-            Some((first, run.clone()))
-        })
-    }
-
-    pub fn within(&self, range: &Range<usize>) -> Indices {
-        let inside = self.runs.iter().map(|run| run.start.max(range.start)..run.end.min(range.end));
-        Indices { runs: inside.filter(|run| !run.is_empty()).collect() }
-    }
-
-    fn part(&self, places: &Range<usize>) -> Indices {
-        let part = self.runs().map(|(first, run)| {
-            let [start, end] =
-                [places.start, places.end].map(|place| run.start + place.clamp(first, first + run.len()) - first);
-            start..end
-        });
-        Indices { runs: part.filter(|run| !run.is_empty()).collect() }
-    }
+/// The runs of consecutive indices, each with its first index's place.
+pub fn runs(indices: &Intervals) -> impl Iterator<Item = (usize, Range<usize>)> + Clone {
+    indices.ranges().iter().scan(0, |place, run| {
+        let first = *place;
+        *place += run.len();
+        Some((first, run.clone()))
+    })
 }
 
 #[derive(Debug, Clone)]
-pub struct Selection(pub Vec<Indices>);
+pub struct Selection(pub Vec<Intervals>);
 
 impl Selection {
-    pub fn of(&self, label: Label) -> &Indices {
+    pub fn of(&self, label: Label) -> &Intervals {
         &self.0[label.0 as usize]
     }
 
@@ -84,7 +42,7 @@ impl Selection {
         for (Cut { label, size }, count) in cuts.0.iter().rev() {
             let start = number % count * size;
             number /= count;
-            part.0[label.0 as usize] = self.of(*label).part(&(start..start + size));
+            part.0[label.0 as usize] = self.of(*label).select(&(start..start + size));
         }
         part
     }

@@ -5,12 +5,12 @@
 
 use einsum_dist::Plan;
 use einsum_dist::dims::Label;
+use einsum_dist::distribution::Intervals;
 use einsum_dist::io::random;
 use einsum_dist::tree::Tree;
 
 use super::cost::{Cost, Evaluation, fit};
 use super::limits::{self, Limits};
-use super::select::Indices;
 
 const MAX_COMPLETE_OPERATIONS: f64 = 1e9;
 
@@ -44,7 +44,7 @@ const MAX_WAVE_ELEMENTS: usize = 1 << 10;
 pub enum ComparedElements {
     All,
     /// Only these batches, each with indices of every label of the result.
-    Batches(Vec<Vec<Indices>>),
+    Batches(Vec<Vec<Intervals>>),
 }
 
 #[derive(Debug, Clone)]
@@ -185,7 +185,9 @@ impl<'a> Choice<'a> {
         let out = &self.tree.nodes[self.tree.root()].labels;
         let (grid, batches) = match &strategy.elements {
             ComparedElements::All => (self.tree.shape(out), 1),
-            ComparedElements::Batches(batches) => (batches.first()?.iter().map(Indices::len).collect(), batches.len()),
+            ComparedElements::Batches(batches) => {
+                (batches.first()?.iter().map(Intervals::len).collect(), batches.len())
+            }
         };
         let candidate = self.evaluated(Evaluation::AlongTree, &grid, batches, f64::INFINITY)?;
         let is_quick = candidate.cost.operations() <= MAX_SECOND_LOOK_FACTOR * MIN_SHARED_PRODUCTS;
@@ -229,7 +231,7 @@ impl<'a> Choice<'a> {
 }
 
 /// Chooses `count` disjoint grids of `grid[d]` indices in dimension `d`, spread over the result.
-fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Vec<Indices>> {
+fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Vec<Intervals>> {
     // A batch has one index in each of `grid[d]` nearly equal pieces of a dimension, at an offset that differs between
     // batches.
     let cells = cells(extents, grid);
@@ -251,7 +253,7 @@ fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Ve
             let mut all: Vec<usize> =
                 (0..size).map(|piece| (first + bound(extent, size, piece) + shift) % extent).collect();
             all.sort_unstable();
-            Indices::listed(all)
+            Intervals::ascending(all.into_iter().map(|index| index..index + 1))
         });
         indices.collect()
     };

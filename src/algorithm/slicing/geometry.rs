@@ -31,6 +31,10 @@ impl WorkShare {
         share
     }
 
+    pub fn products(&self, contraction: &Contraction) -> Region {
+        contraction.products(|label, _| self.of(label).clone())
+    }
+
     pub fn region(&self, tensor: &Tensor) -> Region {
         Region::from(tensor.labels.iter().map(|&label| self.of(label).clone()).collect::<Vec<_>>())
     }

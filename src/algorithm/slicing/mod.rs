@@ -22,7 +22,6 @@ use super::pieces::{Pieces, Rounds};
 use super::reorder::Reorder;
 use super::replicas::{self, add_replicas};
 use crate::dims::{Kinds, Label};
-use crate::distribution::{Intervals, Region};
 use crate::schedule::collective::CollectiveAlgorithm;
 use crate::schedule::verify::{Order, Summand};
 use crate::schedule::{Accumulate, Builder, Factor, View, Work};
@@ -203,12 +202,8 @@ impl Sums {
 /// r - 1 follow its own of round r. Those of the all-reduce over replicas come last.
 fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, ranks: usize) -> Vec<Vec<Summand>> {
     let geometry = Geometry::new(contraction, stationary, chunks, ranks);
-    let summed: Vec<Label> =
-        contraction.left.labels.iter().copied().filter(|label| !contraction.out.labels.contains(label)).collect();
-    let summand = |share: &WorkShare| Summand {
-        of: share.region(&contraction.out),
-        products: Region::from(summed.iter().map(|&label| share.of(label).clone()).collect::<Vec<Intervals>>()),
-    };
+    let summand =
+        |share: &WorkShare| Summand { of: share.region(&contraction.out), products: share.products(contraction) };
     let own: Vec<Vec<Summand>> = (0..ranks)
         .map(|rank| {
             let computed = |maker: usize, round: usize| geometry.chunks[maker].get(round).map(&summand);

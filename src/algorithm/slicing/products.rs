@@ -105,9 +105,8 @@ impl<'a> Products<'a> {
     }
 
     fn products(&self, maker: usize, round: usize) -> CarriedSum {
-        let (share, out) = (&self.geometry.chunks[maker][round], &self.geometry.contraction.out);
-        let labels = self.geometry.contraction.left.labels.iter().filter(|label| !out.labels.contains(label));
-        CarriedSum::Products(vec![Region::from(labels.map(|&label| share.of(label).clone()).collect::<Vec<_>>())])
+        let share = &self.geometry.chunks[maker][round];
+        CarriedSum::Products(vec![share.products(self.geometry.contraction)])
     }
 
     fn makes(&self, rank: usize, round: usize) -> bool {

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Simd, inlined};
+use super::{Simd, inlined, same};
 
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx2;
@@ -11,27 +11,6 @@ pub(in super::super) struct Avx2;
 static MASKS_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 /// Index 4 - n starts a mask for the first n of 4 lanes.
 static MASKS_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
-
-#[inline(always)]
-fn same(a: __m256) -> __m256 {
-    a
-}
-
-/// # Safety
-/// The processor must support AVX2.
-#[inline(always)]
-unsafe fn low_8_ps(a: __m256, b: __m256) -> __m256 {
-    // SAFETY: guaranteed by the caller.
-    unsafe { _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))) }
-}
-
-/// # Safety
-/// The processor must support AVX2.
-#[inline(always)]
-unsafe fn high_8_ps(a: __m256, b: __m256) -> __m256 {
-    // SAFETY: guaranteed by the caller.
-    unsafe { _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))) }
-}
 
 /// Stores 8, 4, 2 and 1 elements, because processors such as AMD Zen emulate masked stores slowly.
 ///
@@ -102,7 +81,7 @@ unsafe fn sum_pd(a: __m256d) -> f64 {
 macro_rules! avx2 {
     ($real:ty, $vector:ty, $lanes:literal, $masks:ident, $zero:ident, $splat:ident, $load:ident, $store:ident,
      $load_masked:ident, $store_first:ident, $add:ident, $mul:ident, $mul_add:ident,
-     $swap:ident, $pattern:literal, $sub_add:ident, $stream:ident, $low:ident, $high:ident, $to_ps:ident, $from_ps:ident,
+     $swap:ident, $pattern:literal, $sub_add:ident, $stream:ident, $to_ps:ident, $from_ps:ident, $to_pd:ident, $from_pd:ident,
      $even:ident, $dup_odd:ident, $sum:ident) => {
         impl Simd<$real> for Avx2 {
             type Vector = $vector;
@@ -125,8 +104,8 @@ macro_rules! avx2 {
                 sub_add(a: $vector, b: $vector) -> $vector = $sub_add(a, b);
                 low_4(a: $vector, b: $vector) -> $vector = $from_ps(_mm256_unpacklo_ps($to_ps(a), $to_ps(b)));
                 high_4(a: $vector, b: $vector) -> $vector = $from_ps(_mm256_unpackhi_ps($to_ps(a), $to_ps(b)));
-                low_8(a: $vector, b: $vector) -> $vector = $low(a, b);
-                high_8(a: $vector, b: $vector) -> $vector = $high(a, b);
+                low_8(a: $vector, b: $vector) -> $vector = $from_pd(_mm256_unpacklo_pd($to_pd(a), $to_pd(b)));
+                high_8(a: $vector, b: $vector) -> $vector = $from_pd(_mm256_unpackhi_pd($to_pd(a), $to_pd(b)));
                 stream(to: *mut $real, vector: $vector) = $stream(to.cast(), vector);
             }
 
@@ -206,10 +185,10 @@ avx2!(
     0b10_11_00_01,
     _mm256_addsub_ps,
     _mm256_stream_ps,
-    low_8_ps,
-    high_8_ps,
     same,
     same,
+    _mm256_castps_pd,
+    _mm256_castpd_ps,
     _mm256_moveldup_ps,
     _mm256_movehdup_ps,
     sum_ps
@@ -232,10 +211,10 @@ avx2!(
     0b0101,
     _mm256_addsub_pd,
     _mm256_stream_pd,
-    _mm256_unpacklo_pd,
-    _mm256_unpackhi_pd,
     _mm256_castpd_ps,
     _mm256_castps_pd,
+    same,
+    same,
     _mm256_movedup_pd,
     odd_pd,
     sum_pd

@@ -2,31 +2,10 @@
 
 use std::arch::x86_64::*;
 
-use super::{Simd, inlined};
+use super::{Simd, inlined, same};
 
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx512;
-
-#[inline(always)]
-fn same(a: __m512) -> __m512 {
-    a
-}
-
-/// # Safety
-/// The processor must support AVX-512.
-#[inline(always)]
-unsafe fn low_8_ps(a: __m512, b: __m512) -> __m512 {
-    // SAFETY: guaranteed by the caller.
-    unsafe { _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b))) }
-}
-
-/// # Safety
-/// The processor must support AVX-512.
-#[inline(always)]
-unsafe fn high_8_ps(a: __m512, b: __m512) -> __m512 {
-    // SAFETY: guaranteed by the caller.
-    unsafe { _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b))) }
-}
 
 /// # Safety
 /// The processor must support AVX-512.
@@ -39,7 +18,7 @@ unsafe fn odd_pd(a: __m512d) -> __m512d {
 macro_rules! avx512 {
     ($real:ty, $vector:ty, $lanes:literal, $mask:ty, $zero:ident, $splat:ident, $load:ident, $store:ident,
      $load_masked:ident, $store_masked:ident, $add:ident, $sub:ident, $mul:ident, $mul_add:ident,
-     $swap:ident, $pattern:literal, $add_masked:ident, $odd:literal, $stream:ident, $low:ident, $high:ident, $to_ps:ident, $from_ps:ident,
+     $swap:ident, $pattern:literal, $add_masked:ident, $odd:literal, $stream:ident, $to_ps:ident, $from_ps:ident, $to_pd:ident, $from_pd:ident,
      $even:ident, $dup_odd:ident, $sum:ident) => {
         impl Simd<$real> for Avx512 {
             type Vector = $vector;
@@ -65,8 +44,8 @@ macro_rules! avx512 {
                 sub_add(a: $vector, b: $vector) -> $vector = $add_masked($sub(a, b), $odd, a, b);
                 low_4(a: $vector, b: $vector) -> $vector = $from_ps(_mm512_unpacklo_ps($to_ps(a), $to_ps(b)));
                 high_4(a: $vector, b: $vector) -> $vector = $from_ps(_mm512_unpackhi_ps($to_ps(a), $to_ps(b)));
-                low_8(a: $vector, b: $vector) -> $vector = $low(a, b);
-                high_8(a: $vector, b: $vector) -> $vector = $high(a, b);
+                low_8(a: $vector, b: $vector) -> $vector = $from_pd(_mm512_unpacklo_pd($to_pd(a), $to_pd(b)));
+                high_8(a: $vector, b: $vector) -> $vector = $from_pd(_mm512_unpackhi_pd($to_pd(a), $to_pd(b)));
                 stream(to: *mut $real, vector: $vector) = $stream(to.cast(), vector);
                 pick_words(a: $vector, b: $vector, indices: &[u32; 16]) -> $vector = $from_ps(_mm512_permutex2var_ps(
                     $to_ps(a), _mm512_loadu_si512(indices.as_ptr().cast()), $to_ps(b)));
@@ -138,10 +117,10 @@ avx512!(
     _mm512_mask_add_ps,
     0xaaaa,
     _mm512_stream_ps,
-    low_8_ps,
-    high_8_ps,
     same,
     same,
+    _mm512_castps_pd,
+    _mm512_castpd_ps,
     _mm512_moveldup_ps,
     _mm512_movehdup_ps,
     _mm512_reduce_add_ps
@@ -166,10 +145,10 @@ avx512!(
     _mm512_mask_add_pd,
     0xaa,
     _mm512_stream_pd,
-    _mm512_unpacklo_pd,
-    _mm512_unpackhi_pd,
     _mm512_castpd_ps,
     _mm512_castps_pd,
+    same,
+    same,
     _mm512_movedup_pd,
     odd_pd,
     _mm512_reduce_add_pd

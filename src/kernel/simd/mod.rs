@@ -43,6 +43,13 @@ macro_rules! inlined {
 }
 pub(super) use inlined;
 
+/// In place of a cast between vectors of `f32` and `f64`.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn same<V>(vector: V) -> V {
+    vector
+}
+
 /// The supertrait of [`Real`] for generated code.
 #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) use super::xsmm::Real as Generated;

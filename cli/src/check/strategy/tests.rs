@@ -16,7 +16,7 @@ fn strategy(text: &str, shapes: &[Vec<usize>], most: f64) -> Option<Strategy> {
 }
 
 /// Returns the index at position `place` in `indices`.
-fn at(indices: &Indices, place: usize) -> usize {
+fn at(indices: &Intervals, place: usize) -> usize {
     indices.runs().find_map(|(first, run)| run.clone().nth(place.checked_sub(first)?)).unwrap()
 }
 
@@ -29,7 +29,7 @@ fn batches_have_nothing_in_common() {
         assert_eq!(batches.len(), count);
         let mut seen = BTreeSet::new();
         for batch in &batches {
-            let sizes: Vec<usize> = batch.iter().map(Indices::len).collect();
+            let sizes: Vec<usize> = batch.iter().map(Intervals::len).collect();
             assert_eq!(sizes, grid);
             for place in 0..grid.iter().product() {
                 let at = index(place, &grid);
@@ -55,7 +55,7 @@ fn the_cheapest_way_is_taken() {
     else {
         panic!("a sample is enough");
     };
-    assert!(batches.len() * batches[0].iter().map(Indices::len).product::<usize>() == SAMPLE_ELEMENTS);
+    assert!(batches.len() * batches[0].iter().map(Intervals::len).product::<usize>() == SAMPLE_ELEMENTS);
     // Elements of this chain share work, because each of them needs all of the middle matrix.
     let shapes = vec![square(2000), square(2000), square(2000)];
     let Some(Strategy { elements: ComparedElements::Batches(batches), .. }) = strategy("ab,bc,cd->ad", &shapes, 1e9)
@@ -70,7 +70,7 @@ fn the_cheapest_way_is_taken() {
     else {
         panic!("a sample is enough");
     };
-    assert!(batches.len() * batches[0].iter().map(Indices::len).product::<usize>() >= 1000);
+    assert!(batches.len() * batches[0].iter().map(Intervals::len).product::<usize>() >= 1000);
 }
 
 #[test]
