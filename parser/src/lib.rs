@@ -47,15 +47,6 @@ const MAX_TEXT_BYTES: usize = u32::MAX as usize / 2;
 /// assert_eq!(product.form(), Form::Einsum);
 /// assert_eq!(product.names(), ["m", "k", "n"]);
 /// assert_eq!(product.to_string(), "mk,kn->mn");
-///
-/// let tree = parse("[ij,jk->ik],kl->il")?;
-/// assert_eq!(tree.form(), Form::Tree);
-/// assert_eq!(tree.operands().count(), 3);
-/// assert_eq!(tree.nodes().len(), 5);
-///
-/// let ir = parse("[[3,0]->[0,3]],[3,10]->[0,10]")?;
-/// assert_eq!(ir.form(), Form::EinsumIr);
-/// assert_eq!(ir.names(), ["3", "0", "10"]);
 /// # Ok::<(), einsum_parser::ParseError>(())
 /// ```
 ///

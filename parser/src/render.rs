@@ -1,12 +1,9 @@
-//! Places in a text, and errors rendered for a terminal: a message, and the text with carets under marked places.
-//!
-//! Line breaks become spaces, so that the text is one line. Places too far apart for it have separate lines, with only
-//! the text around each. `^` marks the first place, and `-` the others.
+//! Places in a text, and errors rendered for a terminal: a message, and the text on one line, with carets under marked
+//! places. Places too far apart for it have separate lines, with only the text around each. `^` marks the first place,
+//! and `-` the others.
 //!
 //! Guarantee: rendering never panics. Spans may be in any order, and outside the text. A character has one column,
 //! except that a combining one has none, and a wide East Asian one two.
-//!
-//! The output has no colour and does not depend on the terminal's width.
 
 use std::iter::repeat_n;
 use std::ops::Range;

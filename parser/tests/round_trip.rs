@@ -9,6 +9,15 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
 
 #[test]
+fn forms_have_operands_and_names() {
+    let tree = parse("[ij,jk->ik],kl->il").unwrap();
+    assert_eq!((tree.form(), tree.operands().count(), tree.nodes().len()), (Form::Tree, 3, 5));
+    let ir = parse("[[3,0]->[0,3]],[3,10]->[0,10]").unwrap();
+    assert_eq!(ir.form(), Form::EinsumIr);
+    assert_eq!(ir.names(), ["3", "0", "10"]);
+}
+
+#[test]
 fn white_space_is_no_structure() {
     assert!(parse(" mk, kn -> mn ").unwrap().same_structure(&parse("mk,kn->mn").unwrap()));
 }

@@ -168,8 +168,7 @@ struct Sets<const W: usize> {
     ids: HashMap<Bits<W>, u32, BuildHasherDefault<BitHasher>>,
     /// `levels[n]` lists sets of n + 1 tensors.
     levels: Vec<Vec<u32>>,
-    /// log2 of each label's extent, numbered from 0 in this search. `holders` lists each label's tensors, and `kept`
-    /// the output's labels.
+    /// Per label, numbered from 0 in this search: log2 of its extent, and its tensors. `kept` is the output's labels.
     extents: Vec<f64>,
     holders: Vec<Bits<W>>,
     kept: Bits<W>,

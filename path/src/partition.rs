@@ -1,8 +1,8 @@
 //! Orders from recursive bisection of the network.
 //!
-//! The tensors are divided into two parts that share few labels, then each part in the same way: merged to a coarse
-//! network, divided there, and improved on each finer one by the method of Fiduccia and Mattheyses (1982), as in
-//! multilevel partitioners such as KaHyPar. Small parts are contracted greedily.
+//! The tensors are divided into two parts that share few labels, then each part in the same way, with multilevel
+//! partitioning as in KaHyPar: a coarse division is improved on each finer network by the method of Fiduccia and
+//! Mattheyses (1982). Small parts are contracted greedily.
 
 use std::collections::BinaryHeap;
 

@@ -233,7 +233,6 @@ impl Search<'_> {
                         chains.get(at).map(|chain| (at, chain))
                     } {
                         let solution = chain.run(self.network, settings);
-                        // A thread's panic ends the search when the scope ends.
                         found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, solution));
                     }
                 });

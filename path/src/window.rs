@@ -1,8 +1,6 @@
-//! Improves a large network's contraction tree in windows.
-//!
-//! A window is a part of the tree: a contraction, and about a hundred nodes below it, as tensors of a small network. It
-//! is annealed alone, with small label sets. The tree itself lists labels, whose total length is far below (nodes) x
-//! (labels).
+//! Improves a large network's contraction tree in windows: a contraction, and about a hundred nodes below it, annealed
+//! alone as tensors of a small network, with small label sets. The tree itself lists labels, whose total length is far
+//! below (nodes) x (labels).
 //!
 //! Invariant: a window never makes the tree more expensive.
 

@@ -2,9 +2,9 @@
 //! rest.
 //!
 //! Each part comes from one replica, and all boxes from one rank in one transfer. Partial sums (summands) are added in
-//! ascending order, also by a binomial tree ([`MAX_DIRECT_SUMMANDS`]), so results are bitwise reproducible. In a target
-//! with partial sums, the first summand has the values, and the others are zero. In round d, rank r sends to rank (r +
-//! d) mod p, so that not all send to the same one first.
+//! ascending order, so results are bitwise reproducible. In a target with partial sums, the first summand has the
+//! values, and the others are zero. In round d, rank r sends to rank (r + d) mod p, so that not all send to the same
+//! one first.
 
 use super::contraction::{Tensor, most_pieces};
 use crate::distribution::{Bounds, Distribution, Region, Role};
@@ -75,8 +75,7 @@ impl<'a> Column<'a> {
 }
 
 /// The root's position in the group of a broadcast, and the group; `None` for at most two ranks, which a direct message
-/// serves. If every group needs the blocks of the first group, the broadcast is among the ranks that have or need the
-/// same block as `rank`.
+/// serves.
 fn broadcasts(from: &Tensor, to: &Tensor, rank: usize) -> Option<(usize, Vec<usize>)> {
     let (from, to) = (&from.distribution, &to.distribution);
     if to.axes().first().is_some_and(|axis| axis.ranks > 2)

@@ -5,13 +5,9 @@
 //! multiplication.
 //!
 //! In step j, with s pieces per block, rank i computes piece j mod s of block (i + 1 + floor(j/s)) mod p, and adds it
-//! to the sum that rank i + 1 computed s steps earlier. A rank has s + 1 slots (buffers for one piece), each in turn
-//! for receiving, computing and sending. All but one are its own block of `out`, where the last s steps leave the
-//! result, unless blocks differ in size, or products are added to values of `out`, which partial sums must not
-//! overwrite.
-//!
-//! Pieces have the same number of rows (indices of one dimension). A block's remaining rows are transferred last, in
-//! the free slot.
+//! to the sum that rank i + 1 computed s steps earlier. Each of a rank's s + 1 slots (buffers for one piece) in turn
+//! receives, computes and sends. Pieces have the same number of rows (indices of one dimension); a block's remaining
+//! rows are transferred last.
 
 use std::ops::Range;
 
@@ -151,8 +147,8 @@ fn ring_k(builder: &mut Builder, contraction: &Contraction, [cut, split]: [Label
     let block = contraction.out.distribution.largest_block(&contraction.out.shape);
     let most = most_pieces(block.iter().product::<usize>() as f64).min(pieces).clamp(2, smallest.max(2));
     let largest = contraction.out.tile(0, split).len();
-    // Two of the largest remainders (rows in no piece) must fit into one slot. Divisors of the smallest block's number
-    // of rows leave the smallest remainders.
+    // Two of the largest remainders (rows in no piece) must fit into one slot. Divisors of the smallest block's rows
+    // leave the smallest.
     let fits = |pieces: &usize| 2 * (largest - pieces * (smallest / pieces)) <= smallest / pieces;
     let equal = (2..=most).rev().filter(|pieces| smallest.is_multiple_of(*pieces)).find(fits);
     let pieces = equal.or_else(|| (2..=most).rev().find(fits)).unwrap_or(2);
@@ -221,8 +217,7 @@ impl Ring<'_> {
         }
     }
 
-    /// The products of `rank` and the `count - 1` ranks after it. The last added first, so those beyond the last rank
-    /// come first; neighbours' products are adjacent.
+    /// The products of `rank` and the `count - 1` ranks after it, last added first.
     fn products(&self, rank: usize, count: usize) -> CarriedSum {
         let left = &self.contraction.left;
         let end = rank + count;
@@ -268,8 +263,7 @@ impl Ring<'_> {
         }
     }
 
-    /// Each is large enough for any piece. All but the last are in the rank's own block, if its pieces are large enough
-    /// and `out` has no existing values.
+    /// Each is large enough for any piece. All but the last are in the rank's own block, if possible.
     fn slots(&self, builder: &mut Builder) -> Vec<Slot> {
         // Rank 0 has the largest pieces.
         let largest: Vec<usize> = self.piece(0, 0).iter().map(Range::len).collect();

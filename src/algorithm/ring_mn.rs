@@ -3,10 +3,8 @@
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 5.2, Algorithm 2; JAX's collective matrix multiplication. In
 //! the mirrored ring, `left` and `right` are swapped.
 //!
-//! In each step, rank i contracts block (i + step) mod p of the travelling operand. Blocks arrive in two alternating
-//! exchange buffers (scratch memory). The last is contracted in pieces as they arrive; others are one task each, so
-//! that the stationary operand is packed once per block. Pieces are cut along the outermost dimension, if it is long
-//! enough, because they are then contiguous.
+//! In each step, rank i contracts block (i + step) mod p of the travelling operand. The last is contracted in pieces as
+//! they arrive; others are one task each, so that the stationary operand is packed once per block.
 
 use std::ops::Range;
 
@@ -75,8 +73,8 @@ impl Generator for RingMn {
         let (along, pieces) = (travelling[dim], pieces as f64);
         let summed = travelling.iter().filter(|label| !out.contains(label));
         let depth: f64 = summed.map(|&label| extent(label) as f64).product();
-        // The elements that pieces of the last block access again. Each packs the stationary operand again if that
-        // lacks `along`. Pieces along a summed dimension may need additional passes over `out`; others cost nothing.
+        // The elements that pieces of the last block access again: the stationary operand if that lacks `along`, or
+        // `out` in additional passes if `along` is summed.
         let last_block_elements = match along {
             _ if !staying.contains(&along) => (pieces - 1.0) * stays * share,
             _ if out.contains(&along) => 0.0,
@@ -151,8 +149,7 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
 }
 
 /// The minimum number of summed indices in a piece that is cut along a summed dimension. A local product passes over
-/// `out` once per about 512 summed indices, so with far fewer, cutting another dimension is cheaper, although pieces
-/// are then packed before they are sent, and each packs the stationary operand again.
+/// `out` once per about 512 summed indices, so with far fewer, cutting another dimension is cheaper.
 const MIN_DEPTH: usize = 256;
 
 fn dim_and_pieces(labels: &[Label], extents: &[usize], out: &[Label], travel: Label, most: usize) -> (usize, usize) {

@@ -1,7 +1,5 @@
-//! Copies bytes between ranks of one process.
-//!
-//! The sender offers read leases of its boxes. The receiver drops them after copying, so a send completes exactly when
-//! its bytes have been read (rendezvous).
+//! Copies bytes between ranks of one process. The receiver drops the sender's read leases after copying, so a send
+//! completes exactly when its bytes have been read (rendezvous).
 //!
 //! A *throttled* fabric, for tests and benchmarks of overlap, completes a copy when a link of this bandwidth would have
 //! delivered it. A link carries one transfer at a time.

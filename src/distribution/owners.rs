@@ -111,8 +111,7 @@ impl Owners {
                 let mut some: Vec<(usize, usize)> = strides.iter().copied().zip(axes.iter().copied()).collect();
                 some.retain(|&(_, axis)| axis > 1);
                 some.sort_unstable();
-                // Ranks are distinct if each stride is a multiple of the next smaller stride times its axis's
-                // coordinates.
+                // Ranks are distinct if each stride is a multiple of the next smaller stride times its axis's extent.
                 let disjoint = |pair: &[(usize, usize)]| {
                     pair[0].0.checked_mul(pair[0].1).is_some_and(|span| pair[1].0.is_multiple_of(span))
                 };

@@ -117,8 +117,7 @@ impl Distribution {
         Distribution::try_new(axes, owners).unwrap_or_else(|error| panic!("no grid of ranks: {error}"))
     }
 
-    /// The grid with these axes on consecutive ranks from 0. For axes from files or users, use
-    /// [`Distribution::try_new`].
+    /// The grid with these axes on consecutive ranks from 0.
     ///
     /// # Panics
     /// If an axis has no ranks or an invalid cut for their number, or if the number of places overflows.
@@ -252,8 +251,7 @@ impl Distribution {
         self.owners.rank(&self.extents(), coordinates)
     }
 
-    /// The rank from which `target` reads the block of `holder`, if that has one: itself if possible, else one that
-    /// spreads the load.
+    /// The rank from which `target` reads the block of `holder`: itself if possible, else one that spreads the load.
     pub fn replica_for(&self, holder: usize, target: usize) -> Option<usize> {
         let mut coordinates = self.coordinates(holder)?;
         let same = self.coordinates(target).is_some_and(|own| {
@@ -329,8 +327,7 @@ impl Distribution {
         Some(extents)
     }
 
-    /// The ranks whose blocks overlap a region, ascending. Coordinates are fixed axis by axis, so few other blocks are
-    /// computed.
+    /// The ranks whose blocks overlap a region, ascending. Few other blocks are computed.
     pub fn meeting(&self, shape: &[usize], region: &Region) -> Vec<usize> {
         let whole: Vec<Intervals> = shape.iter().map(|&extent| Intervals::from(0..extent)).collect();
         let mut places: Vec<(Vec<usize>, Vec<Intervals>)> = Vec::new();

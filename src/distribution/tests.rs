@@ -26,3 +26,10 @@ fn blocks_meet_regions() {
     let grid = Distribution::new(vec![axis(0), axis(1)]);
     assert_eq!(grid.meeting(&[9, 9], &Region::from(vec![2..4, 6..9])), [2, 5]);
 }
+
+#[test]
+fn grids_of_too_many_ranks_are_errors() {
+    let huge = Axis { ranks: 1 << 32, role: Role::Replicate };
+    let error = Distribution::try_new(vec![huge.clone(), huge], Owners::default()).unwrap_err();
+    assert_eq!(error.to_string(), "it needs 4294967296 x 4294967296 ranks, more than 64 bits count");
+}

@@ -1,9 +1,8 @@
-//! Runs the verified schedule of one rank.
+//! Runs the verified schedule of one rank (`docs/transports.md`).
 //!
-//! The communication thread (the caller) starts the transfers and the next work task whose edges allow it, polls the
-//! transport, and sleeps when there is nothing to do. Workers (a rayon pool) run one work task at a time. They get
-//! tasks only when their inputs are complete, so they never wait for data. Each lane (a rank's work, send or receive
-//! tasks) starts and completes tasks in order, as the verifier assumes.
+//! The communication thread (the caller) starts transfers and work tasks whose edges allow it, and polls the transport;
+//! workers (a rayon pool) never wait for data. Each lane (a rank's work, send or receive tasks) starts and completes
+//! tasks in order, as the verifier assumes.
 //!
 //! A failed task ends its rank's run, and the caller stops the others; nothing is retried. The plan decides everything,
 //! except that `kernel_selection` resolves its kernel choice.
@@ -53,10 +52,10 @@ pub struct RunOptions {
     pub only: Option<Only>,
     /// Maximum number of transfers in flight per lane, at least 1.
     pub window: usize,
-    /// The run fails if no bytes move for this time while this rank only waits for transfers. Between runs, processes
-    /// also wait at most this long for each other. `None`: no timeout. It must exceed the longest silence of any other
-    /// rank, which may compute several tasks in a row or access files between runs, and the time to transfer a
-    /// gigabyte. A silent rank in this process cannot be killed, so the run fails only when it returns.
+    /// The run fails if no bytes move for this time while this rank only waits for transfers; between runs, processes
+    /// also wait at most this long for each other. It must exceed the time to transfer a gigabyte, and the longest
+    /// silence of any other rank, which may compute several tasks in a row or access files. A silent rank in this
+    /// process cannot be killed, so the run fails only when it returns.
     pub timeout: Option<Duration>,
     /// A fault to inject, for tests.
     pub injection: Option<Injection>,

@@ -1,13 +1,8 @@
-//! A checkpoint's files: a manifest, and every rank's sum.
+//! A checkpoint's files (`docs/checkpoints.md`): a manifest, and every rank's sum.
 //!
-//! ```text
-//! FILE           the manifest: a line with name and version, a line of JSON, and the digest of both in hexadecimal
-//! FILE.lock      empty; locked while a run uses the checkpoint
-//! FILE.rankR-G   the sum so far of rank R: 16 bytes that identify the format, and the values of the rank's block
-//! ```
-//!
-//! G is the lowest bit of the generation that the manifest names. Invariant: a generation's sums are complete before
-//! the manifest names it, and unchanged until it names the next, so after a kill, the manifest and its sums belong
+//! The manifest is a line with name and version, a line of JSON, and the digest of both in hexadecimal. It names a
+//! generation, whose lowest bit ends the names of its sums. Invariant: a generation's sums are complete before the
+//! manifest names it, and unchanged until it names the next, so after a kill, the manifest and its sums belong
 //! together.
 
 use std::ffi::OsString;

@@ -37,9 +37,8 @@ pub fn report_with(report: Report) {
     let _ = REPORT.set(report);
 }
 
-/// If the address space is limited (`ulimit -v`), makes all threads allocate small blocks from one arena. Otherwise
-/// each thread reserves at least 64 MiB, which may leave none for stacks of other threads, and the process ends with a
-/// signal. Must be called before threads start.
+/// If the address space is limited (`ulimit -v`), makes all threads allocate small blocks from one arena; each would
+/// reserve at least 64 MiB, which may leave none for stacks. Must be called before threads start.
 pub fn share_few_addresses() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {

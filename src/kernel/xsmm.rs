@@ -4,11 +4,9 @@
 //! large enough leading dimensions. On x86-64, the upper halves of the vector registers are cleared after every call,
 //! because they would slow down SSE instructions.
 //!
-//! Products overwrite their destination and are not scaled: code that adds would start its sums with the old values,
-//! and round them once per term. The left operand cannot be transposed: LIBXSMM 1.17 does not support it, and LIBXSMM 2
-//! copies it in every call.
-//!
-//! Matrices are column-major; exchanged operands give row-major products.
+//! Products overwrite their destination and are not scaled: code that adds would round the old values once per term.
+//! The left operand cannot be transposed, because LIBXSMM 1.17 does not support it, and LIBXSMM 2 copies it in every
+//! call. Matrices are column-major; exchanged operands give row-major products.
 
 pub trait Real: Copy {
     /// Generates code for checked extents, if LIBXSMM has any.

@@ -25,28 +25,26 @@ const MAX_CHAIN: usize = 192;
 /// Vectors computed together, to hide the latency of additions, and to load the second operand less often.
 pub const TOGETHER: usize = 4;
 const CHAINED_BYTES: usize = 16 * TOGETHER;
-/// A block's lanes are a multiple of this number, of elements in the longest vector. Columns are as much further apart,
-/// because adjacent ones would use the same cache sets.
+/// Columns and blocks are multiples of this number of lanes. Columns are as much further apart, because adjacent ones
+/// would use the same cache sets.
 const GRAIN: usize = 16;
 /// Few enough to load the next block while this one is computed.
 const MAX_LANES: usize = 128;
-/// Minimum lanes, if a block of them fits into a quarter of the second-level cache: enough vectors to hide the latency of
+/// Minimum lanes, if they fit into a quarter of the second-level cache: enough vectors to hide the latency of
 /// additions.
 const MIN_LANES: usize = 64;
-/// Maximum columns picked from vectors in registers.
 pub const MAX_PICKED: usize = 16;
 /// Maximum elements of `out`, times terms of their sums, per lane.
 const MAX_SHORT: usize = 1024;
-/// Maximum multiply-adds per element that a lane moves; beyond, matrix products reuse elements better, in batches with
-/// fewer.
+/// Maximum multiply-adds per element that a lane moves; beyond, matrix products reuse elements better.
 const MAX_REUSE: f64 = 4.0;
 const MAX_BATCH_REUSE: f64 = 2.5;
 /// Adjacent columns of a real matrix, or a multiple, for which matrix products are faster.
 const WHOLE_COLUMNS: usize = 16;
 /// Maximum multiply-adds in a batch's product.
 const MAX_PRODUCT: usize = 256;
-/// Nanoseconds to start a block, to start the sums of a few vectors, to multiply and add a vector, for each step to copy a
-/// vector, and to move a byte between memory and the core.
+/// Nanoseconds to start a block and the sums of a few vectors, for a vector's multiply-add and step of copying, and for
+/// a byte from memory.
 const START: f64 = 13.0;
 const SUM_START: f64 = 1.3;
 const STEP: f64 = 0.1;
@@ -76,7 +74,6 @@ pub struct StagedPlan {
     pub windows: Option<Windows>,
     /// Loops around blocks, outermost first, with strides in both operands and `out`.
     outer: Vec<Dim<3>>,
-    /// The cut loop, and its indices in a block.
     long: Dim<3>,
     lanes: usize,
     /// A share's elements in columns, or in all parts of its windows' workspace.
@@ -108,8 +105,8 @@ pub struct Run {
 }
 
 impl StagedPlan {
-    /// The cheapest plan for dimensions of kinds c (batch), m (rows), n (columns) and k (sum), fused with `fold`;
-    /// `None` if none is long with a stride above 1, if the others are not short, or if a matrix product is faster.
+    /// For dimensions of kinds c, m, n and k, fused with `fold`. `None` if none is long with a stride above 1, if the
+    /// others are not short, or if a matrix product is faster.
     pub fn new(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, target: &Target) -> Option<StagedPlan> {
         if dims.iter().flatten().any(|dim| dim.extent == 0 || dim.strides.iter().any(|&stride| stride < 0)) {
             return None;
@@ -155,8 +152,7 @@ impl StagedPlan {
         self.outer.iter().map(|dim| dim.extent).product::<usize>() * self.long.extent.div_ceil(self.lanes)
     }
 
-    /// The elements of a share's workspace for columns or windows, and for the sums of blocks: one per power of two up
-    /// to their number, and the last block's.
+    /// The elements of a share's workspace: for columns or windows, and for the sums of blocks.
     pub fn share_elements(&self) -> [usize; 2] {
         let levels = (self.count() / self.shares + 1).ilog2() as usize + 2;
         let sums = if self.totals { levels * self.outs.len() } else { 0 };
@@ -244,7 +240,6 @@ impl Short {
         self.long.strides[1] == 0 && !dtype.is_complex() && !self.sum.is_empty() && self.out.iter().any(is_whole)
     }
 
-    /// Whether matrix products compute lanes faster.
     fn has_large_products(&self, dtype: Dtype, target: &Target) -> bool {
         let only_in = |t: usize| self.out.iter().any(|dim| dim.strides[1 - t] == 0);
         let most = if target.isa == Isa::Avx2 { target.lanes(dtype) * 8 } else { MAX_PRODUCT };
@@ -301,7 +296,6 @@ impl Short {
         }
     }
 
-    /// Divides the blocks, of so many nanoseconds without the traffic, among threads.
     fn shared(&self, mut plan: StagedPlan, block: f64, dtype: Dtype, target: &Target) -> StagedPlan {
         let lanes = self.outer.iter().map(|dim| dim.extent).product::<usize>() * self.long.extent;
         let bytes = self.elements().saturating_mul(plan.lanes).saturating_mul(dtype.size());

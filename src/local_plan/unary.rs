@@ -6,8 +6,8 @@ use crate::dtype::Dtype;
 
 /// Minimum contiguous elements in a line of a [`Sum`]; its overhead would exceed a shorter one's additions.
 const MIN_LINE: usize = 16;
-/// Nanoseconds to transpose 4 bytes, to move any other element alone, to add each word of 4 bytes but the first, and to
-/// start a line of words.
+/// Nanoseconds to transpose 4 bytes, to move another element, to add each further word of 4 bytes, and to start a line
+/// of words.
 const TRANSPOSED: f64 = 0.19;
 const ALONE: f64 = 1.0;
 const ADDED: f64 = 0.05;
@@ -30,8 +30,8 @@ pub enum UnaryBody {
     Staged(Box<StagedPlan>),
 }
 
-/// Plans `out = input` on the target's threads, fewer for few elements. Repeated labels of `input` are diagonals, labels
-/// missing from `out` are summed, and dimensions are permuted.
+/// Plans `out = input`. Repeated labels of `input` are diagonals, labels missing from `out` are summed, and dimensions
+/// are permuted.
 ///
 /// # Panics
 /// If a label of `out` is repeated or is not in `input`, or if a label has two different extents.
@@ -78,7 +78,6 @@ fn parts(dtype: Dtype) -> usize {
     1 + usize::from(dtype.is_complex())
 }
 
-/// The sum of real numbers as a contraction with a number.
 fn staged(out_loops: &[Dim<2>], sums: &[Dim<1>], dtype: Dtype, target: &Target) -> Option<StagedPlan> {
     let parts = parts(dtype);
     let real = if dtype.size() / parts == 4 { Dtype::Float32 } else { Dtype::Float64 };

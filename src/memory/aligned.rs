@@ -1,7 +1,5 @@
-//! Zeroed memory, aligned to cache lines.
-//!
-//! The system maps zeroed pages lazily, so the first write to a page decides its NUMA domain (first touch). Other ranks
-//! on the host can read large buffers ([`Segment`]).
+//! Zeroed memory, aligned to cache lines. The first write to a page decides its NUMA domain. Other ranks on the host
+//! can read large buffers ([`Segment`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

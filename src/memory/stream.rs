@@ -1,8 +1,7 @@
-//! Reads or writes boxes in steps of any size, in sequence, each in row-major order. A step may end inside a run.
+//! Reads or writes boxes, also of another process, in steps of any size, in sequence, each in row-major order.
 //!
-//! A box may be in another process, which reads it in place: its owner leases it, and passes on an [`ExportedView`].
-//! All elements of such a box are in one segment. The transports (`comm`) notify the owner when the peer has read the
-//! boxes.
+//! All elements of another process's box are in one segment, leased by its owner until the transports (`comm`) notify
+//! it.
 //!
 //! Guarantee: the steps move the same bytes as [`ReadLease::pack`] or [`WriteLease::unpack`] for each box. Cost: the
 //! copy, plus a few operations per dense run.

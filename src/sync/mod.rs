@@ -1,7 +1,5 @@
-//! Locks, atomics and threads for code in which threads or ranks wait for each other.
-//!
-//! In tests with `--cfg shuttle` (`docs/testing.md`), Shuttle implements them (`shuttle_runtime`), otherwise std and
-//! rayon. Under Shuttle, no sleep ends by timeout, and a pool has one worker.
+//! Locks, atomics and threads for code in which threads or ranks wait for each other: Shuttle's in tests with `--cfg
+//! shuttle` (`docs/testing.md`), otherwise those of std and rayon.
 //!
 //! Invariant: `memory`, `comm`, `exec` and the code that starts ranks import every primitive that threads share or wait
 //! for from here, except locks without contention, counters, and the lock of the list of segments

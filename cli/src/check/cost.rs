@@ -1,5 +1,4 @@
 //! Estimates the operations and memory of a comparison, and finds sizes of pieces (maximum indices per label) that fit.
-//!
 //! Memory is the read buffers and all elements at a time, in double precision with absolute products and errors.
 
 use einsum_dist::dims::{Label, distinct};

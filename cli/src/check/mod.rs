@@ -1,8 +1,7 @@
-//! `--check`, which recomputes output elements from the operands, slowly and in double precision.
+//! `--check`, which recomputes output elements from the operands, slowly and in double precision (`docs/check.md`).
 //!
-//! All elements are checked if that is cheap, otherwise a sample. The reference is one sum over all dimensions, so that
-//! only the plan's labels and extents affect it, or uses intermediates along the tree if that sum costs much more.
-//! Every rank checks its own blocks, part by part.
+//! The reference is one sum over all dimensions, so that only the plan's labels and extents affect it, or uses
+//! intermediates along the tree if that sum costs much more. Every rank checks its own blocks, part by part.
 
 mod along_tree;
 pub mod budget;

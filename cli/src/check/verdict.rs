@@ -1,9 +1,8 @@
-//! Judges elements by their references, and combines the findings.
+//! Judges elements by their references, and combines the findings (`docs/check.md`).
 //!
-//! `docs/check.md` lists the verdicts. Parts of complex numbers are judged separately, but if [`Limits::unordered`] and
-//! the reference has an infinite or NaN part, any such element is accepted and counted as unclear, to be compared again
-//! along the tree if possible. Possible overflows in earlier steps are counted separately until the operands are
-//! examined.
+//! Parts of complex numbers are judged separately, but if [`Limits::unordered`] and the reference has an infinite or
+//! NaN part, any such element is accepted and counted as unclear, to be compared again along the tree if possible.
+//! Possible overflows in earlier steps are counted separately until the operands are examined.
 
 use num_complex::Complex;
 

@@ -2,11 +2,10 @@
 //!
 //! Source: Brock and Golin, Slicing Is All You Need: Towards a Universal One-Sided Algorithm for Distributed Matrix
 //! Multiplication (2025), sections 3 and 4 ("direct execution"). Each rank computes the products of its block of the
-//! stationary tensor, which is not transferred, in chunks of one task each. It receives pieces of operands and, if one
-//! is stationary, sends products to the owners of `out`.
+//! stationary tensor, which is not transferred, in chunks of one task each.
 //!
-//! Transfers are ordered by chunk, then by the distance of the ranks. Pieces for the next two chunks arrive while one
-//! is contracted. Operands with partial sums are redistributed first.
+//! Transfers are ordered by chunk, then by the distance of the ranks. Operands with partial sums are redistributed
+//! first.
 
 mod geometry;
 mod products;
@@ -198,8 +197,8 @@ impl Sums {
     }
 }
 
-/// Each rank's summands (products of one chunk), in order. If an operand is stationary, those of other ranks from round
-/// r - 1 follow its own of round r. Those of the all-reduce over replicas come last.
+/// Each rank's summands (products of one chunk), in order: if an operand is stationary, those of other ranks follow one
+/// round later. Those of the all-reduce over replicas come last.
 fn order(contraction: &Contraction, stationary: Stationary, chunks: Chunks, ranks: usize) -> Vec<Vec<Summand>> {
     let geometry = Geometry::new(contraction, stationary, chunks, ranks);
     let summand =

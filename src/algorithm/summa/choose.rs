@@ -96,8 +96,7 @@ fn seconds_over([along_row, along_column]: [Link; 2], summa: &Summa, contracted:
     let (cost, [a, b, c]) = (contracted.cost, shares(summa, contracted));
     let count = panel_count(cost.extents[k.0 as usize], [rows, columns], width) as f64;
     let multiply_adds = contracted.multiply_adds * c / contracted.elements[2].max(1.0);
-    // A single panel also passes over `out` once per `DEEP_ROUND_INDICES` summed indices; only passes beyond these are
-    // added.
+    // A single panel also passes over `out` once per `DEEP_ROUND_INDICES` summed indices.
     let more = (count - (multiply_adds / c.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
     let compute = cost.product_of(count, multiply_adds, a + b + c) + cost.extra_passes(more * c);
     let size = cost.dtype.size() as f64;
@@ -118,8 +117,8 @@ fn pass(broadcast: CollectiveAlgorithm, line: usize, panel: f64, count: f64) -> 
     match broadcast {
         // A rank forwards the previous owner's last panel before its own first one.
         CollectiveAlgorithm::Ring => (others * panel, (count - 1.0 + others) * panel),
-        // One broadcast at a time takes a transfer per level, all together about half; two buffers let two overlap, so
-        // the estimate is in between.
+        // One broadcast at a time takes a transfer per level, all together about half; two overlap, so the estimate is
+        // in between.
         CollectiveAlgorithm::Tree => {
             let levels = f64::from(line.next_power_of_two().ilog2());
             (levels * panel, (count - 1.0) * (3.0 * levels + 1.0) / 4.0 * panel)

@@ -3,11 +3,8 @@
 //! Source: R. A. van de Geijn and J. Watts, SUMMA: Scalable Universal Matrix Multiplication Algorithm (1997), sections
 //! 3 and 4 (pipelined broadcasts). A panel is the part of an operand for a range of k. Extents need not be divisible.
 //!
-//! The next panel arrives while one is contracted, in two buffers per operand; own panels are read in place. Ranks with
-//! an empty block of `out` (more ranks than indices) send their panels but receive none. Transfers are ordered by
-//! panel, then by operand (`left` first), then by round of the broadcast.
-//!
-//! Unlike [`super::grid`], `summa` never idles ranks to save words, or divides the products of a block of `out`.
+//! Ranks with an empty block of `out` (more ranks than indices) send their panels but receive none. Transfers are
+//! ordered by panel, then by operand (`left` first), then by round of the broadcast.
 
 mod choose;
 mod panels;

@@ -1,7 +1,7 @@
 //! A queue of slots (buffers of equal size) in shared memory, from one rank of a node to another.
 //!
 //! A rank's channels to its node are in its own segment: first the counts of all, then the slots. Only counts are
-//! initialised, to 0. Unused slots take no physical memory.
+//! initialised, to 0.
 //!
 //! Invariants: only the sender fills slots and advances `filled`, and only the receiver empties them and advances
 //! `emptied`; filled slots belong to the receiver, others to the sender. Counts are stored with release ordering, and

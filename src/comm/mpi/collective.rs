@@ -51,8 +51,8 @@ impl Communicator {
         self.complete("MPI_Ibarrier", |request| unsafe { ffi::MPI_Ibarrier(self.raw(), request) })
     }
 
-    /// Waits until every rank has called this function and is awake, for measurements. Because ranks sleep between
-    /// polls (`pause`), they may leave a barrier hundreds of microseconds late, but not a third.
+    /// Waits until every rank has called this function and is awake, for measurements: ranks that sleep between polls
+    /// (`pause`) may leave a barrier late, but not a third.
     pub fn line_up(&self) -> Result<(), CommError> {
         (0..3).try_for_each(|_| self.barrier())
     }

@@ -163,8 +163,7 @@ impl Communicator {
         let _ = self.0.end.before_abort.set(BeforeAbort(Box::new(act)));
     }
 
-    /// Prints the reason on standard error, and ends every rank with exit code `code`; only for the thread that owns
-    /// MPI.
+    /// Prints the reason on standard error, and ends every rank with exit code `code`; only for MPI's thread.
     ///
     /// It aborts the world communicator, because on others, MPICH's `MPI_Abort` would wait until all ranks call MPI.
     pub fn abort(&self, code: i32, message: &str) -> ! {

@@ -1,11 +1,8 @@
-//! Moves bytes between two ranks as MPI messages.
+//! Moves bytes between two ranks as MPI messages: the boxes' row-major bytes, in sequence, in pieces of at most
+//! `MAX_MESSAGE_BYTES`.
 //!
-//! A transfer is its boxes' row-major bytes, in sequence, in pieces of at most `MAX_MESSAGE_BYTES`. A single dense box
-//! is used in place, others through a buffer.
-//!
-//! MPI delivers pieces between two ranks in order. The receiver accepts any tag, but reports a wrong size or tag:
-//! pieces of transfer s of a pair have tag 2 s, except the last, which has 2 s + 1. Different orders of equal sizes are
-//! not detected.
+//! The receiver accepts any tag, but reports a wrong size or tag: pieces of transfer s of a pair have tag 2 s, except
+//! the last, which has 2 s + 1. Different orders of equal sizes are not detected.
 //!
 //! Invariants: a lease lasts until its transfer is complete, or its box is packed. An endpoint dropped with transfers
 //! in flight leaks their leases and buffers and its communicator, which MPI may still use. A transfer is packed before

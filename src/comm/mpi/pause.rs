@@ -1,11 +1,8 @@
-//! Decides how long to pause between two polls while messages are in flight.
+//! Decides how long to pause between two polls while messages are in flight (`docs/transports.md`).
 //!
 //! Open MPI and MPICH move large messages only during calls. A waiting thread polls again immediately while bytes move,
 //! then yields its core between polls, or sleeps if workers compute or after many polls. With its own core, it never
-//! sleeps (`docs/decisions.md`).
-//!
-//! Sleeps get longer if the next poll, which moves the bytes delivered meanwhile, is much shorter than the sleep, and
-//! shorter if it is at least as long.
+//! sleeps. Sleeps adapt to how long the next poll takes.
 
 use std::time::Duration;
 

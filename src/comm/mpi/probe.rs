@@ -4,8 +4,7 @@
 //! again.
 //!
 //! Cost: about 25 milliseconds for two ranks with own cores, or half a second with more ranks than cores, plus the time
-//! to transfer [`BLOCKS`] between nodes; doubled unless the first measurement selects `shared` within nodes and
-//! messages between them.
+//! to transfer [`BLOCKS`] between nodes; up to twice that.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

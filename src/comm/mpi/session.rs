@@ -138,7 +138,7 @@ impl Session {
     }
 
     /// Refuses Open MPI under MPICH's launcher (Hydra) before initialisation: each process would be its own run, and
-    /// several at the same time sometimes fail. Other launchers of this protocol may support Open MPI.
+    /// several at the same time sometimes fail.
     fn refuse_hydra(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let hydra = std::env::var_os("HYDI_CONTROL_FD").is_some();
         match launchers {

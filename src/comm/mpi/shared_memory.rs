@@ -1,9 +1,7 @@
-//! Moves bytes between ranks of one node through shared memory.
+//! Moves bytes between ranks of one node through shared memory, in slots of a channel or, if all boxes of a transfer
+//! are in readable segments, by describing where they are.
 //!
-//! The first slot of a transfer has its size, which the receiver checks. Both cores copy at the same time, with
-//! streaming stores, because they may share no cache (`StoreKind`). If all boxes of a transfer are in readable
-//! segments, a single slot describes where they are, which the receiver empties after copying directly, with progress
-//! in `copied`.
+//! Both cores copy at the same time, with streaming stores, because they may share no cache (`StoreKind`).
 //!
 //! Invariants: transfers between two ranks use their channel one after the other. A lease ends when its box, or all
 //! boxes of its description, have been copied. Dropped with transfers in flight, an end leaks the leases of described

@@ -1,9 +1,9 @@
 //! Moves blocks between an `.npy` file and dense C-order memory.
 //!
-//! Only the block's contiguous runs are accessed, and short gaps (at most a page, which the system reads anyway), to
-//! save system calls. Only a sole writer writes such gaps back. At most [`BUFFER`] bytes are allocated. A walk repeats
-//! a run, contiguous in both file and memory, along axes; the positions along an axis are its places. Invariants: axes
-//! go from the fastest to the slowest in the file, have at least two places, and cannot be merged.
+//! Only the block's contiguous runs are accessed, and short gaps (at most a page, which the system reads anyway); only
+//! a sole writer writes such gaps back. At most [`BUFFER`] bytes are allocated. A walk repeats a run, contiguous in
+//! both file and memory, along axes; the positions along an axis are its places. Invariants: axes go from the fastest
+//! to the slowest in the file, have at least two places, and cannot be merged.
 
 use super::{NpyError, NpyHeader};
 use std::convert::Infallible;

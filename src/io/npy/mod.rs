@@ -142,8 +142,7 @@ fn intervals(ranges: &[Range<usize>]) -> String {
 
 /// An `.npy` file that appears either complete or not at all, a [`Temporary`].
 ///
-/// One process creates it, others open it, each writes its blocks and flushes, and once all have succeeded, the creator
-/// commits. If it fails or unwinds, the file is removed.
+/// One process creates it, others open it, each writes its blocks and flushes, and the creator commits.
 #[derive(Debug)]
 pub struct PendingFile {
     temporary: Temporary,

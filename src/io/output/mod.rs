@@ -1,8 +1,7 @@
-//! Writes output files that appear either complete or not at all, even if the process is killed.
+//! Writes output files that appear either complete or not at all, even if the process is killed (`docs/files.md`).
 //!
 //! Invariant: The target is always either the old file or the complete new file, with the old access rights (`access`).
-//! This needs write permission only for the target and its directory. A program that must not leave temporary files
-//! after a signal installs a handler that calls [`remove_temporaries`].
+//! A program that must not leave temporary files after a signal installs a handler that calls [`remove_temporaries`].
 
 mod access;
 mod error;

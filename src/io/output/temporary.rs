@@ -1,7 +1,5 @@
-//! Temporary files in the target's directory, renamed when complete.
-//!
-//! A rename cannot cross file systems. The creator's lock distinguishes the file from a leftover; other processes may
-//! open it with the same tag.
+//! Temporary files in the target's directory (a rename cannot cross file systems), renamed when complete. The creator's
+//! lock distinguishes the file from a leftover; other processes may open it with the same tag.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind, Write};

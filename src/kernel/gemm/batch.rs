@@ -11,8 +11,8 @@ const MAX_TILES: usize = 24;
 /// Maximum tiles in the products of one call and the next product, which is prefetched.
 const MAX_TILE_OFFSETS: usize = 64;
 const MAX_PRODUCTS_PER_CALL: usize = 16;
-/// Maximum bytes in the tensors of one call if a product has several tiles: each position is computed for all products,
-/// which must stay in the first-level cache.
+/// Maximum bytes in the tensors of one call if a product has several tiles, because all must stay in the first-level
+/// cache.
 const L1_PRODUCT_BYTES: usize = 24 << 10;
 
 /// The register tile at one position, with the arguments for the first product.
@@ -32,7 +32,7 @@ pub(super) struct Batch<T: Element> {
 
 impl<T: Element> Batch<T> {
     /// `inner` has the stride between products in each tensor. `None` unless there are at least 4 products in place,
-    /// each with one box (cache block), at most [`MAX_TILES`] tiles, and tile rows that form vectors in `out`.
+    /// each with one box, at most [`MAX_TILES`] tiles, and tile rows that form vectors in `out`.
     pub fn new(plan: &GemmPlan, own: &mut Own<T>, arguments: Arguments<T>, inner: [isize; 3]) -> Option<Self> {
         let in_place = plan.access == [Access::InPlace; 2] && plan.out == OutAccess::Direct && plan.slab.size == 1;
         let one_box = [&plan.rows, &plan.cols, &plan.depth].iter().all(|axis| axis.boxes() == 1);

@@ -73,8 +73,8 @@ impl<T: Element> Pack<'_, T> {
         (panel.number * self.depth.len() + step) * self.panel + lane
     }
 
-    /// Counts rows from `row` on that are evenly spaced in one panel, and returns their stride.
-    ///
+    /// Counts rows from `row` on that are evenly spaced in one panel, and returns their stride. Callers loop, because
+    /// closures would be compiled without the target features of `S`.
     /// Callers loop, because closures would be compiled without the target features of `S`.
     #[inline(always)]
     fn piece(&self, row: usize) -> (usize, isize) {

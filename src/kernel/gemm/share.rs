@@ -471,7 +471,6 @@ impl<T> Panels<T> {
     }
 }
 
-/// Advances `at` in nested loops over `ranges`, innermost first.
 fn following(mut at: [usize; 4], ranges: [&Range<usize>; 4]) -> Option<[usize; 4]> {
     for (i, range) in ranges.into_iter().enumerate() {
         at[i] += 1;

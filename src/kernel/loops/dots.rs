@@ -1,7 +1,7 @@
 //! Computes tiles of dot products, whose terms have stride 1 in both operands.
 //!
-//! Sums stay in registers; new ones start after every [`CHAIN`] vectors to keep chains of additions short. The lanes
-//! are added up at the end. Border tiles compute the last row or column several times, and discard duplicates.
+//! New sums start after every [`CHAIN`] vectors to keep chains of additions short. Border tiles compute the last row or
+//! column several times, and discard duplicates.
 
 use super::Task;
 use super::lanes::Lanes;

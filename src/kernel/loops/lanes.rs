@@ -1,8 +1,5 @@
-//! SIMD vectors of any element type. Complex parts are in alternate lanes.
-//!
-//! A complex product consists of the products with the factor's real and imaginary parts; the latter, with swapped
-//! lanes, is subtracted in even lanes and added in odd lanes. Both have separate sums, so that lanes are swapped only
-//! once, at the end.
+//! SIMD vectors of any element type. Complex parts are in alternate lanes, and complex products have two sums
+//! (`docs/kernels.md`), so that lanes are swapped only once, at the end.
 
 use num_complex::Complex;
 

@@ -1,8 +1,5 @@
-//! The micro-kernel for complex types, with interleaved parts.
-//!
-//! The products of `left` with the real and the imaginary parts of `right` are summed separately. At the end, the
-//! second sum, with swapped lanes, is subtracted in real parts and added in imaginary parts. Conjugation changes only
-//! this step.
+//! The micro-kernel for complex types, with interleaved parts (`docs/kernels.md`). Conjugation changes only how the two
+//! sums are combined.
 
 use super::super::simd::{Real, Simd};
 use super::{Call, advanced, columns};

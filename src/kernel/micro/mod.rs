@@ -1,7 +1,5 @@
-//! Micro-kernels, which compute tiles (`docs/kernels.md`).
-//!
-//! There is one function per tile size (vectors of rows by columns): those of [`crate::local_plan::register_tiles`],
-//! and with fewer columns. So all sums stay in registers.
+//! Micro-kernels, which compute tiles (`docs/kernels.md`): one function per size in
+//! [`crate::local_plan::register_tiles`], and for fewer columns, so that all sums stay in registers.
 
 mod complex;
 #[cfg(target_arch = "x86_64")]
@@ -56,8 +54,8 @@ pub struct Call<R> {
     pub streams: bool,
     /// Whether to prefetch `out` before the sum, which does not pay for batches of small products.
     pub prefetches_out: bool,
-    /// The address from which about one cache line per step is prefetched: the next call's part of `right`, or the next
-    /// product of a batch.
+    /// From where about one cache line per step is prefetched: the next call's part of `right`, or a batch's next
+    /// product.
     pub next: *const R,
     /// The prefetch distance for `left`; 0 if it is packed.
     pub ahead: isize,
@@ -150,10 +148,8 @@ enum RemainingWork {
 }
 
 /// If there is specialised code, computes a tile of `V` vectors by `N` columns of `PARTS` real numbers, or its sums,
-/// and returns the remaining work. Prefetches the tile of `out` unless the call disables this.
-///
-/// `store` is that of [`Call::store`], or `None` for complex types. `sums` has room for each vector and each part of a
-/// column.
+/// and returns the remaining work. `store` is [`Call::store`], or `None` for complex types. `sums` has room for each
+/// vector and each part of a column.
 ///
 /// # Safety
 /// Same as for [`Call`]. The processor must support the instruction set `S`, and `sums` must be writable.

@@ -1,12 +1,10 @@
-//! The sums of a tile in assembly for x86-64: the compiler would compute column addresses between the multiply-adds,
-//! and store sums to memory before writing them to `out`.
+//! The sums of a tile in assembly for x86-64 (`docs/kernels.md`).
 //!
 //! Columns are listed as `{ number ("sum" "row" vector) .. }`: the registers of the sum and of the rows, and the number
 //! of the vector. A complex column is a pair of columns, one for each part (0 is real, 1 is imaginary).
 //!
 //! The sums (at most 12 with AVX2, 24 with AVX-512), the rows and one column fit into the vector registers. All 13
-//! available general-purpose registers may be in use. Four unrolled steps advance addresses only once. Rust code
-//! computes other tiles (`docs/kernels.md`).
+//! available general-purpose registers may be in use. Four unrolled steps advance addresses only once.
 
 use std::arch::x86_64::_mm256_zeroupper;
 use std::mem::offset_of;

@@ -2,9 +2,8 @@
 //!
 //! An element is `P` reals of 4, 8 or 16 bytes in total. A square tile has as many rows and columns as a vector has
 //! elements, and is loaded in pieces of 16 bytes, which saves half of the shuffles. A flat tile has as many rows as a
-//! piece has elements, and is stored in pieces.
-//!
-//! Only `rows` x `cols` elements are accessed, and the destination is never read.
+//! piece has elements, and is stored in pieces. Only `rows` x `cols` elements are accessed, and the destination is
+//! never read.
 
 use super::{Real, Simd};
 
@@ -194,8 +193,7 @@ pub(in super::super) unsafe fn transpose_squares<S: Simd<R>, R: Real, const P: u
 ) {
     let side = S::LANES / P;
     let (from_stride, to_stride) = (from_stride * P as isize, to_stride * P as isize);
-    // With too few rows but enough columns for a square tile, tiles are flat. The last tile is moved back over the
-    // previous one to be full, which is faster.
+    // With too few rows, tiles are flat. The last tile is moved back over the previous one to be full, which is faster.
     let words = 16 / (size_of::<R>() * P);
     let high = if rows >= side || cols < side { side } else { words };
     let back = rows >= high && cols >= side;

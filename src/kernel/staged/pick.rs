@@ -22,8 +22,8 @@ const fn interleaved(words: usize, p: usize, upper: usize) -> Indices {
     indices
 }
 
-/// For each column of adjacent rows (or vector of rows if `joins`), and each source but the first, the indices of words
-/// in the result so far or, from `words` on, in the source.
+/// For each column (or vector of rows if `joins`), and each source but the first, the indices of words in the result so
+/// far or, from `words` on, in the source.
 pub(super) const fn steps(words: usize, odd: usize, p: usize, joins: bool) -> [[Indices; MAX_ODD]; MAX_ODD] {
     let (mut all, mut result) = ([[[0; 16]; MAX_ODD]; MAX_ODD], 0);
     while result < odd {

@@ -18,7 +18,6 @@ pub struct AxisDim {
 
 pub(super) type AxisDims = SmallVec<[AxisDim; 6]>;
 
-/// Offsets of a box's indices, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     /// Relative to the box's first index, in both tensors.
@@ -27,8 +26,7 @@ pub struct Table {
     pub even: [Arc<[u32]>; 2],
     /// Per tensor, any dimension with stride 1: the distance between neighbours along it, and the box's extent in it.
     pub unit: [Option<(usize, usize)>; 2],
-    /// Per tensor, offsets that together are on every cache line along this dimension, if `Axis::find_lines` was
-    /// called.
+    /// Per tensor, offsets that together are on every cache line along this dimension, after `Axis::find_lines`.
     pub lines: [Arc<[isize]>; 2],
     pub lens: Vec<usize>,
     /// All runs' length: evenly spaced consecutive indices in the tensors of `runs` of `Axis::new`, or the whole box
@@ -180,7 +178,6 @@ impl Table {
         panels
     }
 
-    /// An index's panel and position there.
     #[inline]
     pub fn panel_of(&self, index: usize, size: usize) -> (Panel, usize) {
         let (run, inside) = (index / self.run, index % self.run);

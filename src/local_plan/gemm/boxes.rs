@@ -23,8 +23,8 @@ const L2_ROWS: (usize, usize) = (2, 5);
 const MAX_DEPTH: usize = 512;
 /// The same if the operands have stride 1 along different dimensions.
 const MAX_CROSSED_DEPTH: usize = 896;
-/// Minimum depth of a box, because writing `out` more often would cost more than cache misses; `MIN_SLAB_DEPTH` if
-/// several [`Slab`] indices are packed together.
+/// Minimum depth of a box, because `out` would be written too often, and if several [`Slab`] indices are packed
+/// together.
 const MIN_DEPTH: usize = 64;
 const MIN_SLAB_DEPTH: usize = 32;
 /// A box's depth is divided by the slab indices packed together, up to this.
@@ -197,8 +197,8 @@ impl<'a> Blocking<'a> {
     }
 }
 
-/// Sets the tile of dimensions that do not continue the first one's even spacing in tensor `t` to 0, later 1, because
-/// tensors read in place need a single stride in a box.
+/// Sets the tile of dimensions that do not continue the first one's even spacing in tensor `t` to 0, later 1: tensors
+/// read in place need a single stride.
 fn fix_after_first(dims: &mut [AxisDim], t: usize) {
     let goes_on = |pair: &[AxisDim]| pair[1].strides[t] == pair[0].strides[t] * pair[0].extent as isize;
     let run = dims.windows(2).take_while(|pair| goes_on(pair)).count();

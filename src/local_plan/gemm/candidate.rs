@@ -28,7 +28,6 @@ pub(super) struct Candidate {
     pub columns_inside: bool,
 }
 
-/// A contraction's dimensions, after choosing the operand with the rows.
 pub(super) struct View {
     pub swapped: bool,
     pub batch: Vec<Dim<3>>,

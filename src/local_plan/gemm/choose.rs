@@ -15,7 +15,6 @@ const MAX_PREFETCHED_STRETCH: usize = 1024;
 /// With fewer rows or columns, micro-kernels would end before they prefetched everything.
 const MIN_PREFETCHED_SIDE: usize = 64;
 
-/// The estimated cost, for ranking contractions of equal size.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
     pub nanoseconds: f64,
@@ -97,8 +96,7 @@ pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, ta
 }
 
 /// Whether micro-kernels prefetch what is packed next of an operand: large operands, in boxes of short stretches, which
-/// the processor would not prefetch. Only assembly does so, between packed rows. With AVX2, prefetching columns took
-/// longer (`docs/kernels.md`).
+/// the processor would not prefetch. Only assembly does so (`docs/kernels.md`).
 fn is_prefetched(candidate: &Candidate, operand: usize, element: usize, target: &Target) -> bool {
     let Candidate { rows, cols, depth, access, .. } = candidate;
     let axis = [rows, cols][operand];
@@ -137,8 +135,7 @@ impl View {
     }
 
     /// Orders of the row dimensions: the first, with the vectors, has the smallest stride in the operand or in `out`;
-    /// the others are sorted by their strides in either. Orders of both tensors come first, because boxes with
-    /// contiguous elements of both are fastest, and of equal prices, the first is chosen.
+    /// the others are sorted by their strides in either. Of equal prices, the first is chosen.
     fn row_orders(&self) -> Vec<Vec<usize>> {
         let plain = orders(&self.rows, [1, 0]);
         if self.rows.len() < 3 || plain.len() < 2 {

@@ -1,5 +1,5 @@
-//! Estimates a candidate's nanoseconds on one thread of a current core, to rank candidates and decide about plain
-//! loops, and its effort, to predict run times.
+//! Estimates a candidate's nanoseconds on one thread of a current core, to rank candidates, and its effort, to predict
+//! run times.
 
 use super::axis::run_of_box;
 use super::candidate::Candidate;
@@ -40,14 +40,12 @@ const RUN: f64 = 1.2;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Cost {
-    /// Multiply-adds in registers, calls to micro-kernels, and starts of boxes.
     pub computing: f64,
     /// Reading each operand from pages that are not prefetched.
     pub pages: [f64; 2],
     pub packing: [f64; 2],
     pub storing: f64,
     pub pieces: f64,
-    /// Moving bytes between the core and the tensors' cache or memory.
     pub traffic: f64,
 }
 
@@ -264,8 +262,8 @@ fn strided(candidate: &Candidate, operand: usize, element: usize) -> f64 {
     }
 }
 
-/// Whether cache lines `stride` bytes apart evict each other from the first-level cache. With pages of 4 KB and a
-/// typical cache, a line's offset in its page determines its set.
+/// Whether cache lines `stride` bytes apart evict each other from the first-level cache: with pages of 4 KB, usually a
+/// line's offset in its page determines its set.
 fn crowded(stride: usize, lines: usize) -> bool {
     let sets = (0..lines).fold(0u64, |sets, i| sets | 1 << (i * stride % PAGE / CACHE_LINE));
     stride > 0 && lines.div_ceil(sets.count_ones().max(1) as usize) > MAX_LINES_PER_SET

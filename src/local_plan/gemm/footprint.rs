@@ -51,8 +51,8 @@ impl<'a> Footprint<'a> {
         contiguous
     }
 
-    /// The bytes moved for all boxes, relative to those of their elements. Stretches share their first and last cache
-    /// lines (of `line` elements) with other boxes, unless all boxes are complete lines, and gaps are moved too.
+    /// The bytes moved for all boxes, relative to those of their elements: stretches may share cache lines (of `line`
+    /// elements) with other boxes, and gaps are moved too.
     pub fn moved(&self, line: usize) -> f64 {
         let contiguous = self.contiguous();
         let mut outer_strides = self.sides().map(|side| side.stride).filter(|&stride| stride >= contiguous);

@@ -57,8 +57,8 @@ pub enum OutAccess {
     Buffered,
 }
 
-/// A batch dimension (kind c) with stride 1 in some tensor; otherwise of extent 1. Packing and unpacking process `size`
-/// indices, at most one cache line, together.
+/// A batch dimension (kind c) with stride 1 in some tensor, or of extent 1. `size` indices, at most one cache line, are
+/// packed together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slab {
     pub dim: Dim<3>,
@@ -69,7 +69,6 @@ pub struct Slab {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GemmPlan {
     pub swapped: bool,
-    /// Batch loops (kind c) without the slab, outermost first.
     pub batch: Vec<Dim<3>>,
     pub slab: Slab,
     pub rows: Axis,
@@ -80,13 +79,11 @@ pub struct GemmPlan {
     pub columns: usize,
     pub access: [Access; 2],
     pub out: OutAccess,
-    /// Whether the inner loop is over panels of columns.
     pub columns_inside: bool,
     pub grid: Grid,
     /// A partial sum's memory, with the layout of `out`.
     pub partial: Partial,
-    /// Maximum depth boxes added to `out` one after another; longer lists are halved `levels` times, with a partial sum
-    /// for the second half of each level.
+    /// Maximum depth boxes added one after another; longer lists are halved `levels` times, with a partial sum each.
     pub leaf_boxes: usize,
     pub levels: usize,
     pub merge: Option<Permute>,

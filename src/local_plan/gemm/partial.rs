@@ -35,8 +35,7 @@ impl Partial {
         partial
     }
 
-    /// For `boxes` depth boxes in `parts` parts, and operands of `operands` elements: the maximum boxes added one after
-    /// another, and how often they are halved.
+    /// The maximum boxes added one after another, and how often they are halved, given the operands' elements.
     pub(super) fn halves(
         &self,
         boxes: usize,

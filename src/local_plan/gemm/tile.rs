@@ -23,9 +23,8 @@ pub const fn register_tiles(isa: Isa, family: KernelFamily, complex: bool) -> &'
     }
 }
 
-/// Cycles of a step of the sum in a tile of `vectors` vectors by `columns` real columns. A core executes two
-/// multiply-adds and two loads per cycle, and a step takes at least a multiply-add's latency. Loads always cost a
-/// little.
+/// Cycles of a step of the sum. A core executes two multiply-adds and two loads per cycle, and a step takes at least a
+/// multiply-add's latency. Loads always cost a little.
 pub(super) fn cycles_of_step(vectors: usize, columns: usize) -> f64 {
     let (multiply_adds, loads) = ((vectors * columns) as f64, (vectors + columns) as f64);
     (multiply_adds / 2.0).max(loads / 2.0).max(4.0) + loads / 10.0

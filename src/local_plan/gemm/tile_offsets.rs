@@ -26,7 +26,6 @@ impl TileOffsets {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowLayout {
     Dense,
-    /// Each vector's rows are contiguous.
     Vectors,
     /// Any other, through memory.
     Scattered,

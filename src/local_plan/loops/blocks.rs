@@ -12,8 +12,7 @@ use crate::local_plan::sum::offset;
 
 /// Maximum terms in a block of a [`super::Line`] nest, which adds up to 8 at a time.
 const MAX_LINE_TERMS: usize = 512;
-/// Maximum vectors (of at least `MIN_VECTOR_BYTES`) in a block of a [`super::Dots`] nest: 128 chains of 64, added one
-/// after another.
+/// Maximum vectors (of at least `MIN_VECTOR_BYTES`) in a block of a [`super::Dots`] nest: 128 chains of 64.
 const DOTS_VECTORS: usize = 64 * 128;
 const MIN_VECTOR_BYTES: usize = 16;
 /// Maximum terms in a block of a strided nest.
@@ -82,8 +81,7 @@ impl SumBlocks {
         self.cut.extent.div_ceil(self.tile)
     }
 
-    /// A block's offsets in both operands, and whether it ends the cut loop. Blocks with the same range of it are
-    /// consecutive, to reuse cache lines.
+    /// A block's offsets in both operands, and whether it ends the cut loop. Successive blocks reuse cache lines.
     pub fn start(&self, block: usize) -> ([isize; 2], bool) {
         let (piece, rest) = (block / (self.count() / self.pieces()), block % (self.count() / self.pieces()));
         let outer = offset(&self.outer, rest);

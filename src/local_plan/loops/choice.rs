@@ -107,8 +107,8 @@ fn strided(loops: &[Loop]) -> StridedNest {
             picked.push(at);
         }
     }
-    // The innermost loop has a stride of at most 1 in the most tensors and, of such loops, stride 1 in `out`, because
-    // stores cost most.
+    // The innermost loop has small strides in the most tensors and, of such loops, stride 1 in `out`, because stores
+    // cost most.
     picked.sort_by_key(|&i| {
         let strides = loops[i].dim.strides;
         (strides.iter().filter(|s| s.abs() <= 1).count(), strides[OUT].abs() == 1)

@@ -37,7 +37,6 @@ pub struct LoopPlan {
 pub struct ThreadShare {
     /// Where the share's loops start in both operands, and in `out` or its partial result.
     pub start: [isize; 3],
-    /// The loops of the share, or of one of its `blocks`.
     pub nest: Nest,
     pub blocks: Option<SumBlocks>,
 }
@@ -57,8 +56,7 @@ pub enum Nest {
     Strided(StridedNest),
 }
 
-/// A nest whose innermost loop is one of `out`, with stride 1 in the first operand, 0 or 1 in the second, and 1 in
-/// `out`.
+/// The innermost loop is one of `out`, with stride 1 in the first operand and `out`, and 0 or 1 in the second.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// Loops of `out` around blocks of `row_block` rows and `chunk` lanes.
@@ -88,8 +86,8 @@ pub struct Dots {
     pub chunk: usize,
 }
 
-/// Loops with any strides. The fourth stride is 1 for loops of the sum and 0 for others, so a fourth offset of 0 marks
-/// the first visit to an element of `out`.
+/// Loops with any strides. The fourth stride is 1 for loops of the sum, so a fourth offset of 0 marks the first visit
+/// to an element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StridedNest {
     /// Loops of `out`, around `sum`, around blocks.

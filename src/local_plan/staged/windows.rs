@@ -25,7 +25,6 @@ const SEGMENTS: f64 = 0.6;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Windows {
-    /// A vector's elements.
     pub length: usize,
     /// A pattern's lanes and vectors of `out`.
     pub rows: usize,
@@ -46,7 +45,7 @@ pub struct Windows {
     pub constants: Vec<isize>,
 }
 
-/// Two windows' starts, relative to the pattern, and the words of 4 bytes picked from both together.
+/// The starts of two windows, and the words picked from both together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pick {
     pub at: [isize; 2],

@@ -1,19 +1,11 @@
 //! Builds collectives from sends, receives and work tasks (`docs/algorithms.md`).
 //!
 //! A *group* is an ordered list of ranks, its numbered *members*. The data has one *part* per member (one in a
-//! broadcast), of any size.
-//!
-//! | algorithm | broadcast | scatter, gather | all-gather, reduce-scatter |
-//! |---|---|---|---|
-//! | ring | from each member to the next | the same, with the farthest part first | to the next, for s - 1 rounds |
-//! | tree | between halves of adjacent members | the same | between even and odd members |
-//! | direct | the root to each member | the root with each member | every member with every other, by distance |
-//!
-//! Source of trees with minimum distance: Kwasniewski et al., Red-Blue Pebbling Revisited, section 7.2.
+//! broadcast), of any size. Source of trees with minimum distance: Kwasniewski et al., Red-Blue Pebbling Revisited,
+//! section 7.2.
 //!
 //! Invariants: a member sends and receives at most one message per round, of data that it had before. Transfers have
 //! one total order, by round, then by piece, so a run terminates even with one unbuffered transfer in flight per lane.
-//!
 //! A member's summands and result must be in different buffers.
 
 mod fragment;
