@@ -206,8 +206,7 @@ impl Term {
     }
 }
 
-/// Writes the canonical text, in the same notation without white space, which parses to the same structure. An explicit
-/// stack instead of recursion allows trees of any depth.
+/// Writes the canonical text, which parses to the same structure. An explicit stack allows trees of any depth.
 impl Display for Expression {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         // Nodes to write, each with its number of written inputs.

@@ -92,8 +92,7 @@ pub(crate) fn foreign_arrow(text: &str, place: Span) -> Option<Span> {
     Some(Span::new(start, start + arrow.len_utf8()))
 }
 
-/// The error for a character that cannot start a token. Most have their own kind, because they have a specific cause,
-/// such as an unquoted `>` in a shell, or another program's notation.
+/// The error for a character that cannot start a token; most have a specific cause, such as an unquoted `>` in a shell.
 fn explain(text: &str, at: usize) -> ParseError {
     let rest = &text[at..];
     let (kind, length) = match rest.as_bytes().first() {

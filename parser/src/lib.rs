@@ -1,9 +1,5 @@
 //! Parses text into an [`Expression`]: an einsum, a tree of einsums in square brackets, or an einsum_ir tree.
 //!
-//! ```text
-//! text --lexer--> tokens --brackets--> form --parse_terms | parse_ir--> arena --check--> Expression
-//! ```
-//!
 //! | form | example |
 //! |---|---|
 //! | [`Form::Einsum`] | `mk,kn->mn`, `ij,jk,kl` (implicit output), `...ij,...jk->...ik`, `->` |
@@ -34,8 +30,7 @@ pub use error::{ErrorKind, ParseError};
 pub use expression::{Expression, Form, Index, IndexKind, Label, Node, NodeId, NodeKind, Term};
 pub use render::{Span, render_carets};
 
-/// Maximum bytes of a text. Each label takes at least one byte, and so does each node except at most three, so `u32`
-/// can number all.
+/// Maximum bytes of a text. `u32` can number all its labels and nodes, which are fewer than its bytes plus three.
 const MAX_TEXT_BYTES: usize = u32::MAX as usize / 2;
 
 /// Parses an expression in any form, with all checks that need no extents.

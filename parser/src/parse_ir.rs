@@ -202,8 +202,8 @@ impl Parser<'_> {
         error.advise(advice.to_owned())
     }
 
-    /// The error for a mistake that usually results from confusing two notations. Also marks `witness`, unless the
-    /// mistake is inside.
+    /// For mistakes that usually result from confusing two notations. Also marks `witness`, unless the mistake is
+    /// inside.
     fn because(&self, kind: ErrorKind, place: Span) -> ParseError {
         let error = self.mistake(kind, place);
         if self.witness.contains(place) {

@@ -148,8 +148,8 @@ impl<'a> Network<'a> {
         merged.copied().filter(needed)
     }
 
-    /// Of a pair's result, and of the space of all its labels. Cost: a binary search per label of the tensor with fewer
-    /// labels.
+    /// log2 of the elements of a pair's result, and of the space of all its labels. Cost: a binary search per label of
+    /// the tensor with fewer labels.
     fn pair_sizes(&self, left: usize, right: usize) -> [f64; 2] {
         let swap = self.labels(left).len() > self.labels(right).len();
         let (few, many) = if swap { (right, left) } else { (left, right) };

@@ -87,8 +87,8 @@ impl Prepared {
         Labelled { tensors: &self.tensors, output: &self.output, log2: &self.log2 }
     }
 
-    /// The network of tensors with these labels, by default with the result's labels that occur once or in the whole
-    /// output.
+    /// The network of tensors with these labels. Without `output`, the result has the labels that occur once or in the
+    /// whole output.
     pub fn part(&self, tensors: Vec<Vec<u32>>, output: Option<Vec<u32>>) -> Prepared {
         let mut labels: Vec<u32> = tensors.iter().flatten().copied().collect();
         labels.sort_unstable();

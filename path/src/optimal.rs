@@ -1,9 +1,8 @@
-//! The order with the fewest multiply-adds, by dynamic programming over sets of tensors.
+//! The order with the fewest multiply-adds, by dynamic programming over sets of tensors, as in `opt_einsum`
+//! (`docs/expressions.md`).
 //!
-//! As in `opt_einsum`, sets are built in order of size, and only those that cost no more than a cap are kept, which
-//! grows until all tensors are in one set. The first pass pairs only sets that share a label, one connected component
-//! after another, whose results are multiplied at the end, smallest first. The second pass, of bounded steps, pairs any
-//! sets, and searches only for cheaper orders.
+//! The first pass pairs only sets that share a label, one connected component after another. The second pass, of
+//! bounded steps, pairs any sets, and searches only for cheaper orders.
 //!
 //! Guarantee: the same network and limit give the same order on all ranks, because the limit counts steps, not seconds.
 //! A label is summed when its last tensor is contracted, and never if it is in the output.

@@ -209,8 +209,7 @@ impl Hypergraph {
         side
     }
 
-    /// Moves nodes between the parts while that lowers the cost of cut labels, which it returns. Each part keeps at
-    /// least the weight `least`.
+    /// Moves nodes between the parts while that lowers the cost of cut labels, which it returns.
     fn refine(&self, side: &mut [bool], least: f64) -> f64 {
         let mut counts: Vec<[u32; 2]> = self
             .nets

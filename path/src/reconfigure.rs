@@ -24,8 +24,8 @@ impl<const W: usize> Tables<W> {
 }
 
 impl<const W: usize> Tree<'_, W> {
-    /// Improves each contraction's subtree once, most expensive first, until the tree's effort is `end`. Returns
-    /// whether any became cheaper.
+    /// Improves each contraction's subtree once, most expensive first, until the effort is `end`. Returns whether any
+    /// changed.
     pub fn reconfigure(
         &mut self,
         size: usize,

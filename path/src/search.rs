@@ -4,8 +4,9 @@
 //! and logarithms do. Each round has a fixed number of independent chains, so any thread may run any. Budgets are in
 //! nominal seconds, so no clock is read.
 
-use std::sync::Mutex;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::ScopedJoinHandle;
 
 use crate::chain::{Chain, MAX_WORDS_AT_ONCE, Settings, Solution, Start};
 use crate::effort;
@@ -18,7 +19,7 @@ pub const CHAINS: usize = 4;
 
 const KEPT: usize = 4;
 
-/// Rotations of each contraction in a chain: at first, their growth per round, and at most. Restarts are better than
+/// Rotations of each contraction in a chain of the first round, their growth per round, and their maximum. Restarts are better than
 /// one long chain, except for large networks, whose budget ends before the maximum.
 const FIRST_SWEEPS: f64 = 64.0;
 const GROWTH: f64 = 1.5;
@@ -224,21 +225,16 @@ impl Search<'_> {
             return chains.iter().map(|chain| chain.run(self.network, settings)).collect();
         }
         let next = AtomicUsize::new(0);
-        let found: Mutex<Vec<(usize, Solution)>> = Mutex::new(Vec::new());
-        std::thread::scope(|scope| {
-            for _ in 0..self.threads {
-                scope.spawn(|| {
-                    while let Some((at, chain)) = {
-                        let at = next.fetch_add(1, Ordering::Relaxed);
-                        chains.get(at).map(|chain| (at, chain))
-                    } {
-                        let solution = chain.run(self.network, settings);
-                        found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((at, solution));
-                    }
-                });
-            }
+        let chain = || {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            chains.get(at).map(|chain| (at, chain.run(self.network, settings)))
+        };
+        let mut found: Vec<(usize, Solution)> = std::thread::scope(|scope| {
+            let worker = || std::iter::from_fn(chain).collect::<Vec<_>>();
+            let workers: Vec<_> = (0..self.threads).map(|_| scope.spawn(worker)).collect();
+            let join = |worker: ScopedJoinHandle<_>| worker.join().unwrap_or_else(|panic| resume_unwind(panic));
+            workers.into_iter().flat_map(join).collect()
         });
-        let mut found = found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         found.sort_by_key(|(at, _)| *at);
         found.into_iter().map(|(_, solution)| solution).collect()
     }

@@ -1,6 +1,5 @@
 //! Improves a large network's contraction tree in windows: a contraction, and about a hundred nodes below it, annealed
-//! alone as tensors of a small network, with small label sets. The tree itself lists labels, whose total length is far
-//! below (nodes) x (labels).
+//! alone as tensors of a small network, with small label sets.
 //!
 //! Invariant: a window never makes the tree more expensive.
 

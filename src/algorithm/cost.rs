@@ -1,8 +1,7 @@
 //! Predicts the seconds of products, memory traffic and messages, on one machine and for one element type.
 //!
-//! Overlapping computing and receiving take the maximum of the two (in a ring, of all computing, and of all receiving
-//! plus the computing that overlaps with no transfer), plus a fraction of the shorter, because each slows down the
-//! other ([`Machine::interference`]).
+//! Overlapping computing and receiving take the maximum of the two, plus a fraction of the shorter, because each slows
+//! down the other ([`Machine::interference`]).
 
 use crate::dims::Label;
 use crate::distribution::tile_bounds;
@@ -10,8 +9,7 @@ use crate::dtype::Dtype;
 use crate::local_plan::Effort;
 use crate::machine::Machine;
 
-/// With this many summed indices (close to a cache block's), a round's products take much longer than a pass over
-/// `out`.
+/// From so many summed indices on, a round's products take much longer than a pass over `out`.
 pub const DEEP_ROUND_INDICES: f64 = 512.0;
 
 /// Assumed seconds to wake a worker and wait for it.

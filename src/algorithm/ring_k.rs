@@ -41,8 +41,7 @@ struct Ring<'a> {
     height: usize,
 }
 
-/// Operands are cut along `cut` (k), `out` along `out` (m or n), and its blocks along `split` into 2 to `pieces`
-/// pieces.
+/// Operands are cut along `cut` (k), `out` along `out` (m or n), and its blocks along `split`, into 2 to `pieces`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RingK {
     pub cut: Label,

@@ -1,6 +1,6 @@
 //! Finds the signals that the parent made this process ignore, as `nohup` does with SIGHUP.
 //!
-//! UCX, which MPICH loads, installs a handler for SIGHUP before `main` and so hides the parent's choice.
+//! UCX, which MPICH loads, hides the parent's choice before `main`.
 //! [`remember_ignored_signals!`](crate::remember_ignored_signals) queries the kernel before that. Without it,
 //! [`is_ignored`] reads `/proc` on its first call, and returns false where there is none.
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::{CommError, Completion, Waker};
 use crate::memory::{Aligned, OutOfMemory, ReadLease, WriteLease};
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, lock};
 
 #[derive(Debug)]
 pub struct Fabric {
@@ -54,10 +54,6 @@ impl Fabric {
     pub fn failure(&self) -> Option<(usize, String)> {
         lock(&self.failure).clone()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 #[cfg(feature = "mpi")]
 use super::bell::Bell;
-use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::sync::{Condvar, Mutex, MutexGuard, lock};
 
 /// A flag on which one thread sleeps and which many may raise; clones share it.
 #[derive(Debug, Clone, Default)]
@@ -37,8 +37,7 @@ impl Waker {
         waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0.raised = false;
     }
 
-    /// Like [`Waker::sleep`], on `bell`, which raising the flag also rings, unless the flag is raised or `ready`
-    /// returns true after announcing the sleep.
+    /// Like [`Waker::sleep`], on `bell`, unless `ready` returns true after announcing the sleep.
     #[cfg(feature = "mpi")]
     pub(super) fn sleep_on(&self, bell: Bell, longest: Duration, ready: impl FnOnce() -> bool) {
         bell.sleep(longest, || self.take() || ready());
@@ -56,6 +55,6 @@ impl Waker {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.0.0)
     }
 }

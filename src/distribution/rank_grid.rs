@@ -251,7 +251,8 @@ impl Distribution {
         self.owners.rank(&self.extents(), coordinates)
     }
 
-    /// The rank from which `target` reads the block of `holder`: itself if possible, else one that spreads the load.
+    /// The rank from which `target` reads the block of `holder`, if it has one: itself if possible, else one that
+    /// spreads the load.
     pub fn replica_for(&self, holder: usize, target: usize) -> Option<usize> {
         let mut coordinates = self.coordinates(holder)?;
         let same = self.coordinates(target).is_some_and(|own| {

@@ -131,8 +131,7 @@ impl Planned {
         Planned { kernel, dtype, contracts, unary, workspace: Workspace::new() }
     }
 
-    /// Plans the tasks in one branch ([`Schedule::branch`]) for dense operands and output. Returns the workspace
-    /// elements.
+    /// Plans the tasks in one branch for dense operands and output. Returns the workspace elements.
     pub fn plan_branch(&mut self, schedule: &Schedule, branch: usize, threads: usize) -> usize {
         let mut elements = 0;
         for (id, task) in schedule.tasks.iter().enumerate().filter(|(id, _)| schedule.branch(*id) == branch) {

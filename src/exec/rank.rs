@@ -12,7 +12,7 @@ use super::{Factors, RankProgram, RunError, RunOptions};
 use crate::comm::{Completion, Endpoint};
 use crate::memory::Store;
 use crate::schedule::{Action, Lane, TaskId};
-use crate::sync::{Mutex, Scope, ThreadPool};
+use crate::sync::{Mutex, Scope, ThreadPool, lock};
 
 /// The longest sleep if no event wakes the thread.
 const MAX_SLEEP: Duration = Duration::from_millis(20);
@@ -126,7 +126,7 @@ impl<'a> Thread<'a> {
     }
 
     fn collect(&mut self, finished: &Finished) -> Result<bool, RunError> {
-        let over = std::mem::take(&mut *finished.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+        let over = std::mem::take(&mut *lock(finished));
         let any = !over.is_empty();
         for (task, outcome, start, end) in over {
             outcome.map_err(|message| RunError::new(self.program.schedule().rank, Some(task), message))?;
@@ -189,7 +189,7 @@ impl<'a> Thread<'a> {
             let start = started.elapsed().as_secs_f64();
             let outcome = job.run(options);
             let end = started.elapsed().as_secs_f64();
-            finished.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push((task, outcome, start, end));
+            lock(finished).push((task, outcome, start, end));
             waker.wake();
         });
         Ok(true)

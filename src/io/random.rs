@@ -2,10 +2,8 @@
 //! for seed `s`, so any rank can fill any block.
 //!
 //! It is one call of the counter-based generator Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random
-//! numbers: as easy as 1, 2, 3", 2011). `docs/files.md` states the bits.
-//!
-//! Real values are uniform in [-1, 1) and computed without rounding. The float32 value is the float64 value rounded
-//! down to a multiple of 2^-23. The real part of a complex value is the real value of the same precision.
+//! numbers: as easy as 1, 2, 3", 2011). `docs/files.md` states the bits. Real values are uniform in [-1, 1) and
+//! computed without rounding.
 
 use crate::dtype::Dtype;
 use rand_philox::philox4x32_10;

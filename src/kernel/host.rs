@@ -47,8 +47,7 @@ pub fn has_xsmm() -> bool {
     return cfg!(all(feature = "libxsmm", target_arch = "aarch64"));
 }
 
-/// Reads sysfs, and divides the second level by the cores that share it; systems other than Linux have the default
-/// sizes.
+/// The second level is divided by the cores that share it. Systems other than Linux have the default sizes.
 fn caches() -> Caches {
     let mut caches = Caches::default();
     for index in 0..8 {

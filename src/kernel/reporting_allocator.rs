@@ -12,8 +12,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Called with the requested bytes, on one thread only. If it runs out of memory itself, the process ends
-/// without a report.
+/// Called with the requested bytes, on one thread only. If it runs out of memory itself, the process ends without a
+/// report.
 type Report = fn(usize) -> !;
 
 static REPORT: OnceLock<Report> = OnceLock::new();

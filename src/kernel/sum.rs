@@ -127,8 +127,8 @@ impl<R: Real> SumShare<'_, R> {
         }
     }
 
-    /// Returns the steps in a block, limited by its bytes and the length of a chain. A line shorter than a vector or
-    /// piece still costs one addition.
+    /// Limited by the bytes of a block and the length of a chain. A line shorter than a vector or piece still costs one
+    /// addition.
     fn block(&self) -> usize {
         if !self.plan.line_is_summed {
             return BLOCK_LINES;

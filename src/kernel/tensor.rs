@@ -1,8 +1,7 @@
-//! The strided tensors of the kernels.
+//! The strided tensors of the kernels, cheaper to create than `ndarray` views for thousands of small contractions.
 //!
-//! They are cheaper to create than `ndarray` views, which matters for thousands of small contractions. Invariants:
-//! every index refers to an initialised element, which no other code writes during the tensor's lifetime. In a
-//! [`TensorMut`], distinct indices refer to distinct elements that no other code accesses.
+//! Invariants: every index refers to an initialised element, which no other code writes during the tensor's lifetime.
+//! In a [`TensorMut`], distinct indices refer to distinct elements that no other code accesses.
 
 use std::marker::PhantomData;
 

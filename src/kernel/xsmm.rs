@@ -27,11 +27,9 @@ pub(super) struct Tile<R> {
 }
 
 impl<R: Real> Tile<R> {
-    /// Requests code for `c = a b`, where `c` is m x n, `a` is m x k and `b` is k x n, with columns `ldc`, `lda` and
-    /// `ldb` elements apart. If `transpose_b`, `b` is row-major, and its rows are `ldb` elements apart.
-    ///
-    /// Keeping the tile saves look-ups in LIBXSMM's cache. Returns `None` if LIBXSMM has no code, if an x86-64 machine
-    /// lacks AVX, if an extent or a leading dimension is 0 or at least 2^24, or if a leading dimension is too small.
+    /// Requests code for `c = a b`, where `c` is m x n, with columns `ldc`, `lda` and `ldb` elements apart, or rows of
+    /// `b` if `transpose_b`. `None` if LIBXSMM has no code, without AVX on x86-64, or if an extent or a leading
+    /// dimension is 0, at least 2^24 or too small. Keeping the tile saves look-ups in LIBXSMM's cache.
     pub(super) fn get([m, n, k]: [usize; 3], [lda, ldb, ldc]: [usize; 3], transpose_b: bool) -> Option<Tile<R>> {
         // Generated code counts bytes in 32 bits.
         let fits = |value: &usize| (1..1 << 24).contains(value);

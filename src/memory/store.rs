@@ -14,7 +14,7 @@ use super::strided::Strided;
 use crate::distribution::Bounds;
 use crate::dtype::Dtype;
 use crate::kernel::{Element, prefetch};
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, lock};
 
 /// A buffer, with the address of element `[0, 0, ..]`.
 #[derive(Debug)]
@@ -173,15 +173,10 @@ impl Store {
     }
 
     pub(super) fn release(&self, id: u64) {
-        let mut ledger = self.lock();
+        let mut ledger = lock(&self.ledger);
         if let Some(at) = ledger.live.iter().position(|e| e.id == id) {
             ledger.live.swap_remove(at);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Ledger> {
-        // Each change is a single call, so a panic leaves the list consistent.
-        self.ledger.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     pub(super) fn locate(&self, buffer: usize, bounds: &[Range<usize>]) -> Result<BoxLocation, LeaseError> {
@@ -210,7 +205,7 @@ impl Store {
             let (mine, theirs) = (self.slot(buffer).addresses(), self.slot(entry.buffer).addresses());
             mine.start < theirs.end && theirs.start < mine.end
         };
-        let mut ledger = self.lock();
+        let mut ledger = lock(&self.ledger);
         let id = ledger.next;
         ledger.next += 1;
         if bounds.iter().any(Range::is_empty) {

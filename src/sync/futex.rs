@@ -42,18 +42,14 @@ mod shuttle_runtime {
 
     use super::{AtomicU32, Duration};
     use crate::sync::atomic::Ordering;
-    use crate::sync::{Condvar, Mutex, MutexGuard};
+    use crate::sync::{Condvar, Mutex, lock};
 
     shuttle::lazy_static! {
         static ref SLEEPERS: Mutex<HashMap<usize, Arc<Condvar>>> = Mutex::new(HashMap::new());
     }
 
-    fn sleepers() -> MutexGuard<'static, HashMap<usize, Arc<Condvar>>> {
-        SLEEPERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
     pub fn wait(word: &AtomicU32, value: u32, _longest: Duration) {
-        let mut sleepers = sleepers();
+        let mut sleepers = lock(&SLEEPERS);
         if word.load(Ordering::SeqCst) == value {
             let sleeper = sleepers.entry(from_ref(word) as usize).or_default().clone();
             drop(sleeper.wait(sleepers));
@@ -61,7 +57,7 @@ mod shuttle_runtime {
     }
 
     pub fn wake(word: &AtomicU32) {
-        if let Some(sleeper) = sleepers().get(&(from_ref(word) as usize)) {
+        if let Some(sleeper) = lock(&SLEEPERS).get(&(from_ref(word) as usize)) {
             sleeper.notify_one();
         }
     }

@@ -25,3 +25,8 @@ pub use {
     shuttle::sync::{Condvar, Mutex, MutexGuard, atomic},
     shuttle_runtime::{Scope, ThreadPool, ThreadPoolBuilder, explore, thread},
 };
+
+/// Locks a mutex whose value every change leaves consistent, so that a panic while it is locked does no harm.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

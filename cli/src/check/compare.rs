@@ -118,9 +118,8 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// A second pass along the tree, if underflow or the range of double precision may explain errors of the first.
-    /// Finite operands are scaled to at most about 1. `None` if it would take too much time or memory, or change
-    /// nothing.
+    /// A second pass along the tree, with finite operands scaled to at most about 1. `None` if it would take too much
+    /// time or memory, or change nothing.
     pub fn second_pass(&self, first: &Pass<'_>, largest: &[f64], operand_limits: &OperandLimits) -> Option<Pass<'a>> {
         if !operand_limits.finite && first.strategy.evaluation == Evaluation::AlongTree {
             return None;

@@ -98,8 +98,7 @@ impl Cost {
     }
 }
 
-/// Cuts `whole` into pieces of at most `most` bytes; returns their size and total cost. `None` if a product needs more
-/// bytes, or all need more than `operations`.
+/// Cuts `whole` into pieces of at most `most` bytes; returns their size and total cost. `None` if a product needs more.
 pub fn fit(
     tree: &Tree,
     evaluation: Evaluation,

@@ -68,8 +68,7 @@ impl<'a> Source<'a> {
         Ok(Term::dense(values, &labels, &shape))
     }
 
-    /// Splits the selected indices into boxes of at most [`CHUNK_ELEMENTS`] elements, and calls `each` with each and
-    /// its position.
+    /// Calls `each` with boxes of at most [`CHUNK_ELEMENTS`] selected elements, and their positions.
     fn each_box(&self, indices: &[&Intervals], each: &mut impl FnMut(&Bounds, &[usize]) -> Result<()>) -> Result<()> {
         let runs: Vec<Vec<(usize, Range<usize>)>> = indices.iter().map(|indices| runs(indices).collect()).collect();
         let count: usize = runs.iter().map(Vec::len).product();

@@ -94,8 +94,8 @@ impl<'a> Check<'a> {
         Ok(all.iter().map(|numbers| Tally::of_numbers(numbers)).fold(Tally::default(), Tally::merge))
     }
 
-    /// Moves the operand limits, equal on every rank, and the second pass, computed on first use, out of `self`; the
-    /// caller must put them back. Collective.
+    /// Moves the operand limits and the second pass, computed on first use, out of `self`; the caller must put them
+    /// back. Collective.
     fn operands(&mut self) -> Result<(OperandLimits, Option<Pass<'a>>)> {
         if let Some(known) = self.operands.take() {
             return Ok(known);

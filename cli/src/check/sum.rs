@@ -1,9 +1,7 @@
 //! Numbers with the sum of their absolute products and samples of a run's error, and their sums and tensors.
 //!
-//! The two error samples are the parts of one complex number. Each step adds an error of random sign (Monte Carlo
-//! arithmetic, to first order; `docs/check.md`), except that the last step's error has no sign.
-//!
-//! Invariant: whatever the signs, a result element's error is at least that of the last step alone.
+//! The two error samples are the parts of one complex number (`docs/check.md`). Invariant: whatever the signs, a result
+//! element's error is at least that of the last step alone.
 
 use einsum_dist::dims::Label;
 use num_complex::Complex;

@@ -2,7 +2,6 @@
 //!
 //! Parts of complex numbers are judged separately, but if [`Limits::unordered`] and the reference has an infinite or
 //! NaN part, any such element is accepted and counted as unclear, to be compared again along the tree if possible.
-//! Possible overflows in earlier steps are counted separately until the operands are examined.
 
 use num_complex::Complex;
 
@@ -33,8 +32,7 @@ pub struct Tally {
     /// Elements that need a second pass: they but not their references are finite, or their products may be too small
     /// for double precision, or infinite or NaN parts depend on the order of factors.
     pub unclear: u64,
-    /// The largest value or sum of absolute products in `overflowed`, `overflowed_sums` and `unexplained`, and its
-    /// index.
+    /// The largest value or sum of absolute products of overflows, and its index.
     pub largest: f64,
     pub place: Vec<usize>,
 }
@@ -98,8 +96,7 @@ impl Tally {
         self.unexplained + self.overflowed_sums + self.infinite + self.unclear > 0 || explained
     }
 
-    /// With the operands examined, decides which non-finite elements are overflows, and whether underflow explains the
-    /// excess.
+    /// Decides which non-finite elements are overflows, and whether underflow explains the excess.
     pub fn settle(&mut self, limits: &Limits, operand_limits: &OperandLimits) {
         // Infinities and NaN are overflows only if all operands are finite.
         let too_large = operand_limits.finite && operand_limits.largest >= limits.largest;

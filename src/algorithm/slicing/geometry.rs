@@ -10,8 +10,7 @@ use crate::algorithm::reorder::{Effort, Reorder};
 use crate::dims::Label;
 use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
 
-/// Limits the cells (index sets between block boundaries) of a dimension, which end at the cuts of all three tensors,
-/// and can be very many.
+/// Limits the cells (index sets between the block boundaries of all three tensors) of a dimension.
 const MAX_CELLS_PER_RANK: usize = 4;
 
 #[derive(Debug, Clone)]
@@ -92,8 +91,7 @@ impl<'a> Geometry<'a> {
         [&self.contraction.left, &self.contraction.right, &self.contraction.out]
     }
 
-    /// If `out` has partial sums, all products are added to the first summand; the others stay zero, without a block
-    /// here.
+    /// If `out` has partial sums, all products are added to the first summand, and only that has a block here.
     fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region> {
         let Contraction { left, right, .. } = self.contraction;
         let at = if tensor.node == left.node && tensor.labels == left.labels {

@@ -12,8 +12,7 @@ use crate::schedule::collective::CollectiveAlgorithm;
 
 /// Per choice of dimensions; the second may match other contractions better.
 const SHAPES: usize = 2;
-/// Per block of k (`MAX_LIMITED_PANELS` under a memory limit). More panels hide more transfer time and need less
-/// memory, but each costs every rank a task and two transfers.
+/// Per block of k (`MAX_LIMITED_PANELS` under a memory limit): more hide more transfer time, but each costs tasks.
 const MAX_PANELS: usize = 16;
 const MAX_LIMITED_PANELS: usize = 1024;
 
@@ -110,8 +109,7 @@ fn seconds_over([along_row, along_column]: [Link; 2], summa: &Summa, contracted:
     cost.partly_overlapped([compute, compute / count], [first + others + others_too, first])
 }
 
-/// Seconds until all ranks in a line have the first of `count` panels, and the last, if a transfer takes `panel`
-/// seconds, and ranks own equally many.
+/// Seconds until all ranks in a line have the first, and the last, of `count` panels of `panel` seconds each.
 fn pass(broadcast: CollectiveAlgorithm, line: usize, panel: f64, count: f64) -> (f64, f64) {
     let others = line as f64 - 1.0;
     match broadcast {

@@ -1,9 +1,9 @@
 //! Moves blocks between an `.npy` file and dense C-order memory.
 //!
 //! Only the block's contiguous runs are accessed, and short gaps (at most a page, which the system reads anyway); only
-//! a sole writer writes such gaps back. At most [`BUFFER`] bytes are allocated. A walk repeats a run, contiguous in
-//! both file and memory, along axes; the positions along an axis are its places. Invariants: axes go from the fastest
-//! to the slowest in the file, have at least two places, and cannot be merged.
+//! a sole writer writes such gaps back. A walk repeats a run, contiguous in both file and memory, along axes; the
+//! positions along an axis are its places. Invariants: axes go from the fastest to the slowest in the file, have at
+//! least two places, and cannot be merged.
 
 use super::{NpyError, NpyHeader};
 use std::convert::Infallible;
@@ -122,8 +122,8 @@ fn slabs(
     })
 }
 
-/// Calls `each(buffer offset, memory offset, bytes)` for every run, in memory order, because only the buffer is surely
-/// in cache.
+/// Calls `each(buffer offset, memory offset, bytes)` for every run, in memory order: only the buffer is surely in
+/// cache.
 fn copy(run: usize, axes: &[Axis], mut each: impl FnMut(usize, usize, usize)) {
     let mut axes = axes.to_vec();
     axes.sort_by_key(|axis| axis.memory);
@@ -214,8 +214,7 @@ impl Walk {
         axes.iter().fold(self.run as u64, |span, axis| span + axis.file * (axis.places as u64 - 1))
     }
 
-    /// The largest part of at most `most` bytes without gaps above `gap`: complete inner axes, and places of the next;
-    /// `(0, 1)` is a single run.
+    /// The largest part of at most `most` bytes without gaps above `gap`: complete inner axes, and places of the next.
     fn slab(&self, gap: u64, most: u64) -> (usize, usize) {
         for (inner, axis) in self.axes.iter().enumerate() {
             let span = self.span(&self.axes[..inner]);

@@ -1,7 +1,7 @@
 //! Parses element types as NumPy spells them, such as `<f8`, `=f8`, `f8`, `d` and `float64`.
 //!
-//! Guarantee: NumPy 2's `dtype()` returns the same for every accepted spelling. Fields, subarrays, and unusual
-//! spellings such as `1f8`, `(1,)f8` and `f+8` give `None`, like those that NumPy rejects.
+//! Guarantee: NumPy 2's `dtype()` returns the same for every accepted spelling. Fields, subarrays and unusual spellings
+//! such as `1f8` give `None`, like those that NumPy rejects.
 
 use crate::dtype::Dtype;
 
@@ -73,27 +73,7 @@ fn letter_and_size(text: &str) -> Option<(char, u64)> {
     let letter = chars.next()?;
     let rest = chars.as_str();
     if rest.is_empty() {
-        return Some(match letter {
-            'e' => ('f', 2),
-            'f' => ('f', 4),
-            'd' => ('f', 8),
-            'g' => ('f', 16),
-            'F' => ('c', 8),
-            'D' => ('c', 16),
-            'G' => ('c', 32),
-            '?' => ('b', 1),
-            'b' => ('i', 1),
-            'B' => ('u', 1),
-            'h' => ('i', 2),
-            'H' => ('u', 2),
-            'i' => ('i', 4),
-            'I' => ('u', 4),
-            'l' | 'q' | 'p' | 'n' => ('i', 8),
-            'L' | 'Q' | 'P' | 'N' => ('u', 8),
-            'O' | 'S' | 'U' | 'V' | 'a' => (letter, 0),
-            'c' => ('S', 1),
-            _ => return None,
-        });
+        return spelt(|row| row.2.contains(letter));
     }
     if !matches!(letter, 'f' | 'c' | 'b' | 'i' | 'u' | 'm' | 'M' | 'S' | 'U' | 'a' | 'O' | 'V') {
         return None;
@@ -111,38 +91,47 @@ fn word(text: &str) -> Option<(char, u64)> {
     // NumPy's own types with these names end in an underscore.
     const PYTHON_TYPES: [&str; 5] = ["bool", "int", "str", "bytes", "object"];
     let text = text.strip_suffix('_').filter(|name| PYTHON_TYPES.contains(name)).unwrap_or(text);
-    Some(match text {
-        "half" => ('f', 2),
-        "single" => ('f', 4),
-        "double" | "float" => ('f', 8),
-        "longdouble" => ('f', 16),
-        "csingle" => ('c', 8),
-        "cdouble" | "complex" => ('c', 16),
-        "clongdouble" => ('c', 32),
-        "bool" => ('b', 1),
-        "byte" => ('i', 1),
-        "ubyte" => ('u', 1),
-        "short" => ('i', 2),
-        "ushort" => ('u', 2),
-        "intc" => ('i', 4),
-        "uintc" => ('u', 4),
-        "int" | "intp" | "long" | "longlong" => ('i', 8),
-        "uint" | "uintp" | "ulong" | "ulonglong" => ('u', 8),
-        "str" => ('U', 0),
-        "bytes" => ('S', 0),
-        "object" => ('O', 0),
-        "void" => ('V', 0),
-        "datetime64" => ('M', 8),
-        "timedelta64" => ('m', 8),
-        _ => {
-            let names = [("complex", 'c'), ("float", 'f'), ("uint", 'u'), ("int", 'i')];
-            let (letter, bits) =
-                names.into_iter().find_map(|(name, letter)| Some((letter, text.strip_prefix(name)?)))?;
-            let plain = bits.bytes().all(|c| c.is_ascii_digit()) && !bits.starts_with('0');
-            let bits: u64 = bits.parse().ok().filter(|bits| plain && bits % 8 == 0)?;
-            (letter, bits / 8)
-        }
+    spelt(|row| row.3.split_whitespace().any(|name| name == text)).or_else(|| {
+        let names = [("complex", 'c'), ("float", 'f'), ("uint", 'u'), ("int", 'i')];
+        let (letter, bits) = names.into_iter().find_map(|(name, letter)| Some((letter, text.strip_prefix(name)?)))?;
+        let plain = bits.bytes().all(|c| c.is_ascii_digit()) && !bits.starts_with('0');
+        let bits: u64 = bits.parse().ok().filter(|bits| plain && bits % 8 == 0)?;
+        Some((letter, bits / 8))
     })
+}
+
+type Row = (char, u64, &'static str, &'static str);
+
+/// A letter with a size in bytes, and other letters and names for the same.
+const SPELLINGS: &[Row] = &[
+    ('f', 2, "e", "half"),
+    ('f', 4, "f", "single"),
+    ('f', 8, "d", "double float"),
+    ('f', 16, "g", "longdouble"),
+    ('c', 8, "F", "csingle"),
+    ('c', 16, "D", "cdouble complex"),
+    ('c', 32, "G", "clongdouble"),
+    ('b', 1, "?", "bool"),
+    ('i', 1, "b", "byte"),
+    ('u', 1, "B", "ubyte"),
+    ('i', 2, "h", "short"),
+    ('u', 2, "H", "ushort"),
+    ('i', 4, "i", "intc"),
+    ('u', 4, "I", "uintc"),
+    ('i', 8, "lqpn", "int intp long longlong"),
+    ('u', 8, "LQPN", "uint uintp ulong ulonglong"),
+    ('O', 0, "O", "object"),
+    ('S', 0, "S", "bytes"),
+    ('S', 1, "c", ""),
+    ('U', 0, "U", "str"),
+    ('V', 0, "V", "void"),
+    ('a', 0, "a", ""),
+    ('M', 8, "", "datetime64"),
+    ('m', 8, "", "timedelta64"),
+];
+
+fn spelt(is: impl Fn(&Row) -> bool) -> Option<(char, u64)> {
+    SPELLINGS.iter().find(|row| is(row)).map(|row| (row.0, row.1))
 }
 
 #[cfg(test)]

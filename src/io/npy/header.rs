@@ -192,8 +192,7 @@ impl Dictionary {
 
 const NO_SHAPE: &str = "its shape is not a tuple of extents";
 
-/// Total bytes of the elements, or `None` on overflow. As in NumPy, nonzero extents must not overflow even beside an
-/// extent of 0, because strides must be representable too.
+/// `None` on overflow, as in NumPy even beside an extent of 0, because strides must be representable too.
 fn data_bytes(shape: &[u64], size: u64) -> Option<u64> {
     let bytes = shape.iter().filter(|&&n| n > 0).try_fold(size, |product, &n| product.checked_mul(n))?;
     Some(if shape.contains(&0) { 0 } else { bytes })

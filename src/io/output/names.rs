@@ -53,8 +53,7 @@ fn temporary_name(stem: &OsStr, tag: &str) -> OsString {
     name
 }
 
-/// Whether a name is this stem and a tag of [`new_tag`] (two hexadecimal numbers without a dot, so other targets with
-/// the same beginning do not match).
+/// Whether a name is this stem and a tag of [`new_tag`] (two hexadecimal numbers without a dot).
 pub(super) fn is_temporary(name: &OsStr, stem: &OsStr) -> bool {
     let rest = name.as_bytes().strip_prefix(b".").and_then(|rest| rest.strip_prefix(stem.as_bytes()));
     let tag = rest.and_then(|rest| rest.strip_prefix(b".")).and_then(|rest| rest.strip_suffix(b".partial"));

@@ -26,8 +26,8 @@ pub(super) fn forget(files: &mut Vec<PathBuf>, path: &Path) {
     }
 }
 
-/// Another process's temporary file, which [`remove_temporaries`] also removes while this exists: launchers kill all
-/// ranks when one ends, so the first rank with a signal removes all files.
+/// Another process's temporary file, which [`remove_temporaries`] also removes while this exists, because launchers
+/// kill all ranks when one ends.
 #[derive(Debug)]
 pub struct Announced(PathBuf);
 
@@ -54,21 +54,15 @@ impl Removed {
     }
 }
 
-/// Removes this process's files and announced ones, before it ends early. Cost: one system call per file.
-///
-/// ```no_run
-/// let removed = einsum_dist::io::output::remove_temporaries();
-/// // `removed` is still alive here, so no other thread can create or rename a file.
-/// std::process::exit(1);
-/// ```
+/// Removes this process's files and announced ones, before it ends early: until then, the value must live. Cost: one
+/// system call per file.
 pub fn remove_temporaries() -> Removed {
     let removed = Removed(lock());
     removed.remove_again();
     removed
 }
 
-/// Like [`remove_temporaries`], for when memory has run out: allocates only for long paths, gives up without the lock,
-/// and never releases it.
+/// Like [`remove_temporaries`], for when memory has run out: gives up without the lock, and never releases it.
 pub fn try_remove_temporaries() {
     std::mem::forget(try_lock_and_remove(&FILES).map(Removed));
 }

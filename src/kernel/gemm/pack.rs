@@ -75,7 +75,6 @@ impl<T: Element> Pack<'_, T> {
 
     /// Counts rows from `row` on that are evenly spaced in one panel, and returns their stride. Callers loop, because
     /// closures would be compiled without the target features of `S`.
-    /// Callers loop, because closures would be compiled without the target features of `S`.
     #[inline(always)]
     fn piece(&self, row: usize) -> (usize, isize) {
         let (panel, lane) = self.rows.panel_of(row, self.panel);

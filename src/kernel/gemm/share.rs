@@ -371,8 +371,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// Lists up to `most` lines to prefetch during the first of the panels `cols`. Returns whether this completes the
-    /// next one.
+    /// Lists lines to prefetch during the first of the panels `cols`. Returns whether this completes the next one.
     fn list_lines(&mut self, product: &mut Product<'_, T>, most: usize, cols: &[Panel]) -> bool {
         if self.plan.prefetches == [false; 2] {
             return false;

@@ -1,7 +1,5 @@
 //! Executes a [`LoopPlan`]: loops instead of matrix products (`docs/kernels.md`).
 //!
-//! The nests `line` and `dots` are compiled for every instruction set.
-//!
 //! `beta` is applied at the first visit to an element of `out`; if it is 0, the old value is not read. A sum is
 //! finished before it is added to the old value, except in [`Dots`] nests (at most 16 parts). Partial results are added
 //! in the order of the shares. Nothing is allocated.

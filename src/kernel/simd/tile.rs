@@ -169,8 +169,7 @@ unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
             _ => [S::load(from(0)), S::zero(), S::zero(), S::zero()],
         };
         for (w, &column) in columns.iter().enumerate().take(words) {
-            // The closure only returns addresses of existing columns, because it is not compiled for the instruction
-            // set.
+            // The closure is not compiled for the instruction set, so it only returns addresses of existing columns.
             let piece = |q: usize| to(if q < pieces { words * q + w } else { w });
             S::store_pieces([piece(0), piece(1), piece(2), piece(3)], column);
         }

@@ -29,8 +29,8 @@ pub struct Table {
     /// Per tensor, offsets that together are on every cache line along this dimension, after `Axis::find_lines`.
     pub lines: [Arc<[isize]>; 2],
     pub lens: Vec<usize>,
-    /// All runs' length: evenly spaced consecutive indices in the tensors of `runs` of `Axis::new`, or the whole box
-    /// without any. Panels must not cross their ends.
+    /// All runs' length: evenly spaced indices in the tensors of `runs`, or the whole box. Panels must not cross their
+    /// ends.
     pub run: usize,
 }
 

@@ -23,8 +23,8 @@ const L2_ROWS: (usize, usize) = (2, 5);
 const MAX_DEPTH: usize = 512;
 /// The same if the operands have stride 1 along different dimensions.
 const MAX_CROSSED_DEPTH: usize = 896;
-/// Minimum depth of a box, because `out` would be written too often, and if several [`Slab`] indices are packed
-/// together.
+/// Minimum depth of a box, because writing `out` more often would cost more than cache misses; `MIN_SLAB_DEPTH` if
+/// several [`Slab`] indices are packed together.
 const MIN_DEPTH: usize = 64;
 const MIN_SLAB_DEPTH: usize = 32;
 /// A box's depth is divided by the slab indices packed together, up to this.
@@ -164,8 +164,7 @@ impl<'a> Blocking<'a> {
         part(self.view.l2, L2_ROWS) / self.slab.size
     }
 
-    /// Minimum tiles with which boxes do not split cache lines of a packed or buffered tensor; not for dimensions that
-    /// `fix_after_first` marks.
+    /// Minimum tiles with which boxes do not split cache lines of a packed or buffered tensor.
     fn needs(&self, dims: &[AxisDim], tensors: [bool; 2], most: usize) -> Sizes {
         let line = CACHE_LINE / self.view.element;
         let contiguous = |d: &AxisDim| (0..2).any(|t| tensors[t] && d.strides[t] == 1);

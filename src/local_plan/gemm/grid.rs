@@ -33,8 +33,8 @@ impl Grid {
     }
 }
 
-/// The grid with the lowest cost of idle threads, repeated packing and partial sums, with at most `most_parts` parts of
-/// the depth, and a candidate of small enough boxes.
+/// The grid with the lowest cost of idle threads, repeated packing and partial sums, and a candidate of small enough
+/// boxes.
 pub(super) fn grid(mut candidate: Candidate, lanes: usize, threads: usize, most_parts: usize) -> (Grid, Candidate) {
     let size = |dims: &[AxisDim]| dims.iter().map(|d| d.extent as f64).product::<f64>();
     let (rows, cols, depth) = (size(&candidate.rows), size(&candidate.cols), size(&candidate.depth));

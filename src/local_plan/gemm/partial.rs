@@ -1,5 +1,5 @@
 //! The memory for partial sums, with the layout of `out`: of threads that share the depth (summed dimensions), or of
-//! halves of a deep sum, before they are added to `out` or each other.
+//! halves of a deep sum.
 //!
 //! Invariants: a partial sum spans all offsets of `out`. Those of threads have at most [`COLUMN_BYTES`] each, and those
 //! of halves this or a sixteenth of the operands' memory, unless chains of additions would exceed

@@ -45,7 +45,7 @@ pub struct Windows {
     pub constants: Vec<isize>,
 }
 
-/// The starts of two windows, and the words picked from both together.
+/// Two windows' starts, relative to the pattern, and the words of 4 bytes picked from both together.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Pick {
     pub at: [isize; 2],

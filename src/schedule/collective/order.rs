@@ -37,7 +37,7 @@ impl Pattern {
 }
 
 impl Pattern {
-    /// The members in the sum that a member sends for a part. Cost: O(1) for direct messages, else that of
+    /// The members, in order, in the sum that a member sends for a part. Cost: O(1) for direct messages, else that of
     /// [`Pattern::sums`].
     pub fn sum(&self, member: usize, part: usize) -> Vec<usize> {
         if self.is_direct() {
