@@ -1,7 +1,5 @@
-//! Checks outputs without extents: every output label must be in an input, and only once in the output.
-//!
-//! An ellipsis missing from the output is not checked here, because it is a mistake only if it stands for at least one
-//! dimension, which depends on the shapes.
+//! Checks outputs without extents: every output label must be in an input, and only once in the output. An ellipsis
+//! missing from the output is not checked here, because whether it is a mistake depends on the shapes.
 
 use crate::message::{labels_list, quoted};
 use crate::{ErrorKind, Expression, Form, IndexKind, Label, Node, NodeKind, ParseError, Span, Term};

@@ -1,6 +1,5 @@
-//! Counts a search's work in nominal seconds, so that budgets do not depend on the clock.
-//!
-//! The constants are rounded measurements on a core of an AMD EPYC (AVX2). A core may take half or twice as long.
+//! Counts a search's work in nominal seconds, so that budgets do not depend on the clock. The constants are rounded
+//! measurements on a core of an AMD EPYC (AVX2).
 
 /// Nominal seconds of a rotation with label sets of `words` words.
 pub const fn rotation(words: usize) -> f64 {

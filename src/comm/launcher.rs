@@ -1,7 +1,5 @@
-//! Detects this process's MPI launcher from environment variables.
-//!
-//! Builds without MPI thus reject several processes. A process may inherit an outer launcher's variables; [`launchers`]
-//! returns both.
+//! Detects this process's MPI launcher from environment variables, so that builds without MPI reject several processes.
+//! A process may inherit an outer launcher's variables; [`launchers`] returns both.
 
 use std::fmt;
 

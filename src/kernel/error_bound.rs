@@ -12,12 +12,6 @@ use crate::dtype::Dtype;
 ///
 /// For `alpha left right + beta out`, count `alpha` as a factor and `beta out` as a term. For this crate's kernels,
 /// `terms` may be [`longest_chain`](crate::local_plan::longest_chain) of the number of terms.
-///
-/// ```
-/// use einsum_dist::{dtype::Dtype, kernel::error_bound};
-/// assert!(error_bound(Dtype::Float64, 1000, 2) < 1e-12);
-/// assert!(error_bound(Dtype::Complex64, 10, 2) > error_bound(Dtype::Float32, 10, 2));
-/// ```
 pub fn error_bound(dtype: Dtype, terms: u64, factors: u32) -> f64 {
     let roundoff = match dtype {
         Dtype::Float32 | Dtype::Complex64 => f64::from(f32::EPSILON) / 2.0,

@@ -1,8 +1,7 @@
-//! Copies a file's access rights to its replacement.
+//! Copies a file's access rights to its replacement (`docs/files.md`).
 //!
 //! Guarantee: the new file gets the old mode, access control list and, if allowed, owner, and never allows what the old
-//! did not. With a list, the mode's group bits are its mask. Other extended attributes and non-POSIX lists are not
-//! copied.
+//! did not. With a list, the mode's group bits are its mask.
 
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::Result;

@@ -1,9 +1,4 @@
-//! Packs a box of an operand into panels, whose rows are contiguous at each step (index of the sum).
-//!
-//! Example: 3 rows, 10 elements apart, with 2 adjacent steps, in panels of 2 rows.
-//! ```text
-//! 0 1 | 10 11 | 20 21   ->   0 10 | 1 11    20 _ | 21 _
-//! ```
+//! Packs a box of an operand into panels, whose rows are contiguous at each step (index of the sum; `docs/kernels.md`).
 //! Only the box is read; padding is 0.
 
 use super::super::Element;

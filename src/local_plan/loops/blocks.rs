@@ -1,5 +1,5 @@
 //! Divides long sums into blocks, each summed by the nest of a share (one thread's work) in a dense buffer, and added
-//! pairwise in a binary tree, for small rounding errors.
+//! pairwise, for small rounding errors.
 //!
 //! Invariants: blocks visit each index of the sum once. All have the same nest, except the last along the cut loop.
 //! Their lengths are those that [`crate::local_plan::longest_chain`] assumes.

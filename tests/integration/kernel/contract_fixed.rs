@@ -2,8 +2,9 @@
 //! extents.
 
 use einsum_dist::dims::Label;
-use einsum_dist::kernel::{Reference, Workspace, error_bound};
+use einsum_dist::kernel::{Element, Reference, Workspace, error_bound};
 use ndarray::{ArrayD, ArrayViewD, IxDyn};
+use num_complex::Complex;
 
 use crate::common::Rng;
 use crate::common::kernels::contract;
@@ -46,6 +47,13 @@ fn large(left: &str, right: &str, out: &str, extents: &[(char, usize)]) {
         }
         assert!(got.iter().all(|value| value.is_finite()), "{left},{right}->{out} on {threads}");
     }
+}
+
+#[test]
+fn real_factors_scale_parts_separately() {
+    let infinite = Complex::new(f64::INFINITY, 2.0);
+    assert_eq!(infinite.scaled(Complex::new(-1.0, 0.0)), Complex::new(f64::NEG_INFINITY, -2.0));
+    assert!((infinite * Complex::new(-1.0, 0.0)).im.is_nan());
 }
 
 #[test]

@@ -14,6 +14,12 @@ use crate::common::Rng;
 use crate::common::kernels::{contract_planned, plan, unary_planned};
 
 #[test]
+fn bounds_depend_on_the_precision_and_on_complex_products() {
+    assert!(error_bound(Dtype::Float64, 1000, 2) < 1e-12);
+    assert!(error_bound(Dtype::Complex64, 10, 2) > error_bound(Dtype::Float32, 10, 2));
+}
+
+#[test]
 fn long_sums_have_short_chains_and_few_visits() {
     assert_eq!(longest_chain(100, SumKind::Products), 100);
     assert!(longest_chain(1_000_000_000, SumKind::Number) < 260);
