@@ -1,5 +1,4 @@
-//! Adds up partial sums of a block with an all-reduce ([`collective`]), which leaves bitwise identical replicas of the
-//! sum.
+//! Adds up partial sums of a block with an all-reduce ([`collective`]); the replicas are bitwise identical.
 
 use super::contraction::Tensor;
 use crate::distribution::{Intervals, Region, tile_bounds};

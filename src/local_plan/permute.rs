@@ -234,8 +234,7 @@ impl Blocks {
         rows.outer = insert(&mut outer, row_step);
         cols.outer += usize::from(rows.outer <= cols.outer);
         if let CopyKind::Tiles { buffered: true } = kind {
-            // The innermost loop over blocks advances along the source, measured up to twice as fast as along the
-            // destination.
+            // The innermost loop over blocks advances along the source: measured up to twice as fast.
             let step = outer.remove(cols.outer);
             outer.push(step);
             rows.outer -= usize::from(rows.outer > cols.outer);

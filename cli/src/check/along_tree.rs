@@ -62,7 +62,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The selected result elements in row-major order, divided by 2^`apart` if scaled; `single_threaded` if other
-    /// threads compute others. `sources` has one entry per operand.
+    /// threads compute others.
     pub fn elements(
         &self,
         sources: &[Source<'_>],

@@ -16,8 +16,7 @@ const OPERATIONS_PER_OPERAND: f64 = 2_000.0;
 
 const MAX_ELEMENT_BYTES: f64 = 16.0;
 
-/// Maximum vectors of result elements beside a step's inputs: a sum (counted twice for its larger elements), a summand,
-/// and the array of `--accumulate`.
+/// Maximum vectors of result elements beside a step's inputs: a sum (twice as large), a summand, and `--accumulate`.
 const RESULT_VECTORS: f64 = 4.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

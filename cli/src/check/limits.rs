@@ -1,5 +1,4 @@
-//! Computes how far a correct element may differ from its double-precision reference. `docs/check.md` derives the
-//! limits.
+//! Computes how far a correct element may differ from its double-precision reference (`docs/check.md`).
 //!
 //! Invariant: limits depend only on the plan, the operands and the element, not on the rank.
 

@@ -2,7 +2,7 @@
 //! tag.
 //!
 //! Guarantees: these names are hidden, in the target's directory, short enough for the file system, and equal on all
-//! processes with the same tag. No file is opened, created or changed.
+//! processes with the same tag. Files are not changed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

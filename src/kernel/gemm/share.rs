@@ -1,7 +1,5 @@
-//! Computes a thread's share of a [`GemmPlan`], box (cache block) by box.
-//!
-//! The loops are over batches, column boxes, depth boxes and row boxes, outermost first. Successive iterations reuse
-//! packed boxes. Micro-kernels prefetch what is packed next.
+//! Computes a thread's share of a [`GemmPlan`], box (cache block) by box: batches, column boxes, depth boxes and row
+//! boxes, outermost first, so that packed boxes are reused. Micro-kernels prefetch what is packed next.
 //!
 //! Invariant: if `unpacked` is set, the next product packs each panel of columns before it multiplies it.
 
