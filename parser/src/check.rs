@@ -8,7 +8,7 @@ use crate::{ErrorKind, Expression, Form, IndexKind, Label, Node, NodeKind, Parse
 const MAX_SPLIT_NAME: usize = 12;
 
 pub(crate) fn outputs(expression: &Expression) -> Result<(), ParseError> {
-    // For each label, one more than the last visited einsum's position that has it in an input, or in its output.
+    // For each label, one more than the position of the last visited einsum that has it in an input, or in its output.
     let mut in_inputs = vec![0; expression.names().len()];
     let mut in_output = vec![(0, Span::default()); expression.names().len()];
     for (position, node) in expression.nodes().iter().enumerate() {

@@ -30,7 +30,8 @@ pub use error::{ErrorKind, ParseError};
 pub use expression::{Expression, Form, Index, IndexKind, Label, Node, NodeId, NodeKind, Term};
 pub use render::{Span, render_carets};
 
-/// Maximum bytes of a text. `u32` can number all its labels and nodes, which are fewer than its bytes plus three.
+/// Maximum bytes of a text: `u32` can number its labels and nodes, of which each takes a byte, except at most three
+/// nodes.
 const MAX_TEXT_BYTES: usize = u32::MAX as usize / 2;
 
 /// Parses an expression in any form, with all checks that need no extents.

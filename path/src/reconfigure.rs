@@ -25,7 +25,7 @@ impl<const W: usize> Tables<W> {
 
 impl<const W: usize> Tree<'_, W> {
     /// Improves each contraction's subtree once, most expensive first, until the effort is `end`. Returns whether any
-    /// changed.
+    /// became cheaper.
     pub fn reconfigure(
         &mut self,
         size: usize,

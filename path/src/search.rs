@@ -19,8 +19,8 @@ pub const CHAINS: usize = 4;
 
 const KEPT: usize = 4;
 
-/// Rotations of each contraction in a chain of the first round, their growth per round, and their maximum. Restarts are better than
-/// one long chain, except for large networks, whose budget ends before the maximum.
+/// Rotations of each contraction in a chain of the first round, their growth per round, and their maximum. Restarts are
+/// better than one long chain, except for large networks, whose budget ends before the maximum.
 const FIRST_SWEEPS: f64 = 64.0;
 const GROWTH: f64 = 1.5;
 const MAX_SWEEPS: f64 = 20_000.0;

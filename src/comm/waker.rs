@@ -37,7 +37,8 @@ impl Waker {
         waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0.raised = false;
     }
 
-    /// Like [`Waker::sleep`], on `bell`, unless `ready` returns true after announcing the sleep.
+    /// Like [`Waker::sleep`], on `bell`, which raising the flag also rings, unless `ready` returns true after
+    /// announcing the sleep.
     #[cfg(feature = "mpi")]
     pub(super) fn sleep_on(&self, bell: Bell, longest: Duration, ready: impl FnOnce() -> bool) {
         bell.sleep(longest, || self.take() || ready());

@@ -83,8 +83,8 @@ impl Metrics {
         from.map(|(_, metric)| metric.bytes).sum()
     }
 
-    /// Each node's seconds in a single run, from the earlier of its first work task and the end of its first transfer
-    /// (whose posting may be much earlier), to the end of its last task. Without work, it starts when its first transfer is posted.
+    /// Each node's seconds in a single run, from its first work task or the end of its first transfer, whichever is
+    /// earlier, to the end of its last task. Without work, it starts when its first transfer is posted.
     pub fn node_seconds(&self, schedule: &Schedule, nodes: usize) -> Vec<f64> {
         let mut spans = vec![NodeSpan::default(); nodes];
         for (task, metric) in schedule.tasks.iter().zip(&self.tasks).filter(|(_, metric)| metric.ran()) {

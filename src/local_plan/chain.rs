@@ -11,8 +11,7 @@ const LOOPS: u64 = 384;
 const PRODUCTS: u64 = 640;
 const CROSSED: u64 = 1024;
 
-/// Minimum terms in every chunk (range) of a dot product but the last, and the maximum chunks. A chunk has 8 KB or 16
-/// KB of each operand; sums over more than 128 KB are accumulated in a buffer.
+/// Minimum terms in every chunk (range) of a dot product but the last, and the maximum chunks.
 const MIN_CHUNK_TERMS: u64 = 512;
 const MAX_CHUNKS: u64 = 16;
 /// Minimum steps along k in every box but the last, and the maximum boxes added to `out` one after another.

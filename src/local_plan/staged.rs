@@ -43,8 +43,8 @@ const MAX_BATCH_REUSE: f64 = 2.5;
 const WHOLE_COLUMNS: usize = 16;
 /// Maximum multiply-adds in a batch's product.
 const MAX_PRODUCT: usize = 256;
-/// Nanoseconds to start a block, to start the sums of a few vectors, to multiply and add a vector, for each step to copy a
-/// vector, and to move a byte between memory and the core.
+/// Nanoseconds to start a block, to start the sums of a few vectors, to multiply and add a vector, for each step to
+/// copy a vector, and to move a byte between memory and the core.
 const START: f64 = 13.0;
 const SUM_START: f64 = 1.3;
 const STEP: f64 = 0.1;

@@ -1,8 +1,7 @@
 //! Futexes: a thread sleeps until a thread or process wakes it through a shared word.
 //!
 //! Guarantee: a thread sleeps only if the word still has the expected value, and no wake-up after this check is lost.
-//! Sleeps can end without one, so callers check again. On systems without futexes, `wait` sleeps for at most 50
-//! microseconds.
+//! Sleeps can end without one, so callers check again; without futexes, after at most 50 microseconds.
 
 use std::time::Duration;
 

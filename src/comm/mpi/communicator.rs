@@ -2,9 +2,7 @@
 //!
 //! Invariants: MPI errors on a duplicate are returned, and the user's communicator keeps its error handler. The last
 //! owner's drop frees a duplicate, unless requests are in flight or the thread is panicking, because freeing is
-//! collective. Duplicates are bound to the thread that initialised MPI (`session`).
-//!
-//! A world has at most five, because MPI implementations support few (MPICH about 2,048).
+//! collective. A world has at most five, because MPI implementations support few (MPICH about 2,048).
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_int;

@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-/// Pauses that only yield: longer than the shortest sleep, so that two ranks that reply to each other do not sleep
-/// alternately.
+/// Pauses that only yield: about 100 microseconds, longer than the shortest sleep, so that two ranks that reply to each
+/// other do not sleep alternately.
 const YIELDS: u32 = 256;
 const MIN_SLEEP: Duration = Duration::from_micros(20);
 const MAX_SLEEP: Duration = Duration::from_micros(200);

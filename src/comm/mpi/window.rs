@@ -26,8 +26,8 @@ const SHM_DIRECTORY: &str = "/dev/shm";
 #[cfg(target_os = "linux")]
 const SPARE_BYTES: u64 = 1 << 20;
 
-/// Checks that this node has room for `bytes` bytes per rank, if known. Two runs that start together can still be
-/// killed by SIGBUS.
+/// Checks that this node has room for `bytes` bytes per rank, if its free space is known. Two runs that start together
+/// can still be killed by SIGBUS.
 #[cfg(target_os = "linux")]
 pub(super) fn check_space(ranks: usize, bytes: usize) -> Result<(), String> {
     let Some(place) = rustix::fs::statvfs(SHM_DIRECTORY).ok().filter(|place| place.f_blocks > 0) else { return Ok(()) };

@@ -1,7 +1,7 @@
 //! Checks whether an output path can be written.
 //!
-//! Guarantee: this leaves no file behind, except for an empty one after a `SIGKILL` on a file system without unnamed
-//! files (`O_TMPFILE`).
+//! Guarantee: this leaves no file behind, except for an empty one after a `SIGKILL` on a file system without
+//! `O_TMPFILE`.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::ErrorKind;

@@ -239,8 +239,8 @@ impl<T: Element> Pack<'_, T> {
         const SIDE: usize = 16;
         let Some((distance, neighbours)) = self.rows.unit[0] else { return };
         let steps = &self.depth.offsets[self.operand];
-        // Adjacent rows have the same position in their panels if the distance of their numbers is a multiple of the
-        // run length (panels do not cross runs), or of the panel's rows if there is one run.
+        // Adjacent rows have the same position in their panels if their distance is a multiple of the run length
+        // (panels do not cross runs), or of the panel's rows if there is one run.
         let one_run = self.rows.run == self.rows.len();
         let whole_panels = distance.is_multiple_of(self.rows.run) || (one_run && distance.is_multiple_of(self.panel));
         let mut tile = [T::ZERO; SIDE * SIDE];

@@ -262,8 +262,8 @@ fn strided(candidate: &Candidate, operand: usize, element: usize) -> f64 {
     }
 }
 
-/// Whether cache lines `stride` bytes apart evict each other from the first-level cache, in which usually a line's offset
-/// in its page determines its set.
+/// Whether cache lines `stride` bytes apart evict each other from the first-level cache: usually a line's offset in its
+/// page determines its set.
 fn crowded(stride: usize, lines: usize) -> bool {
     let sets = (0..lines).fold(0u64, |sets, i| sets | 1 << (i * stride % PAGE / CACHE_LINE));
     stride > 0 && lines.div_ceil(sets.count_ones().max(1) as usize) > MAX_LINES_PER_SET
