@@ -152,7 +152,7 @@ impl<'a> Comparison<'a> {
                             .collect::<Vec<_>>()
                     };
                     let inside = batches.iter().map(inside);
-                    inside.filter(|batch| batch.iter().all(|indices| indices.len() > 0)).collect()
+                    inside.filter(|batch| !batch.iter().any(Intervals::is_empty)).collect()
                 }
             };
             tally = tally.merge(self.compare(pass, &selected, &bounds, got)?);

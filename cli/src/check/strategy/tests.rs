@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use einsum_dist::{Machine, PlanOptions, Problem};
 
+use super::super::select::runs;
 use super::*;
 
 fn strategy(text: &str, shapes: &[Vec<usize>], most: f64) -> Option<Strategy> {
@@ -17,7 +18,7 @@ fn strategy(text: &str, shapes: &[Vec<usize>], most: f64) -> Option<Strategy> {
 
 /// Returns the index at position `place` in `indices`.
 fn at(indices: &Intervals, place: usize) -> usize {
-    indices.runs().find_map(|(first, run)| run.clone().nth(place.checked_sub(first)?)).unwrap()
+    runs(indices).find_map(|(first, run)| run.clone().nth(place.checked_sub(first)?)).unwrap()
 }
 
 #[test]
