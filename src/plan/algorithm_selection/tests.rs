@@ -84,7 +84,7 @@ fn whole(space: &SearchSpace, all: &[Vec<(Algorithm, Distributions, Price)>], pi
 
 #[test]
 fn no_other_choice_is_cheaper() {
-    Objective::ALL.map(no_other_choice_is_cheaper_by);
+    Objective::ALL.into_iter().for_each(no_other_choice_is_cheaper_by);
 }
 
 fn no_other_choice_is_cheaper_by(objective: Objective) {
