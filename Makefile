@@ -45,7 +45,7 @@ SEED     ?=
 COMMAND  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz test-long test-python test-torch test-aarch64 test-asan test-large test-numa bench bench-python bench-networks bench-trees bench-prices bench-first bench-network bench-ranks bench-steps volumes thesis mlp packages build install wheel book
+.PHONY: help demo test fuzz test-long test-python test-torch test-aarch64 test-asan test-large test-numa bench bench-python bench-networks bench-trees bench-prices bench-first bench-network bench-ranks bench-steps volumes scaling thesis mlp packages build install wheel book
 
 help:
 	@echo "make demo          contract files of data/ on 2 MPI ranks; print the plan, the time, GFLOP/s and the check"
@@ -72,6 +72,7 @@ help:
 	@echo "make bench-first   compare the first run of a process with warm runs and with the time to write new memory:"
 	@echo "                   benches/results/first.md and .csv; THREADS=1,2, QUICK=1"
 	@echo "make volumes       count the words that ranks receive, on 2 to 18,432 ranks: benches/results/volumes*.csv and .svg"
+	@echo "make scaling       simulate products and a tensor network on up to 16,384 ranks: docs/scaling-*.svg"
 	@echo "make thesis        compare two ranks with one rank, by algorithm and size: benches/results/thesis.csv and .svg"
 	@echo "make mlp           run slicing from and to all distributions, and compare predicted with measured times:"
 	@echo "                   benches/results/mlp.md, .csv and .svg"
@@ -241,6 +242,14 @@ volumes: $(if $(PEERS_PYTHON),,target/peers/ready)
 	CARGO_TARGET_DIR=target/mpich cargo bench --bench volumes -- algorithms > target/volumes-algorithms.csv
 	mv target/volumes-algorithms.csv benches/results/volumes-algorithms.csv
 	$(or $(PEERS_PYTHON),target/peers/bin/python) benches/volumes/draw.py
+
+SCALING = $(PROGRAM) --machine data/machines/cluster-512.toml --scaling 1..16384 "mk,kn->mn" --size
+scaling: build
+	$(SCALING) m=16384,n=16384,k=16384 --timeline docs/scaling-square.svg
+	$(SCALING) m=17408,n=17408,k=3735552 --timeline docs/scaling-large-k.svg
+	$(SCALING) m=3735552,n=17408,k=17408 --timeline docs/scaling-large-m.svg
+	$(SCALING) m=131072,n=131072,k=512 --timeline docs/scaling-flat.svg
+	$(PROGRAM) --machine data/machines/cluster-512.toml --scaling 1..4096 @docs/peps.einsum --size 4 --timeline docs/scaling-peps.svg
 
 # If QUICK is set, only small sizes are measured. Their table and plot are not representative, so they are written to
 # target/.

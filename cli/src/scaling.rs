@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use einsum_dist::plan::{Source, Value as PlannedValue};
+use einsum_dist::plan::{Noise, Source, Value as PlannedValue};
 use einsum_dist::report::Report;
 use einsum_dist::timeline::curves::{self, Panel};
 use einsum_dist::{Error, Plan, World};
@@ -177,73 +177,81 @@ fn object(args: &Args, rows: &[Row], weak: &BTreeSet<&str>) -> String {
     format!("{object}\n")
 }
 
-fn table(args: &Args, rows: &[Row], weak: &BTreeSet<&str>) -> String {
-    let number = |text: String, number: f64| if number.is_finite() { text } else { String::new() };
-    let cells = |(ranks, row): &Row| match row {
-        Err(failure) => vec![ranks.to_string(), failure.message()],
+/// What a row prints, for people and for CSV.
+const COLUMNS: [[&str; 2]; 8] = [
+    ["ranks", "ranks"],
+    ["simulated", "simulated_seconds"],
+    ["GFLOP/s", "gflops"],
+    ["efficiency", "efficiency"],
+    ["received", "received_bytes"],
+    ["lower bound", "lower_bound_bytes"],
+    ["memory", "peak_bytes"],
+    ["slowest step", "slowest_step"],
+];
+
+/// A row's columns, or its number of ranks and what is wrong.
+fn cells((ranks, row): &Row, weak: &BTreeSet<&str>) -> Vec<[String; 2]> {
+    let number = |text: String, number: f64| {
+        if number.is_finite() { [text, number.to_string()] } else { Default::default() }
+    };
+    let bytes = |number: f64| [bytes(number), number.to_string()];
+    let ranks = [(); 2].map(|()| ranks.to_string());
+    match row {
+        Err(failure) => vec![ranks, [(); 2].map(|()| failure.message())],
         Ok(row) => {
             let dims = row.report.dims.iter().filter(|(name, _)| weak.contains(name.as_str()));
-            let grown: Vec<String> = dims.map(|(name, extent)| format!("{name}={extent} ")).collect();
+            let grown: String = dims.map(|(name, extent)| format!("{name}={extent} ")).collect();
             vec![
-                ranks.to_string(),
-                seconds(row.seconds),
+                ranks,
+                number(seconds(row.seconds), row.seconds),
                 number(digits(row.gflops()), row.gflops()),
                 number(format!("{:.1} %", 100.0 * row.efficiency), row.efficiency),
                 bytes(row.received as f64),
-                row.bound.map_or(String::new(), bytes),
+                row.bound.map(bytes).unwrap_or_default(),
                 bytes(row.report.peak_bytes.planned as f64),
-                grown.concat() + &row.how,
+                [(); 2].map(|()| format!("{grown}{}", row.how)),
             ]
         }
-    };
-    let head = ["ranks", "simulated", "GFLOP/s", "efficiency", "received", "lower bound", "memory", "slowest step"];
-    let rows_of_text: Vec<Vec<String>> =
-        std::iter::once(head.map(str::to_owned).to_vec()).chain(rows.iter().map(cells)).collect();
+    }
+}
+
+fn table(args: &Args, rows: &[Row], weak: &BTreeSet<&str>) -> String {
+    let head = COLUMNS.map(|names| names.map(str::to_owned)).to_vec();
+    let lines: Vec<_> = std::iter::once(head).chain(rows.iter().map(|row| cells(row, weak))).collect();
     let width = |column: usize| {
-        let full = rows_of_text.iter().filter(|row| column == 0 || row.len() == head.len());
-        full.map(|row| row[column].chars().count()).max().unwrap_or(0)
+        let whole = lines.iter().filter(|line| column == 0 || line.len() == COLUMNS.len());
+        whole.map(|line| line[column][0].chars().count()).max().unwrap_or(0)
     };
     let mut text = String::new();
     if let Some((_, Scaled { report, .. })) = planned(rows).next() {
         let dims = report.dims.iter().filter(|(name, _)| !weak.contains(name.as_str()));
         let dims: Vec<String> = dims.map(|(name, extent)| format!("{name}={extent}")).collect();
-        text = format!(
-            "scaling   {}\nextents   {}\ntype      {}\n",
-            beginning(report.expression.clone()),
-            beginning(dims.join(" ")),
-            report.dtype
-        );
+        let [expression, dims] = [report.expression.clone(), dims.join(" ")].map(beginning);
+        text = format!("scaling   {expression}\nextents   {dims}\ntype      {}\n", report.dtype);
     }
-    if let Some(noise) = args.noise {
-        text +=
-            &format!("noise     tasks are delayed by {} of their time on average, seed {}\n", noise.mean, noise.seed);
+    if let Some(Noise { mean, seed }) = args.noise {
+        text += &format!("noise     tasks are delayed by {mean} of their time on average, seed {seed}\n");
     }
-    for row in &rows_of_text {
-        let last = row.len() - 1;
-        let cells = row.iter().enumerate().map(|(column, cell)| match column == last {
+    for line in &lines {
+        let cells = line.iter().enumerate().map(|(column, [cell, _])| match column + 1 == line.len() {
             true => cell.clone(),
             false => format!("{cell:>width$}", width = width(column)),
         });
-        text += &format!("\n{}", cells.collect::<Vec<_>>().join("  ").trim_end());
+        text += &format!("\n{}", cells.collect::<Vec<_>>().join("  "));
     }
     text + "\n"
 }
 
 fn csv(_: &Args, rows: &[Row]) -> String {
-    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-    let number = |number: f64| if number.is_finite() { number.to_string() } else { String::new() };
-    let line = |(ranks, row): &Row| match row {
-        Err(failure) => format!("{ranks},,,,,,,,{}\n", quoted(&failure.message())),
-        Ok(row) => {
-            let [seconds, gflops, efficiency] = [row.seconds, row.gflops(), row.efficiency].map(number);
-            let (received, bound, peak) =
-                (row.received, row.bound.map_or(String::new(), number), row.report.peak_bytes.planned);
-            format!("{ranks},{seconds},{gflops},{efficiency},{received},{bound},{peak},{},\n", quoted(&row.how))
-        }
+    let line = |row: &Row| {
+        let cells = cells(row, &BTreeSet::new());
+        // What is wrong comes after all other columns.
+        let [before, after] = if row.1.is_err() { [&",".repeat(COLUMNS.len() - 1), ""] } else { ["", ","] };
+        let last = cells.len() - 1;
+        let fields: Vec<&str> = cells[..last].iter().map(|cell| cell[1].as_str()).collect();
+        format!("{}{before},\"{}\"{after}\n", fields.join(","), cells[last][1].replace('"', "\"\""))
     };
-    let head =
-        "ranks,simulated_seconds,gflops,efficiency,received_bytes,lower_bound_bytes,peak_bytes,slowest_step,error\n";
-    head.to_owned() + &rows.iter().map(line).collect::<String>()
+    COLUMNS.map(|names| names[1]).join(",") + ",error\n" + &rows.iter().map(line).collect::<String>()
 }
 
 fn picture(args: &Args, rows: &[Row]) -> String {

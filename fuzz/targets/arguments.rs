@@ -57,7 +57,7 @@ fn small(args: &Args) -> bool {
     let paths = args
         .operands
         .iter()
-        .chain([&args.output, &args.accumulate, &args.machine, &args.trace, &args.timeline].into_iter().flatten());
+        .chain([&args.output, &args.accumulate, &args.machine, &args.trace, &args.timeline, &args.csv].into_iter().flatten());
     let outside = |path: &Path| path.as_os_str().as_encoded_bytes().contains(&b'/');
     let expression = args.expression.as_deref().unwrap_or_default();
     let named = expression == "-" || expression.starts_with('@');

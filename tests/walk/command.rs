@@ -144,6 +144,7 @@ impl Command {
         for (flag, names) in [
             ("--trace", &["t.json"][..]),
             ("--timeline", &["t.svg"]),
+            ("--csv", &["t.csv"]),
             ("--path-cache", &["cache"]),
             ("--path-out", &["p.json"]),
             ("--checkpoint", &["sums.checkpoint"]),

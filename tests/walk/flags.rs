@@ -49,7 +49,7 @@ fn plain(_: &mut Rng, _: &Context<'_>) -> Value {
 pub const COMPARED: [&str; 9] =
     ["--output", "--size", "--dtype", "--seed", "--ranks", "--accumulate", "--json", "--help", "--version"];
 
-pub const FLAGS: [Flag; 37] = [
+pub const FLAGS: [Flag; 40] = [
     flag("--workers", 2, |rng, _| {
         some(rng, &["1", "2", "3"], &[("0", Refused), ("many", Refused), ("5000", Open), (BEYOND, Refused)])
     }),
@@ -95,6 +95,9 @@ pub const FLAGS: [Flag; 37] = [
     flag("--checkpoint-every", 60, |rng, _| (Some(["1", "x"][rng.below(2)].to_owned()), Open)),
     flag("--objective", 20, |rng, _| some(rng, &["time", "bytes"], &[("fame", Refused)])),
     flag("--scaling", 30, |rng, _| (Some(["1..8", "1,2,3", "8..1", "x"][rng.below(4)].to_owned()), Open)),
+    flag("--weak", 60, |_, _| (Some("a".to_owned()), Open)),
+    flag("--csv", 60, |_, _| (Some("t.csv".to_owned()), Open)),
+    flag("--noise", 30, |rng, _| (Some(["0.1", "0,5", "x"][rng.below(3)].to_owned()), Open)),
     flag("--strict-ranks", 20, |_, _| (None, Open)),
     flag("--nonsense", 150, |_, _| (None, Refused)),
 ];

@@ -10,6 +10,7 @@ mod placement;
 pub mod probe;
 mod range;
 mod scale;
+mod scaling;
 mod search;
 mod values;
 

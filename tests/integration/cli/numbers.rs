@@ -91,7 +91,7 @@ fn bad_values(flag: &str, value_name: &str) -> Vec<OsString> {
             long.as_str(),
         ],
         ("--path", _) => vec!["", "-5", "(0,-1)", "(0,18446744073709551615)", "(0,1e400)", "(nan,1)", long.as_str()],
-        (_, "FILE" | "FILE.npy" | "FILE.json" | "FILE.svg" | "FILE.toml") => vec!["", "-5", long.as_str()],
+        (_, "FILE" | "FILE.npy" | "FILE.json" | "FILE.svg" | "FILE.toml" | "FILE.csv") => vec!["", "-5", long.as_str()],
         // A folder that cannot be used is only warned of.
         (_, "DIR") => vec!["", "-5"],
         (_, _) => vec!["", "-5", "nan", long.as_str()],
@@ -118,6 +118,7 @@ fn every_flag_refuses_values_that_cannot_be_meant() {
         let case = format!("{flag} `{}`", shown.chars().take(60).collect::<String>());
         let more: &[&str] = match *flag {
             "--machine" => &["--explain"],
+            "--weak" | "--csv" => &["--scaling", "1,2"],
             "--distribution" => &["-n4", "-t1"],
             _ => &[],
         };
