@@ -91,7 +91,8 @@ fn numbers_without_a_plan_have_a_row() {
         }
     }
     // Without any plan, the first error ends the run.
-    run(&folder, &["mk,kn->mn", "-s8", "--scaling", "2,4", "--algorithm", "c"]).refused("there is no c dimension");
+    run(&folder, &["mk,kn->mn", "-s8", "--scaling", "2,4", "--algorithm", "c"])
+        .refused("it needs a dimension of kind c");
 }
 
 #[test]
