@@ -32,6 +32,9 @@ impl Machine {
     /// [`Machine::link`] while every rank sends to the rank at the same distance; equal in both directions.
     pub(crate) fn busy_link(&self, from: usize, to: usize) -> Link {
         let Link { bandwidth, latency } = self.link(from, to);
+        if !self.shares_links() {
+            return Link { bandwidth, latency };
+        }
         let shares = self.shared_links(from, to).map(|shared| shared.bandwidth / shared.transfers as f64);
         Link { bandwidth: shares.fold(bandwidth, f64::min), latency }
     }

@@ -1,13 +1,5 @@
 //! Pipelines: batches pass through groups of steps, each with its own ranks.
 //!
-//! ```text
-//! [bi,ij->bj],jk->bk on 2 ranks, b in 3 batches        rank 0              rank 1
-//!                                                      bi,ij->bj of 0      -
-//!                                                      bi,ij->bj of 1      bj,jk->bk of 0
-//!                                                      bi,ij->bj of 2      bj,jk->bk of 1
-//!                                                      -                   bj,jk->bk of 2
-//! ```
-//!
 //! With s groups and b batches, a run takes b + s - 1 times the seconds of the slowest group for one batch (the maximum
 //! of computing and receiving), and its busiest rank receives b times the bytes for one batch. Operands of only one step,
 //! such as weights, stay on its ranks.

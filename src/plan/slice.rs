@@ -1,14 +1,5 @@
 //! Slicing runs the same steps for each piece (range of indices) of some dimensions, to save memory.
 //!
-//! ```text
-//! ab,bc->ac with b in 3 pieces: out = a b0, b0 c      b is summed: the first slice writes out,
-//!                               out += a b1, b1 c     and the other slices add to out
-//!                               out += a b2, b2 c
-//!
-//! with a in 2 pieces as well:   out0 = a0 b0, b0 c ... out0 += a0 b2, b2 c     a is a dimension of out: a part
-//!                               out1 = a1 b0, b0 c ... out1 += a1 b2, b2 c     of out per piece, one after another
-//! ```
-//!
 //! If the result is too large too, ranks keep one part at a time
 //! ([`ResultResidency::InParts`](super::ResultResidency::InParts)), which the caller reads before the next.
 //!
