@@ -51,6 +51,11 @@ impl Intervals {
         &self.0
     }
 
+    /// From the first index to the last.
+    pub(crate) fn span(&self) -> Range<usize> {
+        self.0.first().zip(self.0.last()).map_or(0..0, |(first, last)| first.start..last.end)
+    }
+
     /// The indices in both sets. Cost: O(total number of intervals).
     pub fn intersect(&self, other: &Intervals) -> Intervals {
         let (mut a, mut b, mut both) = (0, 0, List::new());

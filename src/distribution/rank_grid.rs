@@ -38,8 +38,12 @@ pub struct Axis {
 
 impl Axis {
     pub(crate) fn cut_dim(&self) -> Option<usize> {
-        match self.role {
-            Role::Cut { dim, .. } => Some(dim),
+        self.cut().map(|(dim, _)| dim)
+    }
+
+    fn cut(&self) -> Option<(usize, &Cut)> {
+        match &self.role {
+            Role::Cut { dim, how } => Some((*dim, how)),
             Role::Replicate | Role::Partial => None,
         }
     }
@@ -319,13 +323,44 @@ impl Distribution {
 
     /// The extents of [`Distribution::block`]. Cost: O(axes + dimensions), and that of [`Owners::coordinates`].
     pub(crate) fn block_extents(&self, shape: &[usize], rank: usize) -> Option<Vec<usize>> {
+        let coordinates = self.coordinates(rank)?;
         let mut extents = shape.to_vec();
-        for (axis, coordinate) in self.axes.iter().zip(self.coordinates(rank)?) {
+        for (axis, coordinate) in self.axes.iter().zip(coordinates) {
             if let Role::Cut { dim, how } = &axis.role {
                 extents[*dim] = how.len(extents[*dim], axis.ranks, coordinate);
             }
         }
         Some(extents)
+    }
+
+    /// A later rank, such that all before it from `rank` on have blocks of the same extents, or none. Cost: O(axes^2).
+    pub(crate) fn alike_until(&self, shape: &[usize], rank: usize) -> usize {
+        let place = match self.owners {
+            Owners::From(first) if rank < first => return first,
+            _ if rank >= self.end => return usize::MAX,
+            Owners::From(first) => rank - first,
+            _ => return rank + 1,
+        };
+        // Consecutive places with tiles of equal extents along the axes so far, which vary fastest.
+        let mut alike = 1;
+        for axis in self.axes.iter().rev() {
+            let larger = match axis.cut() {
+                None => 0,
+                Some((dim, Cut::Even))
+                    if self.axes.iter().filter(|other| other.cut_dim() == Some(dim)).count() == 1 =>
+                {
+                    shape[dim] % axis.ranks
+                }
+                Some(_) => return rank - place % alike + alike,
+            };
+            if larger > 0 {
+                let coordinate = place / alike % axis.ranks;
+                let more = if coordinate < larger { larger } else { axis.ranks } - coordinate;
+                return rank - place % alike + more * alike;
+            }
+            alike *= axis.ranks;
+        }
+        rank - place + alike
     }
 
     /// The ranks whose blocks overlap a region, ascending. Few other blocks are computed.
@@ -338,15 +373,19 @@ impl Distribution {
         for axis in &self.axes {
             let mut finer = Vec::new();
             for (coordinates, dims) in places {
-                for coordinate in 0..axis.ranks {
-                    let mut dims = dims.clone();
-                    if let Role::Cut { dim, how } = &axis.role {
-                        dims[*dim] = dims[*dim].select_all(&how.tile(dims[*dim].len(), axis.ranks, coordinate));
-                        if !dims[*dim].meets(&region.dims()[*dim]) {
-                            continue;
-                        }
+                let cut = axis.cut().map(|(dim, how)| (dim, how, &region.dims()[dim]));
+                let all = 0..axis.ranks;
+                let reached =
+                    cut.map_or(all, |(dim, how, wanted)| how.tiles_near(&dims[dim], axis.ranks, wanted.span()));
+                for coordinate in reached {
+                    let tile = cut.map(|(dim, how, wanted)| {
+                        (dim, dims[dim].select_all(&how.tile(dims[dim].len(), axis.ranks, coordinate)), wanted)
+                    });
+                    if tile.as_ref().is_none_or(|(_, tile, wanted)| tile.meets(wanted)) {
+                        let mut dims = dims.clone();
+                        tile.into_iter().for_each(|(dim, tile, _)| dims[dim] = tile);
+                        finer.push((coordinates.iter().copied().chain([coordinate]).collect(), dims));
                     }
-                    finer.push((coordinates.iter().copied().chain([coordinate]).collect(), dims));
                 }
             }
             places = finer;
@@ -354,6 +393,11 @@ impl Distribution {
         let mut ranks: Vec<usize> = places.iter().map(|(coordinates, _)| self.rank_at(coordinates)).collect();
         ranks.sort_unstable();
         ranks
+    }
+
+    /// The ranks that store at least one element, ascending.
+    pub(crate) fn holders(&self, shape: &[usize]) -> Vec<usize> {
+        self.meeting(shape, &Region::whole(shape))
     }
 
     /// The block of `rank`, or an empty region outside the grid.

@@ -120,10 +120,7 @@ impl Region {
             return regions.len() < 2;
         };
         let mut ascending: Vec<&Region> = regions.iter().copied().filter(|region| !region.is_empty()).collect();
-        let span = |region: &Region| {
-            let ranges = region.0[dim].ranges();
-            ranges.first().zip(ranges.last()).map_or(0..0, |(first, last)| first.start..last.end)
-        };
+        let span = |region: &Region| region.0[dim].span();
         ascending.sort_by_key(|region| span(region).start);
         let mut open: Vec<&Region> = Vec::new();
         ascending.into_iter().all(|next| {
@@ -136,6 +133,9 @@ impl Region {
 
     /// The boxes of the region, in row-major order of their first elements.
     pub fn boxes(&self) -> Vec<Bounds> {
+        if self.0.iter().all(|dim| dim.ranges().len() == 1) {
+            return vec![self.only_box()];
+        }
         let mut boxes: Vec<Bounds> = vec![Vec::new()];
         for dim in &self.0 {
             boxes = boxes

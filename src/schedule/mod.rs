@@ -18,6 +18,7 @@
 //! objects.
 
 pub mod arena;
+mod boxes;
 mod builder;
 mod carried;
 pub mod collective;

@@ -34,3 +34,18 @@ fn blocks_as_large_as_numbers_get() {
     assert_eq!([0, 1, 5].map(|index| half.tile(usize::MAX, 6, index).len()), [usize::MAX / 2, usize::MAX / 2, 0]);
     assert_eq!((huge.pieces(10, 3), Cut::Cyclic { block: 1 }.pieces(usize::MAX, 2)), (1, usize::MAX / 2 + 1));
 }
+
+#[test]
+fn tiles_near_a_span_are_those_that_meet_it() {
+    for extent in 1..14 {
+        for parts in 1..17 {
+            for (start, end) in (0..15).flat_map(|start| (start..16).map(move |end| (start, end))) {
+                let set = Intervals::from(1..1 + extent);
+                let wanted = Intervals::from(start..end);
+                let meets = |&index: &usize| set.select_all(&Cut::Even.tile(extent, parts, index)).meets(&wanted);
+                let expected: Vec<usize> = (0..parts).filter(meets).collect();
+                assert_eq!(Cut::Even.tiles_near(&set, parts, wanted.span()).collect::<Vec<_>>(), expected);
+            }
+        }
+    }
+}

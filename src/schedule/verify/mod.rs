@@ -21,6 +21,7 @@ mod spec;
 
 pub use alone::{Described, agree, all_alone, alone, with_peers};
 pub use cone::follow;
+pub use hazard::check as check_own;
 pub use spec::{Order, Origin, Spec, Summand, Summands, Value};
 
 use super::{BufferId, Schedule, TaskId};

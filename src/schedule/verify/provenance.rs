@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::Fault;
 use crate::distribution::{Bounds, Region, is_empty, volume, without};
 use crate::schedule::View;
+use crate::schedule::boxes::BoxMap;
 
 /// The user's previous values of the output in a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,59 +51,83 @@ impl Piece {
 
 /// The contents of a rank's buffers, as disjoint pieces; other elements have not been written.
 #[derive(Debug, Default)]
-pub struct Contents(pub Vec<Vec<Piece>>);
+pub struct Contents(Vec<BoxMap<Option<Content>>>);
 
 pub fn intersect(a: &[Range<usize>], b: &[Range<usize>]) -> Bounds {
     a.iter().zip(b).map(|(a, b)| a.start.max(b.start)..a.end.min(b.end)).collect()
 }
 
-fn meet(a: &[Range<usize>], b: &[Range<usize>]) -> bool {
-    a.iter().zip(b).all(|(a, b)| a.start.max(b.start) < a.end.min(b.end))
-}
-
 impl Contents {
+    /// Of this many buffers, with nothing written.
+    pub fn of(buffers: usize) -> Contents {
+        Contents((0..buffers).map(|_| BoxMap::default()).collect())
+    }
+
+    fn pieces<'a>(&'a self, buffer: usize, bounds: &'a [Range<usize>]) -> impl Iterator<Item = Piece> {
+        let overlapping = self.0[buffer].overlapping(bounds);
+        overlapping.filter_map(|(bounds, content)| Some(Piece { bounds, content: content.clone()? }))
+    }
+
     /// The pieces of a box, clipped to it.
     ///
     /// # Errors
     /// If an element of the box has not been written.
     pub fn read(&self, view: &View) -> Result<Vec<Piece>, Fault> {
-        let meets = |piece: &&Piece| meet(&piece.bounds, &view.bounds);
-        let parts: Vec<Piece> =
-            self.0[view.buffer].iter().filter(meets).map(|piece| piece.part(&view.bounds)).collect();
+        let parts: Vec<Piece> = self.pieces(view.buffer, &view.bounds).map(|piece| piece.part(&view.bounds)).collect();
         let written: usize = parts.iter().map(|piece| volume(&piece.bounds)).sum();
         if written == view.elements() { Ok(parts) } else { Err(Fault::Unwritten(view.buffer)) }
     }
 
-    /// The pieces of a box if it cuts none of them, and all of it has been written.
-    pub fn exactly(&mut self, view: &View) -> Option<Vec<&mut Piece>> {
-        let meets = |piece: &&mut Piece| meet(&piece.bounds, &view.bounds);
-        let pieces: Vec<&mut Piece> = self.0[view.buffer].iter_mut().filter(meets).collect();
-        let whole = |piece: &&mut Piece| intersect(&piece.bounds, &view.bounds) == piece.bounds;
-        let written: usize = pieces.iter().map(|piece| volume(&piece.bounds)).sum();
-        (pieces.iter().all(whole) && written == view.elements()).then_some(pieces)
+    /// Changes the contents of a box. Pieces are not cut, nor long sums copied, unless the box cuts them.
+    ///
+    /// # Errors
+    /// If an element of the box has not been written, or `change` returns an error.
+    pub fn change(
+        &mut self,
+        view: &View,
+        mut change: impl FnMut(&[Range<usize>], &mut Content) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let View { buffer, bounds } = view;
+        let (mut whole, mut written) = (true, 0);
+        for (piece, _) in self.0[*buffer].overlapping(bounds) {
+            whole &= intersect(&piece, bounds) == piece;
+            written += volume(&piece);
+        }
+        if whole && written == view.elements() {
+            let mut result = Ok(());
+            self.0[*buffer].retain(bounds, |piece, content| {
+                let piece: Bounds = piece.iter().map(|&[start, end]| start..end).collect();
+                if let (Ok(()), Some(content)) = (&result, content) {
+                    result = change(&piece, content);
+                }
+                true
+            });
+            return result;
+        }
+        for Piece { bounds, mut content } in self.read(view)? {
+            change(&bounds, &mut content)?;
+            self.write(*buffer, Piece { bounds, content });
+        }
+        Ok(())
     }
 
     pub fn write(&mut self, buffer: usize, piece: Piece) {
         if is_empty(&piece.bounds) {
             return;
         }
-        let pieces = &mut self.0[buffer];
-        if !pieces.iter().any(|old| meet(&old.bounds, &piece.bounds)) {
-            pieces.push(piece);
-            return;
-        }
-        let mut kept = Vec::with_capacity(pieces.len() + 1);
-        for old in pieces.drain(..) {
-            let hole = intersect(&old.bounds, &piece.bounds);
-            if is_empty(&hole) {
-                kept.push(old);
-            } else {
-                let rest = without(&old.bounds, &hole);
-                kept.extend(rest.into_iter().map(|bounds| old.part(&bounds)));
+        let mut cut: Vec<Piece> = Vec::new();
+        self.0[buffer].retain(&piece.bounds, |old, content| {
+            let bounds: Bounds = old.iter().map(|&[start, end]| start..end).collect();
+            let rest = without(&bounds, &intersect(&bounds, &piece.bounds));
+            if let (false, Some(content)) = (rest.is_empty(), content.take()) {
+                let old = Piece { bounds, content };
+                cut.extend(rest.into_iter().map(|bounds| old.part(&bounds)));
             }
+            false
+        });
+        for Piece { bounds, content } in cut.into_iter().chain([piece]) {
+            *self.0[buffer].entry(&bounds) = Some(content);
         }
-        kept.push(piece);
-        *pieces = kept;
     }
 }
 

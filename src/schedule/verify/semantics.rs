@@ -17,15 +17,16 @@ pub struct Semantics<'a> {
 impl Semantics<'_> {
     /// The operands, and the output's values if results are added to them.
     pub fn initial(&self) -> Contents {
-        let pieces = self.schedule.buffers.iter().map(|buffer| {
+        let mut contents = Contents::of(self.schedule.buffers.len());
+        for (id, buffer) in self.schedule.buffers.iter().enumerate() {
             let given = match buffer.home {
                 Home::Operand(_) => Prior::Absent,
                 Home::Output if self.spec.accumulate => Prior::Raw,
-                _ => return Vec::new(),
+                _ => continue,
             };
-            self.placed(buffer, given).into_iter().collect()
-        });
-        Contents(pieces.collect())
+            self.placed(buffer, given).into_iter().for_each(|piece| contents.write(id, piece));
+        }
+        contents
     }
 
     fn placed(&self, buffer: &Buffer, prior: Prior) -> Option<Piece> {
@@ -51,10 +52,10 @@ impl Semantics<'_> {
                 Ok(())
             }
             Work::Update { input, out } => self.update(contents, input, out),
-            Work::Scale { out, factor: Factor::Beta } => self.change(contents, out, |piece| beta(&mut piece.content)),
-            Work::Scale { out, factor: Factor::Alpha } => self.change(contents, out, |piece| {
-                let fits = piece.content.value.is_none_or(|value| self.spec.is_result(value) && !piece.content.alpha);
-                piece.content.alpha = true;
+            Work::Scale { out, factor: Factor::Beta } => contents.change(out, |_, content| beta(content)),
+            Work::Scale { out, factor: Factor::Alpha } => contents.change(out, |_, content| {
+                let fits = content.value.is_none_or(|value| self.spec.is_result(value) && !content.alpha);
+                content.alpha = true;
                 if fits { Ok(()) } else { Err(Fault::Scaling) }
             }),
         }
@@ -62,23 +63,6 @@ impl Semantics<'_> {
 
     fn buffer(&self, view: &View) -> &Buffer {
         &self.schedule.buffers[view.buffer]
-    }
-
-    fn change(
-        &self,
-        contents: &mut Contents,
-        view: &View,
-        mut change: impl FnMut(&mut Piece) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
-        // Long sums are not copied.
-        if let Some(pieces) = contents.exactly(view) {
-            return pieces.into_iter().try_for_each(change);
-        }
-        for mut piece in contents.read(view)? {
-            change(&mut piece)?;
-            contents.write(view.buffer, piece);
-        }
-        Ok(())
     }
 
     fn region(&self, view: &View) -> Option<Region> {
@@ -177,10 +161,10 @@ impl Semantics<'_> {
                 contents.write(out.buffer, new);
                 Ok(())
             }
-            Accumulate::Add => self.change(contents, out, |piece| self.combine(piece, &new)),
-            Accumulate::Beta => self.change(contents, out, |piece| {
-                beta(&mut piece.content)?;
-                self.combine(piece, &new)
+            Accumulate::Add => contents.change(out, |bounds, content| self.combine(bounds, content, &new)),
+            Accumulate::Beta => contents.change(out, |bounds, content| {
+                beta(content)?;
+                self.combine(bounds, content, &new)
             }),
         }
     }
@@ -232,13 +216,13 @@ impl Semantics<'_> {
         for more in contents.read(input)? {
             let more = self.carry(more, input, out);
             let target = View { buffer: out.buffer, bounds: more.bounds.clone() };
-            self.change(contents, &target, |piece| self.combine(piece, &more))?;
+            contents.change(&target, |bounds, content| self.combine(bounds, content, &more))?;
         }
         Ok(())
     }
 
     fn update(&self, contents: &mut Contents, input: &View, out: &View) -> Result<(), Fault> {
-        self.change(contents, out, |piece| beta(&mut piece.content))?;
+        contents.change(out, |_, content| beta(content))?;
         self.add(contents, input, out)
     }
 
@@ -273,9 +257,8 @@ impl Semantics<'_> {
         Ok(())
     }
 
-    fn combine(&self, piece: &mut Piece, more: &Piece) -> Result<(), Fault> {
-        let more = &more.part(&piece.bounds).content;
-        let content = &mut piece.content;
+    fn combine(&self, bounds: &[Range<usize>], content: &mut Content, more: &Piece) -> Result<(), Fault> {
+        let more = &more.part(bounds).content;
         if more.value.is_none() {
             return Ok(());
         }

@@ -1,7 +1,6 @@
 //! Specifies the result of a correct run: the tensors of a plan and how each is computed.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ops::Range;
 
 use crate::dims::Label;
 use crate::distribution::{Distribution, Intervals, Region};
@@ -170,13 +169,13 @@ impl Spec {
                 place(last).zip(place(next)).is_some_and(|(last, next)| last < next)
             }
             Order::Ascending => {
-                let starts = |products: &Region| products.dims().iter().map(|dim| span(dim).start).collect::<Vec<_>>();
+                let starts = |products: &Region| products.dims().iter().map(|dim| dim.span().start).collect::<Vec<_>>();
                 starts(last) < starts(next)
             }
             Order::RingDown(label) => {
                 let (labels, extents) = self.summed(value);
                 labels.iter().position(|l| l == label).is_some_and(|dim| {
-                    let (last, next) = (span(&last.dims()[dim]), span(&next.dims()[dim]));
+                    let (last, next) = (last.dims()[dim].span(), next.dims()[dim].span());
                     let wraps = last.start == 0 && next.end == extents[dim];
                     next.end == last.start || wraps
                 })
@@ -188,9 +187,4 @@ impl Spec {
     pub fn is_result(&self, value: usize) -> bool {
         self.tensor(value) == self.tensor(self.output)
     }
-}
-
-fn span(set: &Intervals) -> Range<usize> {
-    let ranges = set.ranges();
-    ranges.first().map_or(0, |first| first.start)..ranges.last().map_or(0, |last| last.end)
 }
