@@ -4,6 +4,7 @@
 
 use einsum_dist::exec::{ResolvedKernel, kernel_name};
 use einsum_dist::report::PathSearchReport;
+use einsum_dist::schedule::Schedule;
 use einsum_dist::timeline::Timeline;
 use einsum_dist::tree::Tree;
 use einsum_dist::{Checkpoint, PathMethod, Plan};
@@ -31,10 +32,9 @@ pub struct RunConfig {
 }
 
 impl RunConfig {
-    /// The kernel's name in the schedules, or in a few of them above 256 ranks.
-    pub fn kernel(&self) -> &'static str {
-        let ranks = self.plan.sampled_ranks();
-        kernel_name(self.resolved_kernel, self.plan.dtype, ranks.iter().map(|&rank| self.plan.schedule(rank)))
+    /// The kernel's name in [`Plan::sampled_schedules`].
+    pub fn kernel(&self, sampled: &[Schedule]) -> &'static str {
+        kernel_name(self.resolved_kernel, self.plan.dtype, sampled)
     }
 
     /// Which memory limit was chosen, and why.

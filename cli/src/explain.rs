@@ -24,19 +24,25 @@ pub const NOT_SIMULATED: &str = "not simulated: slicing adds replicas of out, wh
 pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Option<Error>)> {
     let plan = &config.plan;
     let ranks = plan.ranks();
-    let verified = if ranks <= MAX_FULL_PROOF_RANKS {
+    let (sampled, verified) = if ranks <= MAX_FULL_PROOF_RANKS {
         plan.verify()?;
-        format!("every element of the result, every transfer, and the memory of {}", counted(ranks, "rank"))
+        let verified =
+            format!("every element of the result, every transfer, and the memory of {}", counted(ranks, "rank"));
+        (plan.sampled_schedules(), verified)
     } else {
-        let (whole, proved) = rayon::join(|| plan.verify_whole_schedules(), || by_classes(plan));
-        whole?;
+        let whole = || {
+            let sampled = plan.sampled_schedules();
+            plan.verify_whole_schedules(&sampled).map(|()| sampled)
+        };
+        let (sampled, proved) = rayon::join(whole, || by_classes(plan));
         let Classes { steps, classes, followed } = proved?;
         let followed = followed.min(ranks);
-        format!(
+        let verified = format!(
             "by symmetry classes: one rank of each of {classes} classes in {}, given the messages that it receives; up to \
              {followed} of {ranks} ranks were compared",
             counted(steps, "step"),
-        )
+        );
+        (sampled?, verified)
     };
     let wanted = trace_files::wanted(config) || !config.args.json;
     let timeline = (config.args.simulate && wanted && world.is_root()).then(|| config.simulated_timeline()).flatten();
@@ -45,12 +51,12 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
         return Ok((None, trace_error));
     }
     if config.args.json {
-        return Ok((Some(json(world, config, None)), trace_error));
+        return Ok((Some(json(world, config, None, &sampled)), trace_error));
     }
     let default = if config.default_sizes { "\nextents are the default; --size sets them" } else { "" };
-    let kernel = config.kernel();
+    let kernel = config.kernel(&sampled);
     let simulated = if config.args.simulate { simulated(plan, timeline.as_ref()) } else { String::new() };
-    let explained = plan.explain();
+    let explained = plan.explain_with(&sampled);
     let placed = plan.machine.placement().map_or(String::new(), |(topology, Placement { places, warnings })| {
         let warnings = warnings.iter().take(MAX_WARNINGS).map(|warning| format!("warning   {warning}\n"));
         where_ranks_are(&topology, &places) + &warnings.collect::<String>()

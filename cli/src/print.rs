@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use einsum_dist::io::output::display_path;
 use einsum_dist::report::{ByLink, CheckReport, Measured, NodeReport, Report, Seconds};
+use einsum_dist::schedule::Schedule;
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Error, Plan, World};
 
@@ -51,7 +52,7 @@ pub struct Outcome {
 /// If the result is outside the error bound or the range of the type, after the text has been printed.
 pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Option<String>> {
     let text = match (world.is_root(), config.args.json, config.args.quiet) {
-        (true, true, _) => Some(json(world, config, Some(outcome))),
+        (true, true, _) => Some(json(world, config, Some(outcome), &[])),
         (true, false, false) => Some(summary(world, config, outcome)),
         _ => None,
     };
@@ -80,17 +81,19 @@ pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Op
     Err(Failure::Check)
 }
 
-pub fn json(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> String {
-    let report = report(world, config, outcome);
+/// `sampled` is needed without an outcome.
+pub fn json(world: &World, config: &RunConfig, outcome: Option<&Outcome>, sampled: &[Schedule]) -> String {
+    let report = report(world, config, outcome, sampled);
     // Serialising numbers, strings and maps with string keys into memory cannot fail.
     serde_json::to_string(&report).unwrap_or_default() + "\n"
 }
 
-fn report(world: &World, config: &RunConfig, outcome: Option<&Outcome>) -> Report {
-    let mut report = config.plan.report(outcome.map(|outcome| outcome.measured.as_slice()));
+fn report(world: &World, config: &RunConfig, outcome: Option<&Outcome>, sampled: &[Schedule]) -> Report {
+    let plan = &config.plan;
+    let mut report = outcome.map_or_else(|| plan.report_with(sampled), |outcome| plan.report(Some(&outcome.measured)));
     report.path_search = Some(config.path_search);
     report.transport = Some(world.transport().to_owned());
-    report.kernel = outcome.map_or_else(|| config.kernel(), |outcome| outcome.kernel).to_owned();
+    report.kernel = outcome.map_or_else(|| config.kernel(sampled), |outcome| outcome.kernel).to_owned();
     if let Some(outcome) = outcome {
         let steps = report.nodes.iter_mut().zip(first_run_seconds(config));
         steps.for_each(|(node, additional)| node.predicted_seconds += additional);
@@ -114,7 +117,7 @@ fn gflop(config: &RunConfig, outcome: &Outcome) -> f64 {
 }
 
 fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
-    let report = report(world, config, Some(outcome));
+    let report = report(world, config, Some(outcome), &[]);
     let plan = &config.plan;
     let mut lines: Vec<(&str, String)> = vec![("expression", beginning(report.expression.clone()))];
     let extents = plan.names.iter().zip(plan.whole_extents()).map(|(name, extent)| format!("{name}={extent}"));

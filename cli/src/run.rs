@@ -28,7 +28,9 @@ pub fn run(world: &World, config: &RunConfig) -> Result<Outcome> {
     if config.args.verbose {
         let placement = where_ranks_are(host::topology()?, &world.places()?);
         if world.is_root() {
-            say!("{}\n{placement}kernel    {}\n", config.plan.explain(), config.kernel());
+            let sampled = config.plan.sampled_schedules();
+            let (explained, kernel) = (config.plan.explain_with(&sampled), config.kernel(&sampled));
+            say!("{explained}\n{placement}kernel    {kernel}\n");
         }
     }
     match config.plan.dtype {

@@ -68,6 +68,10 @@ impl Generator for Cannon {
         usize::from(rank / self.side == 0) + 2 * usize::from(rank.is_multiple_of(self.side))
     }
 
+    fn alike_until(&self, rank: usize) -> usize {
+        rank + 1
+    }
+
     fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
         cannon(builder, contraction, self.side);
     }

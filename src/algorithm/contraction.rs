@@ -38,6 +38,11 @@ impl Contraction {
         let summed = summed.filter(|(label, _)| !self.out.labels.contains(label));
         Region::from(summed.map(|(&label, &extent)| indices(label, extent)).collect::<Vec<_>>())
     }
+
+    /// Whether an operand has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.left.elements() == 0 || self.right.elements() == 0
+    }
 }
 
 pub type Restriction = (Label, Range<usize>);
@@ -71,12 +76,16 @@ impl Tensor {
     }
 
     pub fn held(&self, rank: usize) -> u64 {
-        self.distribution.block(&self.shape, rank).map_or(0, |block| block.volume()) as u64
+        self.distribution.block_extents(&self.shape, rank).map_or(0, |extents| extents.iter().product::<usize>()) as u64
     }
 
     /// A box of the tensor in this rank's buffer; `None` if the block does not contain it.
     pub fn view(&self, rank: usize, bounds: &[Range<usize>]) -> Option<View> {
-        let region = self.distribution.block(&self.shape, rank)?;
+        self.view_in(&self.distribution.block(&self.shape, rank)?, bounds)
+    }
+
+    /// Like [`Tensor::view`], with this rank's block.
+    pub fn view_in(&self, region: &Region, bounds: &[Range<usize>]) -> Option<View> {
         let bounds = if is_empty(bounds) { bounds.iter().map(|_| 0..0).collect() } else { region.locate(bounds)? };
         Some(View { buffer: self.buffer?, bounds: self.shifted(bounds) })
     }

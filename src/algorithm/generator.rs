@@ -53,6 +53,11 @@ pub trait Generator {
         0
     }
 
+    /// A later rank, such that all before it from `rank` on have the same role.
+    fn alike_until(&self, _rank: usize) -> usize {
+        usize::MAX
+    }
+
     /// Predicted for the busiest rank, without redistributing operands.
     fn seconds(&self, contracted: &Contracted) -> f64;
 

@@ -11,20 +11,45 @@ use crate::distribution::{Bounds, Distribution, Region, Role};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Meaning, Parts, Pattern};
 use crate::schedule::{Builder, CarriedSum, View, Work};
 
-/// The boxes, in indices of the whole tensor, that `target` reads from `source`.
-fn wanted(from: &Tensor, to: &Tensor, source: usize, target: usize) -> Vec<Bounds> {
-    if to.distribution.summand(target) != Some(0) || from.distribution.replica_for(source, target) != Some(source) {
-        return Vec::new();
+/// What one rank has, and what it needs and is not filled with zeros.
+struct Blocks<'a> {
+    from: &'a Tensor,
+    to: &'a Tensor,
+    rank: usize,
+    have: Option<Region>,
+    need: Option<Region>,
+}
+
+impl<'a> Blocks<'a> {
+    fn new(from: &'a Tensor, to: &'a Tensor, rank: usize) -> Blocks<'a> {
+        let have = from.distribution.block(&from.shape, rank);
+        Blocks { from, to, rank, have, need: needed(to, rank) }
     }
-    let blocks = (from.distribution.block(&from.shape, source), to.distribution.block(&to.shape, target));
-    match blocks {
-        (Some(have), Some(need)) => have.intersect(&need).boxes(),
-        _ => Vec::new(),
+
+    /// The boxes, in indices of the whole tensor, that `target` reads from this rank.
+    fn read_by(&self, target: usize) -> Vec<Bounds> {
+        self.common(self.rank, target, || Some(self.have.as_ref()?.intersect(&needed(self.to, target)?)))
+    }
+
+    /// Those that this rank reads from `source`.
+    fn read_from(&self, source: usize) -> Vec<Bounds> {
+        let have = || self.from.distribution.block(&self.from.shape, source);
+        self.common(source, self.rank, || Some(have()?.intersect(self.need.as_ref()?)))
+    }
+
+    fn common(&self, source: usize, target: usize, region: impl FnOnce() -> Option<Region>) -> Vec<Bounds> {
+        let reads = self.from.distribution.replica_for(source, target) == Some(source);
+        Some(reads).filter(|reads| *reads).and_then(|_| region()).map_or(Vec::new(), |region| region.boxes())
     }
 }
 
-fn views(tensor: &Tensor, rank: usize, boxes: &[Bounds]) -> Vec<View> {
-    boxes.iter().filter_map(|bounds| tensor.view(rank, bounds)).collect()
+/// The block of the first summand.
+fn needed(to: &Tensor, rank: usize) -> Option<Region> {
+    to.distribution.block(&to.shape, rank).filter(|_| to.distribution.summand(rank) == Some(0))
+}
+
+fn views(tensor: &Tensor, block: Option<&Region>, boxes: &[Bounds]) -> Vec<View> {
+    block.map_or(Vec::new(), |block| boxes.iter().filter_map(|bounds| tensor.view_in(block, bounds)).collect())
 }
 
 /// With more summands, the root of a tree receives fewer blocks.
@@ -189,12 +214,13 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
     if let Some(column) = sums_by_tree(from, to, rank) {
         return add_by_tree(builder, from, to, &column);
     }
-    let need = to.distribution.block(&to.shape, rank).filter(|_| to.distribution.summand(rank) == Some(0));
-    if let (Some(zeros), None) = (to.own(rank, &[]).filter(|zeros| zeros.elements() > 0), &need) {
+    let blocks = Blocks::new(from, to, rank);
+    let (have, need) = (blocks.have.as_ref(), blocks.need.as_ref());
+    if let (Some(zeros), None) = (to.own(rank, &[]).filter(|zeros| zeros.elements() > 0), need) {
         builder.work(Work::Fill { out: zeros });
     }
     // The first summand arrives in the target block, others in alternating buffers.
-    let largest = need.as_ref().map(Region::extents).filter(|_| summands > 1);
+    let largest = need.map(Region::extents).filter(|_| summands > 1);
     let scratch: Vec<_> = largest
         .iter()
         .flat_map(|extents| {
@@ -202,31 +228,30 @@ pub fn redistribute(builder: &mut Builder, from: &Tensor, to: &Tensor) {
         })
         .collect();
 
-    let peers = Peers::new(from, to, rank, ranks);
+    let (peers, own_summand) = (Peers::new(from, to, rank, ranks), from.distribution.summand(rank));
     let sum = |rank| if summands > 1 { CarriedSum::StoredBy(vec![rank]) } else { CarriedSum::Complete };
     for summand in 0..summands {
         let landing = if summand == 0 { to } else { scratch.get(summand % 2).unwrap_or(to) };
         for &round in &peers.rounds {
             let (target, source) = ((rank + round) % ranks, (rank + ranks - round) % ranks);
-            if from.distribution.summand(rank) == Some(summand) {
-                let boxes = wanted(from, to, rank, target);
-                builder.send(target, views(from, rank, &boxes)).carries([summand, round, 0], || (boxes, sum(rank)));
+            if own_summand == Some(summand) && peers.targets.binary_search(&target).is_ok() {
+                let boxes = blocks.read_by(target);
+                builder.send(target, views(from, have, &boxes)).carries([summand, round, 0], || (boxes, sum(rank)));
             }
-            if from.distribution.summand(source) == Some(summand) {
-                let boxes = wanted(from, to, source, rank);
-                let landed = builder.recv(source, views(landing, rank, &boxes));
+            if peers.sources.binary_search(&source).is_ok() && from.distribution.summand(source) == Some(summand) {
+                let boxes = blocks.read_from(source);
+                let landed = builder.recv(source, views(landing, need, &boxes));
                 landed.carries([summand, round, 0], || (boxes, sum(source)));
             }
         }
-        for &source in peers.sources.iter().filter(|&&source| from.distribution.summand(source) == Some(summand)) {
-            let boxes = wanted(from, to, source, rank);
-            let have = if source == rank { from } else { landing };
-            for (input, out) in views(have, rank, &boxes).into_iter().zip(views(to, rank, &boxes)) {
-                if summand > 0 {
-                    builder.work(Work::Add { input, out });
-                } else if source == rank {
-                    builder.work(Work::Unary { input, out });
-                }
+        for &source in peers.sources.iter().filter(|&&source| summand > 0 || source == rank) {
+            if from.distribution.summand(source) != Some(summand) {
+                continue;
+            }
+            let boxes = blocks.read_from(source);
+            let (input, block) = if source == rank { (from, have) } else { (landing, need) };
+            for (input, out) in views(input, block, &boxes).into_iter().zip(views(to, need, &boxes)) {
+                builder.work(if summand > 0 { Work::Add { input, out } } else { Work::Unary { input, out } });
             }
         }
     }
@@ -319,6 +344,8 @@ fn sums_by_tree<'a>(from: &'a Tensor, to: &Tensor, rank: usize) -> Option<Column
 struct Peers {
     /// The ranks, possibly this one, with overlapping source blocks.
     sources: Vec<usize>,
+    /// Likewise with overlapping target blocks.
+    targets: Vec<usize>,
     /// The distinct distances, ascending, to ranks that it exchanges data with.
     rounds: Vec<usize>,
 }
@@ -335,7 +362,7 @@ impl Peers {
         let mut rounds: Vec<usize> = behind.chain(ahead).filter(|&round| round > 0).collect();
         rounds.sort_unstable();
         rounds.dedup();
-        Peers { sources, rounds }
+        Peers { sources, targets, rounds }
     }
 }
 

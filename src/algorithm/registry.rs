@@ -248,6 +248,10 @@ impl Algorithm {
         self.generator().role(rank)
     }
 
+    pub(crate) fn alike_until(&self, rank: usize) -> usize {
+        self.generator().alike_until(rank)
+    }
+
     pub fn generate(&self, builder: &mut Builder, contraction: &Contraction) {
         self.generator().generate(builder, contraction);
     }

@@ -108,7 +108,7 @@ impl<P: Fits> CachedPlans<P> {
     }
 }
 
-pub fn kernel_name(kernel: ResolvedKernel, dtype: Dtype, schedules: impl Iterator<Item = Schedule>) -> &'static str {
+pub fn kernel_name(kernel: ResolvedKernel, dtype: Dtype, schedules: &[Schedule]) -> &'static str {
     // Only the mixed family's name depends on the schedules.
     if !matches!(kernel, ResolvedKernel::Planned { family: KernelFamily::Mixed, .. }) {
         return kernel.name();
@@ -117,7 +117,7 @@ pub fn kernel_name(kernel: ResolvedKernel, dtype: Dtype, schedules: impl Iterato
     for schedule in schedules {
         let mut planned = Planned::new(kernel, dtype, schedule.tasks.len());
         for branch in 0..schedule.max_branches() {
-            planned.plan_branch(&schedule, branch, 1);
+            planned.plan_branch(schedule, branch, 1);
         }
         let families = planned.families();
         (xsmm, own) = (xsmm || families[0], own || families[1]);

@@ -1,5 +1,6 @@
 //! Prints a plan as text with one row per value.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::options::KernelChoice;
@@ -11,11 +12,14 @@ use crate::schedule::{ReuseScope, Schedule};
 use crate::tree::counted;
 
 /// See [`Plan::explain`].
-pub struct Explain<'a>(pub(super) &'a Plan);
+pub struct Explain<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) schedules: Cow<'a, [Schedule]>,
+}
 
 impl fmt::Display for Explain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plan = self.0;
+        let plan = self.plan;
         let machine = &plan.machine;
         writeln!(f, "plan      {}", plan.expression)?;
         writeln!(
@@ -65,9 +69,8 @@ impl fmt::Display for Explain<'_> {
         }
         let mut rows =
             vec![["", "step", "how", "distribution", "GFLOP", "MB received", "bound", "predicted"].map(str::to_owned)];
-        let sampled_ranks = plan.sampled_ranks();
-        let schedules: Vec<Schedule> = sampled_ranks.iter().map(|&rank| plan.schedule(rank)).collect();
-        for ((received, _), (id, value)) in plan.received(&schedules).iter().zip(plan.values.iter().enumerate()) {
+        let schedules = &self.schedules;
+        for ((received, _), (id, value)) in plan.received(schedules).iter().zip(plan.values.iter().enumerate()) {
             rows.push(self.row(id, value, *received));
         }
         write_table(f, &rows, &[1, 2, 3])?;
@@ -75,11 +78,8 @@ impl fmt::Display for Explain<'_> {
         self.candidates(f)?;
         let mut packing = Packing::new(plan);
         let peak = schedules.iter().map(|schedule| packing.peak_bytes(schedule)).max().unwrap_or(0);
-        let of = if sampled_ranks.len() < plan.ranks() {
-            format!(" of {} sampled", sampled_ranks.len())
-        } else {
-            String::new()
-        };
+        let of =
+            if schedules.len() < plan.ranks() { format!(" of {} sampled", schedules.len()) } else { String::new() };
         writeln!(f, "memory    {} on the busiest rank{of}", megabytes(peak as f64))?;
         let ungrouped = plan.ungrouped.map(|seconds| format!("; {} with all ranks in every step", duration(seconds)));
         writeln!(f, "predicted {}{}", duration(plan.seconds()), ungrouped.unwrap_or_default())?;
@@ -89,7 +89,7 @@ impl fmt::Display for Explain<'_> {
 
 impl Explain<'_> {
     fn groups(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plan = self.0;
+        let plan = self.plan;
         if plan.slice_groups == 1 {
             return Ok(());
         }
@@ -100,13 +100,13 @@ impl Explain<'_> {
     }
 
     fn placement(&self, id: usize) -> String {
-        let plan = self.0;
+        let plan = self.plan;
         let names: Vec<&str> = plan.values[id].labels.iter().map(|&label| plan.name(label)).collect();
         plan.distribution_over_groups(id).describe(&names)
     }
 
     fn candidates(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plan = self.0;
+        let plan = self.plan;
         let mut rows = vec![["", "candidate", "predicted", "including inputs"].map(str::to_owned)];
         for (id, value) in plan.values.iter().enumerate().filter(|(_, value)| value.considered.len() > 1) {
             for (at, candidate) in value.considered.iter().enumerate() {
@@ -133,7 +133,7 @@ impl Explain<'_> {
     }
 
     fn row(&self, id: usize, value: &Value, received: u64) -> [String; 8] {
-        let plan = self.0;
+        let plan = self.plan;
         let (step, mut how) = match &value.source {
             Source::Operand(index) => (plan.step_text(value), format!("operand {index}")),
             Source::Contract { algorithm, group, .. } => {

@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use super::slice_groups;
 use super::structure::{Plan, ResultResidency, Source};
+use super::{received, slice_groups};
 use crate::algorithm::{Contraction, Tensor, redistribute, unary};
 use crate::schedule::{Buffer, BufferId, BufferPlacement, Builder, Carried, Factor, Home, Schedule, View, Work};
 
@@ -41,7 +41,9 @@ fn of_group_member(plan: &Plan, of_group: &Plan, rank: usize, group: usize) -> S
 
 /// The bytes that the sampled ranks receive in one slice.
 pub fn all_bytes_received(plan: &Plan) -> u64 {
-    plan.sampled_ranks().into_iter().map(|rank| tasks(plan, rank).unplaced().bytes_received()).sum()
+    received::by_samples(plan).unwrap_or_else(|| {
+        plan.sampled_ranks().into_iter().map(|rank| tasks(plan, rank).unplaced().bytes_received()).sum()
+    })
 }
 
 fn tasks(plan: &Plan, rank: usize) -> Builder {

@@ -159,7 +159,7 @@ fn fits(plan: &Plan) -> Result<(), VerifyError> {
 }
 
 pub fn by_classes(plan: &Plan) -> Result<Classes, VerifyError> {
-    whole_schedules(plan)?;
+    whole_schedules(plan, &plan.sampled_schedules())?;
     let mut proved = Classes::default();
     for step in each_step(plan) {
         proved = proved.and(step.verify_by_classes()?);
@@ -167,17 +167,16 @@ pub fn by_classes(plan: &Plan) -> Result<Classes, VerifyError> {
     Ok(proved)
 }
 
-pub fn whole_schedules(plan: &Plan) -> Result<(), VerifyError> {
+pub fn whole_schedules(plan: &Plan, sampled: &[Schedule]) -> Result<(), VerifyError> {
     if slice_groups::has_groups(plan) {
         slices_are_complete(plan)?;
         fits(plan)?;
-        return parts(plan).iter().try_for_each(whole_schedules);
+        return parts(plan).iter().try_for_each(|part| whole_schedules(part, &part.sampled_schedules()));
     }
     let spec = spec::without_order(plan);
-    plan.sampled_ranks().into_iter().try_for_each(|rank| {
-        let schedule = plan.schedule(rank);
-        let peak = schedule.peak_bytes();
-        verify::own(schedule, &spec)?;
+    sampled.iter().try_for_each(|schedule| {
+        let (rank, peak) = (schedule.rank, schedule.peak_bytes());
+        verify::check_own(schedule, &spec)?;
         match plan.memory_limit.filter(|&budget| peak > budget) {
             Some(budget) => Err(VerifyError { rank, task: None, fault: Fault::Memory { peak, budget } }),
             None => Ok(()),

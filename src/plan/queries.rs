@@ -98,12 +98,18 @@ impl Plan {
         proof::by_classes(self)
     }
 
-    /// Checks bounds, hazards and memory in the schedules of sampled ranks.
+    /// The schedules of [`Plan::sampled_ranks`], for [`Plan::verify_whole_schedules`], [`Plan::explain_with`] and
+    /// [`Plan::report_with`].
+    pub fn sampled_schedules(&self) -> Vec<Schedule> {
+        self.sampled_ranks().into_iter().map(|rank| self.schedule(rank)).collect()
+    }
+
+    /// Checks bounds, hazards and memory in [`Plan::sampled_schedules`].
     ///
     /// # Errors
     /// Same as for [`Plan::verify`].
-    pub fn verify_whole_schedules(&self) -> Result<(), VerifyError> {
-        proof::whole_schedules(self)
+    pub fn verify_whole_schedules(&self, sampled: &[Schedule]) -> Result<(), VerifyError> {
+        proof::whole_schedules(self, sampled)
     }
 
     /// Each step as a plan whose operands are its inputs.
@@ -126,7 +132,12 @@ impl Plan {
     /// The plan as text. Each value has a row with the MB that the busiest rank receives and the predicted seconds,
     /// over all slices. Cost: the schedules of [`Plan::sampled_ranks`].
     pub fn explain(&self) -> Explain<'_> {
-        Explain(self)
+        Explain { plan: self, schedules: self.sampled_schedules().into() }
+    }
+
+    /// Like [`Plan::explain`], with [`Plan::sampled_schedules`].
+    pub fn explain_with<'a>(&'a self, sampled: &'a [Schedule]) -> Explain<'a> {
+        Explain { plan: self, schedules: sampled.into() }
     }
 
     /// Simulates one slice on the plan's machine. Slice groups run alike, so one is simulated, and the timeline has the
@@ -241,12 +252,13 @@ impl Plan {
     }
 
     /// The ranks with neither a task (other than synchronisation) nor a block, because the work cannot be divided
-    /// further or fewer ranks are predicted to be faster. Cost: all blocks, and the schedules of ranks without.
+    /// further or fewer ranks are predicted to be faster. Cost: the owners of all blocks, and with `slicing` or empty
+    /// operands the schedules of all other ranks.
     pub fn idle_ranks(&self) -> usize {
         if slice_groups::has_groups(self) {
             return idle_beside_groups(self);
         }
-        (0..self.ranks()).filter(|&rank| is_idle(self, rank)).count()
+        received::idle(self).into_iter().filter(|&idle| idle).count()
     }
 }
 
@@ -254,14 +266,9 @@ fn holds(value: &Value, rank: usize) -> bool {
     value.distribution.block_extents(&value.shape, rank).is_some_and(|extents| !extents.contains(&0))
 }
 
-fn is_idle(plan: &Plan, rank: usize) -> bool {
-    !plan.values.iter().any(|value| holds(value, rank)) && plan.schedule(rank).tasks.is_empty()
-}
-
 /// A rank that copies operands or adds results has a block of the user, or is not idle in its group.
 fn idle_beside_groups(plan: &Plan) -> usize {
-    let (of_group, group) = (slice_groups::of_group(plan), plan.ranks_per_group());
-    let idle: Vec<bool> = (0..group).map(|rank| is_idle(&of_group, rank)).collect();
+    let (idle, group) = (received::idle(&slice_groups::of_group(plan)), plan.ranks_per_group());
     let users = || plan.leaves.iter().map(|&leaf| &plan.values[leaf]).chain([plan.output()]);
     let is_idle = |rank: usize| plan.slice_group_of(rank).is_none_or(|number| idle[rank - number * group]);
     (0..plan.ranks()).filter(|&rank| is_idle(rank) && !users().any(|value| holds(value, rank))).count()

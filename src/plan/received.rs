@@ -2,12 +2,12 @@
 //!
 //! An algorithm knows the words of one rank from the extents of its tiles, and a redistribution from the overlap of its
 //! blocks. Invariant: they equal those of the schedules. `slicing`, and contractions of tensors that are distributed
-//! otherwise than by their algorithm, are not counted.
+//! otherwise than by their algorithm, are not counted. A rank without elements that receives none is idle.
 
 use std::ops::Range;
 
 use super::slice_groups::{self, Between};
-use super::structure::{Plan, Source};
+use super::structure::{Plan, Source, Value};
 use crate::algorithm::{Algorithm, Contraction, Movement, Objective, Price, Tensor};
 use crate::schedule::ReuseScope;
 
@@ -15,6 +15,34 @@ use crate::schedule::ReuseScope;
 enum Step<'a> {
     Contraction { id: usize, algorithm: &'a Algorithm, group: Range<usize>, contraction: Box<Contraction> },
     Redistribution { id: usize, tensors: Box<[Tensor; 2]>, movement: Movement },
+}
+
+impl Step<'_> {
+    fn id(&self) -> usize {
+        match self {
+            Step::Contraction { id, .. } | Step::Redistribution { id, .. } => *id,
+        }
+    }
+
+    /// Adds the words of every rank; `None` if they cannot be counted.
+    fn add_words(&self, words: &mut [u64]) -> Option<()> {
+        match self {
+            Step::Contraction { algorithm, group, contraction, .. } => {
+                for (rank, words) in words[group.clone()].iter_mut().enumerate() {
+                    *words += algorithm.words_received(contraction, rank, group.len())?;
+                }
+            }
+            Step::Redistribution { tensors, movement, .. } => {
+                let [from, to] = tensors.as_ref();
+                let receivers = match movement {
+                    Movement::Tree => (0..words.len()).collect(),
+                    Movement::Broadcast | Movement::Direct => to.distribution.holders(&to.shape),
+                };
+                receivers.into_iter().for_each(|rank| words[rank] += movement.words_received(from, to, rank));
+            }
+        }
+        Some(())
+    }
 }
 
 /// The steps of one plan without groups.
@@ -51,6 +79,19 @@ impl<'a> Steps<'a> {
         Some(Steps(steps))
     }
 
+    /// Whether contractions give tasks to a rank that stores no element; `None` if that takes its schedule, as with an
+    /// empty operand, which nobody receives.
+    fn computes(&self, rank: usize) -> Option<bool> {
+        let mut received = self.0.iter().map(|step| match step {
+            Step::Contraction { algorithm, group, contraction, .. } if group.contains(&rank) => {
+                let words = algorithm.words_received(contraction, rank - group.start, group.len());
+                words.filter(|_| !contraction.is_empty())
+            }
+            _ => Some(0),
+        });
+        received.try_fold(false, |any, words| Some(any || words? > 0))
+    }
+
     /// The words that `rank` receives, by value; `None` if some step cannot be counted.
     fn words(&self, rank: usize, values: usize) -> Option<Vec<u64>> {
         let mut words = vec![0; values];
@@ -69,15 +110,54 @@ impl<'a> Steps<'a> {
     }
 }
 
+/// The bytes that the sampled ranks receive in one slice of a plan without groups.
+pub fn by_samples(plan: &Plan) -> Option<u64> {
+    let steps = Steps::of(plan)?;
+    let words = plan.sampled_ranks().into_iter().map(|rank| steps.words(rank, plan.values.len()));
+    let words = words.map(|words| words.map(|words| words.iter().sum::<u64>())).sum::<Option<u64>>()?;
+    Some(words * plan.dtype.size() as u64)
+}
+
+/// Whether each rank has neither a task nor an element. Cost: the elements' owners, and O(other ranks x contractions).
+pub fn idle(plan: &Plan) -> Vec<bool> {
+    let mut idle = vec![true; plan.ranks()];
+    for Value { distribution, shape, .. } in &plan.values {
+        if idle[distribution.span()].contains(&true) {
+            let holders = distribution.holders(shape);
+            holders.into_iter().for_each(|rank| idle[rank] = false);
+        }
+    }
+    let steps = Steps::of(plan);
+    let computes = |rank| match steps.as_ref().and_then(|steps| steps.computes(rank)) {
+        Some(computes) => computes,
+        None => !plan.schedule(rank).tasks.is_empty(),
+    };
+    idle.iter().enumerate().map(|(rank, &idle)| idle && !computes(rank)).collect()
+}
+
 /// The maximum and mean over all ranks of the bytes received in a run of every step, for each value.
 pub fn over_ranks(plan: &Plan) -> Option<Vec<(u64, f64)>> {
+    let mean = |sum: u128| sum as f64 / plan.ranks() as f64;
+    if !slice_groups::has_groups(plan) {
+        let Steps(steps) = Steps::of(plan)?;
+        let mut all = vec![(0, 0.0); plan.values.len()];
+        for batches in steps.chunk_by(|step, next| step.id() == next.id()) {
+            let mut words = vec![0; plan.ranks()];
+            batches.iter().try_for_each(|step| step.add_words(&mut words))?;
+            let (id, element) = (batches[0].id(), plan.dtype.size() as u64);
+            let times = if plan.values[id].lasts == ReuseScope::Slice { plan.slice_count() as u64 } else { 1 };
+            let bytes = || words.iter().map(|words| (words * element).saturating_mul(times));
+            all[id] = (bytes().max().unwrap_or(0), mean(bytes().map(u128::from).sum()));
+        }
+        return Some(all);
+    }
     let mut all = vec![(0, 0u128); plan.values.len()];
     each_rank(plan, |_, bytes| {
         for ((max, sum), &bytes) in all.iter_mut().zip(bytes) {
             (*max, *sum) = (bytes.max(*max), *sum + u128::from(bytes));
         }
     })?;
-    Some(all.into_iter().map(|(max, sum)| (max, sum as f64 / plan.ranks() as f64)).collect())
+    Some(all.into_iter().map(|(max, sum)| (max, mean(sum))).collect())
 }
 
 impl Plan {

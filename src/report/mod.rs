@@ -17,6 +17,7 @@ use std::ops::Range;
 use crate::algorithm::Algorithm;
 use crate::dims::Kind;
 use crate::plan::{Candidate, Plan, Source, Value};
+use crate::schedule::Schedule;
 use crate::tree::UnaryOp;
 
 const MAX_LISTED_RANKS: usize = 64;
@@ -25,11 +26,19 @@ impl Plan {
     /// The plan's report. `measured` is from [`Program::measured`](crate::Program::measured); the report then has all
     /// ranks' schedules, otherwise those of sampled ranks.
     pub fn report(&self, measured: Option<&[Measured]>) -> Report {
-        let ranks = if measured.is_some() { (0..self.ranks()).collect() } else { self.sampled_ranks() };
-        let schedules: Vec<_> = ranks.into_iter().map(|rank| self.schedule(rank)).collect();
+        let all = || (0..self.ranks()).map(|rank| self.schedule(rank)).collect();
+        self.report_of(measured, &measured.map_or_else(|| self.sampled_schedules(), |_| all()))
+    }
+
+    /// The report before a run, from [`Plan::sampled_schedules`].
+    pub fn report_with(&self, sampled: &[Schedule]) -> Report {
+        self.report_of(None, sampled)
+    }
+
+    fn report_of(&self, measured: Option<&[Measured]>, schedules: &[Schedule]) -> Report {
         let steps = self.values.iter().enumerate().filter(|(_, v)| !matches!(v.source, Source::Operand(_)));
-        let received = self.all_bytes_received(&schedules);
-        let all_ranks = self.received(&schedules);
+        let received = self.all_bytes_received(schedules);
+        let all_ranks = self.received(schedules);
         let nodes = steps.map(|(id, value)| {
             let got = measured.map(|ranks| ranks.iter().map(|rank| rank.received[id]).collect::<Vec<u64>>());
             let seconds = measured.map(|ranks| ranks.iter().map(|rank| rank.seconds[id]).fold(0.0, f64::max));
@@ -39,7 +48,7 @@ impl Plan {
             };
             node(self, value, bytes, seconds)
         });
-        let peaks = self.peaks(&schedules);
+        let peaks = self.peaks(schedules);
         let all: Vec<u64> = received.iter().map(|rank| rank.iter().sum()).collect();
         let per_rank =
             schedules.iter().zip(&peaks).zip(all).take(MAX_LISTED_RANKS).map(|((schedule, &peak), received)| {

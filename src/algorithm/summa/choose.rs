@@ -22,13 +22,14 @@ pub fn candidates(setting: &Setting) -> Vec<Summa> {
     let cost = Cost { machine: setting.machine, dtype: setting.dtype, extents: setting.extents };
     let contracted = Contracted::new(&cost, [&left, &right, &out]);
     let triples = setting.pairs().flat_map(|(m, n)| k.iter().map(move |&k| [m, n, k]));
-    triples.flat_map(|triple| quickest(triple, &contracted, setting)).collect()
-}
-
-fn quickest(dims: [Label; 3], contracted: &Contracted, setting: &Setting) -> Vec<Summa> {
     let ranks = contracted.ranks();
     let shapes = (1..=ranks).filter(|rows| ranks.is_multiple_of(*rows)).map(|rows| [rows, ranks / rows]);
-    let tuned = shapes.filter_map(|shape| tuned(dims, shape, contracted, setting.memory));
+    let shapes: Vec<[usize; 2]> = shapes.collect();
+    triples.flat_map(|triple| quickest(triple, &shapes, &contracted, setting)).collect()
+}
+
+fn quickest(dims: [Label; 3], shapes: &[[usize; 2]], contracted: &Contracted, setting: &Setting) -> Vec<Summa> {
+    let tuned = shapes.iter().filter_map(|shape| tuned(dims, *shape, contracted, setting.memory));
     let may_cut = |summa: &Summa| summa.cuts().iter().all(|cut| !setting.uncut.contains(cut));
     let price = |(seconds, summa): (f64, Summa)| {
         let ([left, right, _], of_others) = (shares(&summa, contracted), |line: usize| 1.0 - 1.0 / line as f64);

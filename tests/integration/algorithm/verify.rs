@@ -1,8 +1,8 @@
 //! Verifies the schedules of every algorithm without data, on 1 to 64 ranks.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::Rng;
-use einsum_dist::plan::AlgorithmName;
+use einsum_dist::plan::{AlgorithmName, Source};
 use einsum_dist::schedule::verify::follow;
 use einsum_dist::schedule::{Accumulate, Action, Schedule, Work};
 use einsum_dist::{Machine, Plan, PlanOptions, Problem};
@@ -208,5 +208,57 @@ fn counted_bytes_are_those_of_schedules() {
             );
         });
         assert!(counted.is_some() || algorithm == Some(AlgorithmName::Slicing), "{}", plan.explain());
+    }
+}
+
+/// Idle ranks, the maxima and means of received bytes, and classes of ranks are those that the schedules and blocks of
+/// all ranks have.
+#[test]
+fn idle_ranks_bytes_and_classes_are_those_of_all_ranks() {
+    let mut rng = Rng::new(33);
+    let expressions =
+        ["cmk,ckn->ncm", "[ij,jk->ik],kl->il", "[ij,jk->ik]->k", "abk,kbn->anb", "ij,jk,kl,lm->mi", "iij->ji"];
+    for (ranks, algorithm) in
+        (1..=40).flat_map(|ranks| algorithms(ranks).map(Some).chain([None]).map(move |a| (ranks, a)))
+    {
+        let expression = expressions[rng.below(expressions.len())];
+        let (least, most) = [(0, 3), (1, 9), (1, 100)][rng.below(3)];
+        let mut extents: BTreeMap<char, usize> = BTreeMap::new();
+        let operands = expression.replace("->ik]", "").replace('[', "");
+        let mut shape = |operand: &str| -> Vec<usize> {
+            operand.chars().map(|label| *extents.entry(label).or_insert_with(|| least + rng.below(most))).collect()
+        };
+        let shapes: Vec<Vec<usize>> = operands.split("->").next().unwrap().split(',').map(&mut shape).collect();
+        let shaped = Problem::parse(expression).unwrap().shapes(&shapes).unwrap();
+        let Ok(plan) = shaped.plan(&Machine::new(ranks, 1), &PlanOptions::default().algorithm(algorithm)) else {
+            continue;
+        };
+        let text = format!("{expression} {shapes:?} {algorithm:?} on {ranks}");
+        let extents = |rank: usize| -> Vec<Option<Vec<usize>>> {
+            plan.values.iter().map(|v| Some(v.distribution.block(&v.shape, rank)?.extents())).collect()
+        };
+        let is_idle = |rank: &usize| {
+            let holds = |block: &Option<Vec<usize>>| block.as_ref().is_some_and(|extents| !extents.contains(&0));
+            !extents(*rank).iter().any(holds) && plan.schedule(*rank).tasks.is_empty()
+        };
+        assert_eq!(plan.idle_ranks(), (0..ranks).filter(is_idle).count(), "{text}");
+
+        let received: Vec<Vec<u64>> = (0..ranks).map(|rank| plan.bytes_received(rank)).collect();
+        let steps = plan.values.iter().enumerate().filter(|(_, value)| !matches!(value.source, Source::Operand(_)));
+        for ((id, _), node) in steps.zip(plan.report(None).nodes) {
+            let of_rank = || received.iter().map(|bytes| bytes[id]);
+            let mean = of_rank().sum::<u64>() as f64 / ranks as f64;
+            let planned = node.bytes_received.planned;
+            assert_eq!((planned.max, planned.mean), (of_rank().max().unwrap(), mean), "{text}");
+        }
+
+        if let [step] = &plan.each_step()[..] {
+            let chosen = step.representatives();
+            let mut seen = BTreeSet::new();
+            let first: Vec<usize> = (0..ranks).filter(|&rank| seen.insert(extents(rank))).collect();
+            assert!(first.iter().all(|rank| chosen.contains(rank)), "{text}: {first:?} in {chosen:?}");
+            let has_roles = plan.values.iter().any(|value| matches!(value.source, Source::Redistribute { .. }));
+            assert!(has_roles || algorithm == Some(AlgorithmName::Cannon) || first == chosen, "{text}");
+        }
     }
 }

@@ -7,6 +7,8 @@
 mod sharing;
 mod words;
 
+use std::ops::RangeInclusive;
+
 use super::Grid;
 use crate::algorithm::contraction::{MAX_PIECES, most_pieces};
 use crate::algorithm::cost::DEEP_ROUND_INDICES;
@@ -40,20 +42,21 @@ struct Tiles {
 pub fn candidates(setting: &Setting) -> Vec<Grid> {
     let &Setting { kinds, extents, uncut, memory, .. } = setting;
     let fit = GridFit { kinds, extents, uncut, ranks: setting.ranks(), memory };
-    let mut grids: Vec<Grid> = fit.near_best(0);
-    for grid in fit.near_best(fit.idle()) {
+    let tables = fit.tables();
+    let mut grids: Vec<Grid> = fit.near_best(&tables, 0);
+    for grid in fit.near_best(&tables, fit.idle()) {
         if !grids.contains(&grid) {
             grids.push(grid);
         }
     }
     // With too few indices for all ranks.
     if grids.is_empty() {
-        grids.extend(fit.widest());
+        grids.extend(fit.widest(&tables));
     }
     // The planner slices later.
     if grids.is_empty() && setting.forced {
         let fit = GridFit { memory: None, ..fit };
-        grids.extend(fit.best(0).or_else(|| fit.widest()));
+        grids.extend(fit.best(0).or_else(|| fit.widest(&fit.tables())));
     }
     // Few rounds suit long computing, and many rounds slow links.
     let rounds = |grid: Grid| [fit.few_rounds(&grid), fit.many_rounds(&grid), Some(grid)];
@@ -64,6 +67,9 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
     grids
 }
 
+/// For c, m, n and k, the possible numbers of tiles, ascending, with the indices in the largest tile.
+type Tables = [Vec<(usize, f64)>; 4];
+
 /// The two sort keys of a grid, and its numbers of tiles along c, m, n and k.
 type Found = ((f64, f64), [usize; 4]);
 
@@ -71,13 +77,13 @@ impl GridFit<'_> {
     /// The grid with the fewest words, and then the least work on the busiest rank. Cost: about r (ln r)^2 steps for r
     /// ranks.
     pub fn best(&self, idle: usize) -> Option<Grid> {
-        self.near_best(idle).into_iter().next()
+        self.near_best(&self.tables(), idle).into_iter().next()
     }
 
     /// [`GridFit::best`], then grids that cut other kinds and transfer at most 1 % more words, at the same cost.
-    pub fn near_best(&self, idle: usize) -> Vec<Grid> {
-        let mut found =
-            self.cheapest(self.ranks.saturating_sub(idle).max(1), |words, work| (words, work), MAX_COUNTED_GRIDS);
+    fn near_best(&self, tables: &Tables, idle: usize) -> Vec<Grid> {
+        let least = self.ranks.saturating_sub(idle).max(1);
+        let mut found = self.cheapest(tables, least, |words, work| (words, work), MAX_COUNTED_GRIDS);
         let Some(((least, _), _)) = found.first().copied() else { return Vec::new() };
         found.retain(|((words, _), _)| *words <= least * MAX_EQUAL_VOLUME_RATIO);
         let cut = |parts: [usize; 4]| parts.map(|parts| parts > 1);
@@ -99,8 +105,8 @@ impl GridFit<'_> {
     }
 
     /// The grid with the least work on the busiest rank, then the fewest words, at the same cost.
-    pub fn widest(&self) -> Option<Grid> {
-        let found = self.cheapest(1, |words, work| (work, words), 1);
+    fn widest(&self, tables: &Tables) -> Option<Grid> {
+        let found = self.cheapest(tables, 1, |words, work| (work, words), 1);
         self.grid(found.first()?.1)
     }
 
@@ -171,20 +177,28 @@ impl GridFit<'_> {
         [&self.kinds.c, &self.kinds.m, &self.kinds.n, &self.kinds.k]
     }
 
-    fn cheapest(&self, least: usize, price: impl Fn(f64, f64) -> (f64, f64), keep: usize) -> Vec<Found> {
+    fn tables(&self) -> Tables {
         let factors = smallest_factors(self.ranks);
-        let tables = self.kinds().map(|labels| self.volumes(labels, &factors));
-        let tiles = |kind: usize, parts: usize| tables[kind].get(parts - 1).copied().flatten();
+        self.kinds().map(|labels| self.volumes(labels, &factors))
+    }
+
+    fn cheapest(
+        &self,
+        tables: &Tables,
+        least: usize,
+        price: impl Fn(f64, f64) -> (f64, f64),
+        keep: usize,
+    ) -> Vec<Found> {
+        let tiles = |kind: usize, parts: RangeInclusive<usize>| {
+            let from = tables[kind].partition_point(|(of, _)| of < parts.start());
+            tables[kind][from..].iter().copied().take_while(move |(of, _)| of <= parts.end())
+        };
         let mut best: Vec<Found> = Vec::new();
-        for c in 1..=self.ranks {
-            let Some(tc) = tiles(0, c) else { continue };
-            for m in 1..=self.ranks / c {
-                let Some(tm) = tiles(1, m) else { continue };
-                for n in 1..=self.ranks / (c * m) {
-                    let Some(tn) = tiles(2, n) else { continue };
+        for (c, tc) in tiles(0, 1..=self.ranks) {
+            for (m, tm) in tiles(1, 1..=self.ranks / c) {
+                for (n, tn) in tiles(2, 1..=self.ranks / (c * m)) {
                     let others = c * m * n;
-                    for k in least.div_ceil(others)..=self.ranks / others {
-                        let Some(tk) = tiles(3, k) else { continue };
+                    for (k, tk) in tiles(3, least.div_ceil(others)..=self.ranks / others) {
                         let volumes = Volumes { tile: [tc, tm, tn, tk], parts: [c, m, n, k] };
                         if self.memory.is_some_and(|memory| volumes.held(1.0, true) > memory) {
                             continue;
@@ -208,9 +222,9 @@ impl GridFit<'_> {
         Some(Tiles { volume: self.volume(&cuts), cuts })
     }
 
-    /// The volume of [`GridFit::tiles`] for each number of parts from 1 to that of ranks. `factors` has the smallest
+    /// The possible numbers of parts, ascending, up to that of ranks, and the volume of [`GridFit::tiles`]. `factors` has the smallest
     /// factor of each number, which is the last that divides a dimension.
-    fn volumes(&self, labels: &[Label], factors: &[usize]) -> Vec<Option<f64>> {
+    fn volumes(&self, labels: &[Label], factors: &[usize]) -> Vec<(usize, f64)> {
         let most = labels.iter().map(|&label| self.extent(label).max(1)).fold(1, usize::saturating_mul);
         let mut cuts: Vec<Option<Vec<(Label, usize)>>> = Vec::with_capacity(self.ranks.min(most) + 1);
         cuts.extend([None, Some(labels.iter().map(|&label| (label, 1)).collect())]);
@@ -218,7 +232,8 @@ impl GridFit<'_> {
             let divided = cuts[parts / factors[parts]].clone();
             cuts.push(divided.and_then(|mut cuts| self.divide(&mut cuts, factors[parts]).map(|()| cuts)));
         }
-        (1..=self.ranks).map(|parts| cuts.get(parts)?.as_ref().map(|cuts| self.volume(cuts))).collect()
+        let possible = cuts.iter().enumerate().take(self.ranks + 1);
+        possible.filter_map(|(parts, cuts)| Some((parts, self.volume(cuts.as_ref()?)))).collect()
     }
 
     /// Divides the dimension with the longest tiles that has enough indices.
