@@ -60,7 +60,7 @@ impl Cut {
         }
     }
 
-    /// A range of coordinates that includes those whose tiles of `set` meet `span`; one that does only, if cuts are even
+    /// Coordinates that include those whose tiles of `set` meet `span`, and no others if cuts are even
     /// and `set` is an interval. Cost: O(1).
     pub(super) fn tiles_near(&self, set: &Intervals, parts: usize, span: Range<usize>) -> Range<usize> {
         let (Cut::Even, [all]) = (self, set.ranges()) else { return 0..parts };

@@ -222,7 +222,7 @@ impl GridFit<'_> {
         Some(Tiles { volume: self.volume(&cuts), cuts })
     }
 
-    /// The possible numbers of parts, ascending, up to that of ranks, and the volume of [`GridFit::tiles`]. `factors` has the smallest
+    /// The possible numbers of parts up to that of ranks, and volumes of [`GridFit::tiles`]. `factors` has the smallest
     /// factor of each number, which is the last that divides a dimension.
     fn volumes(&self, labels: &[Label], factors: &[usize]) -> Vec<(usize, f64)> {
         let most = labels.iter().map(|&label| self.extent(label).max(1)).fold(1, usize::saturating_mul);
