@@ -14,8 +14,7 @@ pub use types::{
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::algorithm::Algorithm;
-use crate::dims::Kind;
+use crate::dims::{Kind, Label};
 use crate::plan::{Candidate, Plan, Source, Value};
 use crate::schedule::Schedule;
 use crate::tree::UnaryOp;
@@ -118,19 +117,20 @@ fn node(plan: &Plan, value: &Value, bytes_received: Bytes, seconds: Option<f64>)
         }
         _ => BTreeMap::new(),
     };
-    let grid_of = |algorithm: &Algorithm, group: Option<&Range<usize>>| {
-        let cuts = algorithm.grid(group.map_or(plan.ranks_per_group(), Range::len)).into_iter();
-        cuts.map(|(label, ranks)| (plan.name(label).to_owned(), ranks)).collect()
+    let named = |cuts: Vec<(Label, usize)>| {
+        cuts.into_iter().map(|(label, ranks)| (plan.name(label).to_owned(), ranks)).collect()
     };
     let grid = match &value.source {
-        Source::Contract { algorithm, group, .. } => grid_of(algorithm, group.as_ref()),
+        Source::Contract { algorithm, group, .. } => {
+            named(algorithm.grid(group.as_ref().map_or(plan.ranks_per_group(), Range::len)))
+        }
         _ => BTreeMap::new(),
     };
     let times = plan.times(value) as f64;
     let fewest = value.considered.iter().find(|candidate| candidate.fewest_bytes);
     let fewest_bytes = fewest.map(|Candidate { algorithm, contraction, .. }| FewestBytes {
         algorithm: algorithm.name(),
-        grid: grid_of(algorithm, None),
+        grid: named(algorithm.grid(plan.ranks_per_group())),
         bytes: contraction.bytes * times,
         predicted_seconds: contraction.seconds * times,
     });
