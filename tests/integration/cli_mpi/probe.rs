@@ -1,5 +1,7 @@
 //! Tests `machine probe` under mpirun, where all ranks measure together and rank 0 writes.
 
+use einsum_dist::api::host;
+
 use super::{refused, run};
 use crate::cli::probe::is_probed;
 use crate::command::Folder;
@@ -21,11 +23,13 @@ fn all_ranks_measure_and_one_writes() {
 #[test]
 fn mistakes_are_refused_once() {
     let folder = Folder::new("mpi-probe-refused");
+    // One worker more than are measured; thousands would take long to start.
+    let crowd = format!("-t{}", 4 * host::cpus().len() + 1);
     for (arguments, says) in [
         (&["machine", "foo"][..], "'foo'"),
         (&["machine", "probe", "-n2"], "--ranks is for ranks inside one process"),
         (&["machine", "probe", "-o", "none/m.toml"], "none/m.toml: the directory none does not exist"),
-        (&["machine", "probe", "-t4000"], "more than 4 workers per core are not measured"),
+        (&["machine", "probe", crowd.as_str()], "more than 4 workers per core are not measured"),
     ] {
         let Some(ended) = run(&folder, "2", arguments) else { return };
         refused(&ended, says);
