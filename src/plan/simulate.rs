@@ -132,7 +132,15 @@ impl<'a> Simulation<'a> {
             }
             Lanes { tasks, next: [0; 3], free: [0.0; 3], latest_end: [0.0; 3], done: vec![None; schedule.tasks.len()] }
         });
-        Simulation { schedules, cost, overlap, noise, lanes: lanes.collect(), passed: HashMap::new(), spans: Vec::new() }
+        Simulation {
+            schedules,
+            cost,
+            overlap,
+            noise,
+            lanes: lanes.collect(),
+            passed: HashMap::new(),
+            spans: Vec::new(),
+        }
     }
 
     fn end(&self) -> f64 {
