@@ -17,6 +17,7 @@ mod crew;
 mod dist_tensor;
 mod error;
 mod exponent;
+mod gathered;
 mod launch;
 mod measured;
 mod memory_limits;

@@ -6,7 +6,7 @@ use crate::comm::mpi::{Communicator, Endpoint, Route, Routes};
 use crate::comm::{CommError, Transport};
 
 use super::cores::{Load, crowded, load};
-use super::world::parsed;
+use super::gathered::parsed;
 use super::{Error, Result, cache, host};
 
 const FORMAT: u32 = 3;

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 
 use super::crew::{AgreedPlacement, Crew};
 use super::error::Rank;
+use super::gathered::parsed;
 use super::{Error, Result, Workers, host, memory_limits};
 use crate::exec::{Moved, RunOptions};
 use crate::io::output::remove_temporaries;
@@ -510,10 +511,4 @@ impl Shared {
         self.crews.borrow_mut().insert(workers, crews.clone());
         Ok(crews)
     }
-}
-
-/// The values that processes sent as JSON.
-pub(super) fn parsed<V: DeserializeOwned>(all: &[Vec<u8>]) -> Result<Vec<V>> {
-    let parsed = all.iter().map(|bytes| serde_json::from_slice(bytes)).collect::<std::result::Result<_, _>>();
-    parsed.map_err(|error| Error::Usage(format!("a rank sent no measurements: {error}")))
 }

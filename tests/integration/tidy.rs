@@ -33,7 +33,7 @@ const IMPORTS: [(&str, &str); 18] = [
     ("algorithm", "dims dtype distribution machine local_plan schedule"),
     ("timeline", "schedule"),
     ("plan", "dims dtype distribution machine local_plan tree schedule algorithm timeline"),
-    ("report", "dims plan tree"),
+    ("report", "dims schedule plan tree"),
     ("kernel", "dims dtype local_plan"),
     ("memory", "sync dtype distribution kernel"),
     ("comm", "sync dtype distribution memory"),

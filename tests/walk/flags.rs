@@ -49,7 +49,7 @@ fn plain(_: &mut Rng, _: &Context<'_>) -> Value {
 pub const COMPARED: [&str; 9] =
     ["--output", "--size", "--dtype", "--seed", "--ranks", "--accumulate", "--json", "--help", "--version"];
 
-pub const FLAGS: [Flag; 40] = [
+pub const FLAGS: [Flag; 41] = [
     flag("--workers", 2, |rng, _| {
         some(rng, &["1", "2", "3"], &[("0", Refused), ("many", Refused), ("5000", Open), (BEYOND, Refused)])
     }),

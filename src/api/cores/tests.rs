@@ -1,3 +1,5 @@
+//! Tests of what counts as a crowded host.
+
 use super::{crowded, load};
 
 #[test]
