@@ -231,14 +231,6 @@ impl Distribution {
         self.owners.start()..self.end
     }
 
-    /// The first dimension that is cut into more than one tile.
-    pub fn first_cut(&self) -> Option<usize> {
-        self.axes.iter().find_map(|axis| match axis.role {
-            Role::Cut { dim, .. } if axis.ranks > 1 => Some(dim),
-            _ => None,
-        })
-    }
-
     /// Whether a block can consist of several boxes.
     pub fn is_scattered(&self) -> bool {
         let cyclic = |axis: &Axis| axis.ranks > 1 && matches!(&axis.role, Role::Cut { how: Cut::Cyclic { .. }, .. });

@@ -3,13 +3,6 @@
 //! Source: Kwasniewski, Kabić, Besta, VandeVondele, Solcà and Hoefler, Red-Blue Pebbling Revisited: Near Optimal
 //! Parallel Matrix-Matrix Multiplication (2019), sections 6 and 7, generalised to any number of dimensions.
 //!
-//! ```text
-//! mk,kn->mn on 2 x 2 ranks over m and n; a row of ranks shares its left tile along k, a column its right tile.
-//! Rank 0 = (0, 0) holds left [m0, k0], right [k0, n0]:
-//!   round 0   out  = left [m0, k0] right [k0, n0]           own parts, in place
-//!   round 1   out += left [m0, k1] right [k1, n0]           from rank 1 = (0, 1), from rank 2 = (1, 0)
-//! ```
-//!
 //! Each rank gathers its tiles of `left` and `right` along k in rounds. If k is cut, a reduce-scatter adds up the
 //! partial sums of `out`. A rank receives the fraction (s - 1) / s of each tile that s ranks share. Transfers are
 //! ordered by round, then by the distance of the ranks. The next two pieces (fewer if memory is short) arrive while one

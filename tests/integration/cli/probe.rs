@@ -51,7 +51,7 @@ fn without_a_file_it_is_printed() {
     let report = ran.json();
     let machine: Machine = serde_json::from_value(report["machine"].clone()).unwrap();
     assert_eq!(Machine::from_toml(&std::fs::read_to_string(folder.path().join("m.toml")).unwrap()).unwrap(), machine);
-    assert_eq!((&report["schema"], report["hosts"].as_array().unwrap().len()), (&1.into(), 1));
+    assert_eq!(report["schema"], 1);
     let quiet = run(&folder, &["machine", "probe", "-q", "-n1", "-t1", "-o", "m.toml"]).succeeded();
     assert_eq!((quiet.out, quiet.err), (String::new(), String::new()));
 }
