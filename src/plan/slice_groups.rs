@@ -13,11 +13,8 @@
 //! rank holds it twice; the slice plan of one group, with ranks from 0 ([`of_group`]); and the sum of all groups'
 //! partial sums ([`combination`]).
 //!
-//! | values of the whole plan | distributed over | computed |
-//! |---|---|---|
-//! | operands, first in the list | the ranks of the first group | by the user |
-//! | the values of the slice plan; operands are redistributions from the list above | the ranks of one group | per slice, or once per run |
-//! | the result, a redistribution of the value before it | all ranks | once per run |
+//! A whole plan lists the operands, distributed over the first group as the user provides them, then the values of the
+//! slice plan, whose operands are redistributions of these, then the result, a redistribution over all ranks.
 //!
 //! Invariants: group g has the ranks from g p to (g + 1) p, where p is the ranks divided by the groups; later ranks are
 //! idle. Groups take consecutive slices, in numbers that differ by at most 1, and add results onto zeros in a block of

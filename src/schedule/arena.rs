@@ -1,13 +1,6 @@
 //! Places a rank's own buffers in one block of memory, the arena. Buffers may share bytes if one's last use precedes
 //! the other's first, counted in turns: consecutive tasks of one node.
 //!
-//! ```text
-//! three nodes: t = ab, u = t c, v = u d        bytes 0 .. 100 .. 150
-//!   t (100 bytes)  nodes 0 to 1                [ t       ]
-//!   u  (50 bytes)  nodes 1 to 2                           [ u ]
-//!   v  (80 bytes)  nodes 2 to 3                [ v     ]
-//! ```
-//!
 //! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]. Buffers share bytes only if their contents are never
 //! needed at the same time, so a node's operands and result share none. The first task to use an element waits for all
 //! tasks that used its bytes as another buffer; these edges cannot deadlock, because transfers of different nodes never

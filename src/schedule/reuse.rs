@@ -1,11 +1,5 @@
 //! How long each node's tensor stays valid, so that later slices and runs skip its tasks.
 //!
-//! ```text
-//! ab,bc,cd->ad as (ab bc) cd           first run      later runs with the same ab and bc
-//!   node t = ab bc   lasts: Program    computes t     nothing: t is still in its buffer
-//!   node u = t cd    lasts: Slice      reads t        reads t
-//! ```
-//!
 //! Invariants: a tensor stays valid no longer than its inputs. All writers of a buffer have the same scope
 //! ([`ReuseScope`]), so a later run skips all or none. With transfers, buffers share memory only within a scope: a
 //! skipped task waits for no other, so the order implied by edges through it would be lost. Work alone keeps the order

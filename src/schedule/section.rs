@@ -1,13 +1,5 @@
 //! Sections of a schedule, whose branches (lists of independent subtrees) workers compute at the same time.
 //!
-//! ```text
-//! ((a b) (c d)) e       tasks                  2 workers
-//!   t = a b             0   section, branch 0  one worker     t
-//!   u = c d             1   section, branch 1  the other      u
-//!   v = t u             2   alone              both             v
-//!   out = v e           3   alone              both               out
-//! ```
-//!
 //! Invariants: branches are consecutive ranges of tasks without transfers, so they may also run in sequence. They share
 //! memory only for reading, so there are no edges between them. Later tasks wait for the section.
 

@@ -30,7 +30,7 @@ fn ranks_of_a_grid_share_tiles() {
     assert_eq!(left.describe(&["m", "k"]), "m/2 k/3");
     // Ranks 3, 4 and 5 need the same rows; rank 4 holds a third of them.
     assert_eq!(grid.sharing(&[m, k], 4), [3, 4, 5]);
-    assert_eq!(left.block(&[10, 9], 4).unwrap().dims()[1].ranges(), [3..6]);
+    assert_eq!(left.block(&[10, 9], 4).unwrap().dims()[1].ranges()[0], 3..6);
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn ranks_that_meet_a_region() {
 fn distributions_move_to_other_ranks() {
     use einsum_dist::Distribution;
     let rows = Distribution::cut(0, 3).moved(0, 4);
-    assert_eq!(rows.block(&[6], 5).unwrap().dims()[0].ranges(), [2..4]);
+    assert_eq!(rows.block(&[6], 5).unwrap().dims()[0].ranges()[0], 2..4);
     assert_eq!(rows.moved(4, 0), Distribution::cut(0, 3));
 }
 
