@@ -35,6 +35,7 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
             plan.verify_whole_schedules(&sampled).map(|()| sampled)
         };
         let (sampled, proved) = rayon::join(whole, || by_classes(plan));
+        let sampled = sampled?;
         let Classes { steps, classes, followed } = proved?;
         let followed = followed.min(ranks);
         let verified = format!(
@@ -42,7 +43,7 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
              {followed} of {ranks} ranks were compared",
             counted(steps, "step"),
         );
-        (sampled?, verified)
+        (sampled, verified)
     };
     let wanted = trace_files::wanted(config) || !config.args.json;
     let timeline = (config.args.simulate && wanted && world.is_root()).then(|| config.simulated_timeline()).flatten();

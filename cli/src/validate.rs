@@ -52,7 +52,7 @@ impl RunConfig {
     pub fn local(
         world: &World,
         args: Args,
-        Request { shaped, machine, options, resolved_kernel, default_sizes }: Request,
+        Request { shaped, machine, options, resolved_kernel, default_sizes, .. }: Request,
         (Planned { searched, path_seconds, plan, check_bytes, largest }, started): (Planned, Instant),
         checkpoint: Option<Checkpoint>,
     ) -> Result<RunConfig> {
@@ -89,6 +89,8 @@ pub struct Request {
     pub(super) options: PlanOptions,
     resolved_kernel: ResolvedKernel,
     default_sizes: bool,
+    /// The text of `--machine`, which may be a pipe.
+    file: Option<String>,
 }
 
 /// A tree and its plan, the check's bytes, and the elements of the largest operand or result.
@@ -138,7 +140,8 @@ impl Request {
         let headers = inputs::headers(args)?;
         let dtype = inputs::dtype(args, &headers)?;
         let (shaped, default_sizes) = shaped(args, &problem, &headers)?;
-        let described = described(args, args.ranks.map(usize::from))?;
+        let file = machine_file(args)?;
+        let described = described(args, file.as_deref(), args.ranks.map(usize::from))?;
         let ranks = match &described {
             Some(machine) => machine.ranks,
             None if world.ranks() > 1 => world.ranks(),
@@ -158,12 +161,13 @@ impl Request {
         let options = options(args, dtype, target)?.path_speed(speed);
         let resolved_kernel = ResolvedKernel::resolve(options.kernel, dtype)?;
         let machine = described.unwrap_or(Machine { ranks, ..here });
-        Ok(Request { shaped, machine, options, resolved_kernel, default_sizes })
+        Ok(Request { shaped, machine, options, resolved_kernel, default_sizes, file })
     }
 
     /// The same on another number of ranks.
     pub fn on(&self, args: &Args, ranks: usize) -> Result<Request> {
-        let machine = described(args, Some(ranks))?.unwrap_or(Machine { ranks, ..self.machine.clone() });
+        let machine =
+            described(args, self.file.as_deref(), Some(ranks))?.unwrap_or(Machine { ranks, ..self.machine.clone() });
         Ok(Request { machine, ..self.clone() })
     }
 
@@ -291,12 +295,20 @@ fn runs_here(world: &World, args: &Args, workers: usize) -> bool {
         && (args.ranks.is_none() || args.ranks.map(usize::from) == Some(world.ranks()))
 }
 
+fn machine_file(args: &Args) -> Result<Option<String>> {
+    let text = args.machine.as_deref().map(|path| inputs::text_of(path, MAX_MACHINE_FILE_MIB));
+    text.transpose().map_err(|what| invalid_machine(args, &what))
+}
+
+fn invalid_machine(args: &Args, what: &str) -> Failure {
+    let path = args.machine.as_deref().unwrap_or("".as_ref());
+    usage(format!("--machine {}: {what}", display_path(path)))
+}
+
 /// The machine of `--machine`, with its own or these ranks.
-fn described(args: &Args, ranks: Option<usize>) -> Result<Option<Machine>> {
-    let Some(path) = &args.machine else { return Ok(None) };
-    let invalid = |what: String| usage(format!("--machine {}: {what}", display_path(path)));
-    let text = inputs::text_of(path, MAX_MACHINE_FILE_MIB).map_err(invalid)?;
-    let machine = Machine::from_toml_with(&text, ranks).map_err(invalid)?;
+fn described(args: &Args, file: Option<&str>, ranks: Option<usize>) -> Result<Option<Machine>> {
+    let Some(text) = file else { return Ok(None) };
+    let machine = Machine::from_toml_with(text, ranks).map_err(|what| invalid_machine(args, &what))?;
     Ok(Some(Machine { workers: args.workers.map_or(machine.workers, usize::from), ..machine }))
 }
 

@@ -83,12 +83,12 @@ impl Endpoint {
         }
     }
 
-    /// Starts sending the boxes `from`, in sequence, to rank `peer`, unless the transport refuses.
+    /// Starts sending the boxes `from`, in sequence, to rank `peer`. Fails if the transport refuses.
     pub fn send(&mut self, ticket: usize, peer: usize, from: Vec<ReadLease>) -> Result<(), CommError> {
         each!(self, end => end.send(ticket, peer, from))
     }
 
-    /// Starts receiving from rank `peer` into the boxes `into`, in sequence, unless the transport refuses.
+    /// Starts receiving from rank `peer` into the boxes `into`, in sequence. Fails if the transport refuses.
     pub fn recv(&mut self, ticket: usize, peer: usize, into: Vec<WriteLease>) -> Result<(), CommError> {
         each!(self, end => end.recv(ticket, peer, into))
     }

@@ -247,7 +247,7 @@ impl Machine {
             return Err(format!("speeds are one for each of {} ranks, all above 0, or none", machine.ranks));
         }
         if let Some(ranks) = ranks {
-            if table.contains_key("ranks") {
+            if table.contains_key("ranks") || topology.is_some() {
                 machine.bisection_bandwidth = machine.bisection_of(ranks);
             }
             machine.ranks = ranks;

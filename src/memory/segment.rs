@@ -5,9 +5,9 @@
 //! owner drops a segment, its memory returns to the system even if others still map it. A process has at most
 //! [`MAX_SEGMENTS`], because each is an open file.
 //!
-//! Segments exist on Linux only, and not where a first access could raise SIGBUS, or `ulimit -v` is set, because peers
-//! keep dropped segments mapped for a while. After a fork, the child must not access a segment that the parent has
-//! dropped.
+//! Segments exist on Linux only, and not where a first access could raise SIGBUS (under strict overcommit, or beyond the
+//! machine's memory), or `ulimit -v` is set, because peers keep dropped segments mapped for a while. After a fork, the
+//! child must not access a segment that the parent has dropped.
 
 use std::collections::BTreeMap;
 use std::io::{Error, Result};

@@ -1,7 +1,7 @@
 //! Random delays of simulated tasks, such as those that operating systems and shared networks cause.
 //!
 //! A task takes (1 + mean x E) times its predicted time, where E is exponential with mean 1. Invariant: no factor is
-//! below 1, so that no simulation becomes faster.
+//! below 1.
 //!
 //! A representative stands for ranks that wait for each other in every step. Its factor is therefore the largest of as
 //! many independent ones. If ranks wait less often, this is pessimistic.

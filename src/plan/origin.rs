@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::found::{FoundOrder, SearchedTree};
 use super::options::PlanOptions;
 use super::path::{PathMethod, SearchRecord};
+use crate::algorithm::Objective;
 use crate::machine::Machine;
 use crate::tree::Einsums;
 
@@ -60,7 +61,9 @@ impl PlanOrigin {
 
 fn request((expression, einsums): (&str, &Einsums), machine: &Machine, options: &PlanOptions) -> String {
     let (Machine { ranks, workers, .. }, PlanOptions { dtype, path, objective, .. }) = (machine, options);
-    format!("{expression} {:?} {dtype} {path:?} {objective:?} {ranks} x {workers}", einsums.extents)
+    // Checkpoints of earlier versions name no objective.
+    let objective = if *objective == Objective::Time { "" } else { objective.name() };
+    format!("{expression} {:?} {dtype} {path:?} {ranks} x {workers}{objective}", einsums.extents)
 }
 
 #[cfg(test)]

@@ -206,7 +206,7 @@ impl<'a> Simulation<'a> {
         let mut free = start + factor * bytes / link.bandwidth;
         for shared in machine.shared_links(from, to) {
             let passed = self.passed.entry(shared.number).or_default();
-            *passed = passed.max(start) + bytes / shared.bandwidth;
+            *passed = passed.max(start) + factor * bytes / shared.bandwidth;
             free = free.max(*passed);
         }
         let times = [start, free, free + factor * link.latency];

@@ -1,14 +1,5 @@
 //! Groups of ranks that take disjoint sets of slices.
 //!
-//! ```text
-//! ab,bc->ac with b in 4 pieces, on 4 ranks in 2 groups
-//!                       ranks 0, 1             ranks 2, 3
-//!   spread              ab, bc            ->   ab, bc
-//!   slices 0, 2         part0  = a b0, b0 c    part1  = a b2, b2 c
-//!   slices 1, 3         part0 += a b1, b1 c    part1 += a b3, b3 c
-//!   combination         out    = part0 + part1
-//! ```
-//!
 //! All parts are ordinary plans: the spread of an operand from the first group to all others ([`spread`]), so that no
 //! rank holds it twice; the slice plan of one group, with ranks from 0 ([`of_group`]); and the sum of all groups'
 //! partial sums ([`combination`]).

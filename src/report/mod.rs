@@ -12,7 +12,6 @@ pub use types::{
 };
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use crate::dims::{Kind, Label};
 use crate::plan::{Candidate, Plan, Source, Value};
@@ -120,17 +119,19 @@ fn node(plan: &Plan, value: &Value, bytes_received: Bytes, seconds: Option<f64>)
     let named = |cuts: Vec<(Label, usize)>| {
         cuts.into_iter().map(|(label, ranks)| (plan.name(label).to_owned(), ranks)).collect()
     };
+    let ranks = match &value.source {
+        Source::Contract { group: Some(group), .. } => group.len(),
+        _ => plan.ranks_per_group(),
+    };
     let grid = match &value.source {
-        Source::Contract { algorithm, group, .. } => {
-            named(algorithm.grid(group.as_ref().map_or(plan.ranks_per_group(), Range::len)))
-        }
+        Source::Contract { algorithm, .. } => named(algorithm.grid(ranks)),
         _ => BTreeMap::new(),
     };
     let times = plan.times(value) as f64;
     let fewest = value.considered.iter().find(|candidate| candidate.fewest_bytes);
     let fewest_bytes = fewest.map(|Candidate { algorithm, contraction, .. }| FewestBytes {
         algorithm: algorithm.name(),
-        grid: named(algorithm.grid(plan.ranks_per_group())),
+        grid: named(algorithm.grid(ranks)),
         bytes: contraction.bytes * times,
         predicted_seconds: contraction.seconds * times,
     });
