@@ -4,6 +4,7 @@
 //! mpirun -n 4 mpi contractions                     transport by messages; a failed check ends all ranks
 //! mpirun -n 4 mpi contractions shared              another transport
 //! mpirun -n 4 mpi contractions shared,rma          several transports, which run every contraction one after the other
+//! mpirun -n 64 mpi contractions shared random      only random contractions, for many ranks on few cores
 //! mpirun -n 4 mpi contractions rma delays          every algorithm with random delays before tasks: always equal bits
 //! mpirun -n 3 mpi contractions message file PATH   a .npy file of more than 2^31 elements, in blocks of all ranks
 //! ```
@@ -55,18 +56,13 @@ pub fn main() {
             worlds.iter().for_each(|world| large_file(world, path.as_ref()));
             worlds.len()
         }
+        Some("random") => run_random(&worlds, |_| Vec::new()),
         Some(other) => panic!("no scenario `{other}`"),
         None => {
             let special: usize = worlds.iter().map(crate::common::special::special_values).sum();
-            let ranks = worlds[0].ranks();
-            let (random, balance) = random_contractions(ranks);
-            let tests: Vec<Test> =
-                [random, matrix_products(ranks), batches(ranks), thesis(ranks)].into_iter().flatten().collect();
-            run(&worlds, &tests);
-            if worlds[0].is_root() {
-                println!("{ranks} ranks: {balance}");
-            }
-            special + tests.len() * worlds.len()
+            let others =
+                |ranks| [matrix_products(ranks), batches(ranks), thesis(ranks)].into_iter().flatten().collect();
+            special + run_random(&worlds, others)
         }
     };
     if worlds[0].is_root() {
@@ -102,6 +98,18 @@ fn run(worlds: &[World], tests: &[Test]) {
     for Test { case, plan, seed, accumulate } in tests {
         case.run_on(worlds, plan, *seed, *accumulate);
     }
+}
+
+/// Runs random contractions and others, and returns how many runs passed. Collective.
+fn run_random(worlds: &[World], others: impl Fn(usize) -> Vec<Test>) -> usize {
+    let ranks = worlds[0].ranks();
+    let (mut tests, balance) = random_contractions(ranks);
+    tests.extend(others(ranks));
+    run(worlds, &tests);
+    if worlds[0].is_root() {
+        println!("{ranks} ranks: {balance}");
+    }
+    tests.len() * worlds.len()
 }
 
 /// Random contractions. In every second one, the tensors have arbitrary distributions.

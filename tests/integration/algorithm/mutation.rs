@@ -75,6 +75,46 @@ fn every_mutation_is_rejected_or_harmless() {
     assert!(rejected * 10 > tried * 7, "only {rejected} of {tried} were rejected");
 }
 
+/// If the proof of all ranks rejects a change of the schedule that represents a class, so does the proof of that rank
+/// with all peers. The proof by classes compares up to four peers, which rarely accepts more.
+#[test]
+fn mutations_of_a_class_are_rejected() {
+    let mut rng = Rng::new(2000);
+    let (mut tried, mut missed) = (0, BTreeMap::new());
+    while tried < 1000 {
+        let plan = random_plan(&mut rng);
+        let [step] = &plan.each_step()[..] else { continue };
+        let (spec, representatives) = (plan.spec(), step.representatives());
+        let correct: Vec<Described> = (0..plan.ranks()).map(|rank| plan.described(rank)).collect();
+        if !correct.iter().all(Described::is_complete) {
+            continue;
+        }
+        for _ in 0..10 {
+            let one = representatives[rng.below(representatives.len())];
+            let mut mutant = correct.clone();
+            let kind = mutate(&mut rng, &mut mutant[one..=one]);
+            let schedules: Vec<Schedule> = mutant.iter().map(|described| described.schedule.clone()).collect();
+            if verify::whole(&schedules, &spec, None).is_ok() {
+                continue;
+            }
+            tried += 1;
+            let proved = |(number, &rank): (usize, &usize)| {
+                let proved = verify::with_peers(&|rank| mutant[rank].clone(), &spec, rank, number);
+                proved.is_some_and(|proved| proved.is_ok())
+            };
+            if representatives.iter().enumerate().all(proved) {
+                let mut peers = correct[one].peers().into_iter();
+                let agree = peers.all(|peer| verify::agree(&mutant[one], &mutant[peer], &spec).is_ok());
+                assert!(!agree, "{kind:?} on rank {one} is accepted: {}", plan.explain());
+                *missed.entry(kind).or_default() += 1;
+            }
+        }
+    }
+    let accepted: usize = missed.values().sum();
+    assert!(accepted * 50 < tried, "{accepted} of {tried} are accepted: {missed:?}");
+    println!("{accepted} of {tried} are accepted: {missed:?}");
+}
+
 /// Returns a random plan, which is either one contraction with a forced algorithm, or a tree with redistributions,
 /// groups of ranks or a pipeline. A contraction sometimes uses a grid that the planner would not choose. The plan
 /// overwrites the output or accumulates onto it.

@@ -6,6 +6,7 @@ use einsum_dist::plan::{AlgorithmName, Source};
 use einsum_dist::schedule::verify::follow;
 use einsum_dist::schedule::{Accumulate, Action, Schedule, Work};
 use einsum_dist::{Machine, Plan, PlanOptions, Problem};
+use rayon::prelude::*;
 
 /// The algorithms that run on this number of ranks. Each of them applies to every contraction that has dimensions of
 /// all four kinds.
@@ -179,14 +180,17 @@ fn ranks_are_proved_alone() {
     }
 }
 
-/// Bytes that are counted without schedules are those of the schedules, on every rank.
+/// Bytes that are counted without schedules are those of the schedules: on every rank up to 64 ranks, and for 20 random
+/// plans of up to 2,000 ranks on every 97th. `EINSUM_DIST_CASES` says another number of these, and compares every rank.
 #[test]
 fn counted_bytes_are_those_of_schedules() {
     let mut rng = Rng::new(32);
+    let campaign = std::env::var("EINSUM_DIST_CASES").ok();
+    let cases = campaign.as_ref().map_or(20, |cases| cases.parse().expect("a number of cases"));
     let expressions = ["cmk,ckn->ncm", "[ij,jk->ik],kl->il", "[ij,jk->ik]->k", "abk,kbn->anb", "ij,jk,kl,lm->mi"];
     let small = (1..=64).flat_map(|ranks| algorithms(ranks).map(move |algorithm| (ranks, Some(algorithm))));
-    let large: Vec<_> = (0..20).map(|_| (65 + rng.below(1936), None)).collect();
-    for (number, (ranks, algorithm)) in small.chain(large).enumerate() {
+    let large: Vec<_> = (0..cases).map(|_| (65 + rng.below(1936), None)).collect();
+    let random = |(number, (ranks, algorithm)): (usize, (usize, Option<AlgorithmName>))| {
         let expression = expressions[number % if ranks > 12 && algorithm.is_some() { 1 } else { expressions.len() }];
         let most = [9, 100, 1000][rng.below(3)];
         let mut extents: BTreeMap<char, usize> = BTreeMap::new();
@@ -195,11 +199,14 @@ fn counted_bytes_are_those_of_schedules() {
             operand.chars().map(|label| *extents.entry(label).or_insert_with(|| 1 + rng.below(most))).collect()
         };
         let shapes: Vec<Vec<usize>> = operands.split("->").next().unwrap().split(',').map(&mut shape).collect();
-        let options = PlanOptions::default().algorithm(algorithm);
-        let shaped = Problem::parse(expression).unwrap().shapes(&shapes).unwrap();
-        let Ok(plan) = shaped.plan(&Machine::new(ranks, 1), &options) else { continue };
-        // Numbers of ranks that are not sampled would take minutes.
-        let sampled = |rank: usize| ranks <= 64 || rank % 97 == ranks % 97;
+        (expression, shapes, ranks, algorithm)
+    };
+    let all: Vec<_> = small.chain(large).enumerate().map(random).collect();
+    all.par_iter().for_each(|(expression, shapes, ranks, algorithm)| {
+        let options = PlanOptions::default().algorithm(*algorithm);
+        let shaped = Problem::parse(expression).unwrap().shapes(shapes).unwrap();
+        let Ok(plan) = shaped.plan(&Machine::new(*ranks, 1), &options) else { return };
+        let sampled = |rank: usize| *ranks <= 64 || campaign.is_some() || rank % 97 == ranks % 97;
         let counted = plan.count_received(|rank, bytes| {
             assert!(
                 !sampled(rank) || bytes == plan.bytes_received(rank),
@@ -207,8 +214,8 @@ fn counted_bytes_are_those_of_schedules() {
                 plan.explain()
             );
         });
-        assert!(counted.is_some() || algorithm == Some(AlgorithmName::Slicing), "{}", plan.explain());
-    }
+        assert!(counted.is_some() || *algorithm == Some(AlgorithmName::Slicing), "{}", plan.explain());
+    });
 }
 
 /// Idle ranks, the maxima and means of received bytes, and classes of ranks are those that the schedules and blocks of
