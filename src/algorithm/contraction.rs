@@ -72,7 +72,7 @@ impl Tensor {
     /// The elements in a box with `length(label)` indices per dimension, or all for `None`.
     pub fn elements_of(&self, length: impl Fn(Label) -> Option<usize>) -> u64 {
         let extents = self.labels.iter().zip(&self.shape);
-        extents.map(|(&label, &extent)| length(label).unwrap_or(extent) as u64).product()
+        extents.fold(1, |elements, (&label, &extent)| elements.saturating_mul(length(label).unwrap_or(extent) as u64))
     }
 
     pub fn held(&self, rank: usize) -> u64 {

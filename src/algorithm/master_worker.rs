@@ -16,11 +16,36 @@ use crate::distribution::{Bounds, Distribution, tile_bounds};
 use crate::machine::Machine;
 use crate::schedule::{Accumulate, BufferId, Builder, View, Work};
 
-/// The part of a rank of `cut` ends before index `ends[rank]`.
+/// Ranks compute consecutive parts of `cut`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct MasterWorker {
     pub cut: Label,
-    pub ends: Vec<usize>,
+    pub ends: Ends,
+}
+
+/// The index before which each rank's part ends.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Ends {
+    /// Of even parts on this many ranks.
+    Even(usize),
+    Listed(Vec<usize>),
+}
+
+impl Ends {
+    fn ranks(&self) -> usize {
+        match self {
+            Ends::Even(ranks) => *ranks,
+            Ends::Listed(ends) => ends.len(),
+        }
+    }
+
+    fn part(&self, extent: usize, rank: usize) -> Range<usize> {
+        match self {
+            Ends::Even(ranks) => tile_bounds(extent, *ranks, rank),
+            Ends::Listed(ends) => rank.checked_sub(1).map_or(0, |last| ends[last])..ends[rank],
+        }
+    }
 }
 
 pub fn candidates(setting: &Setting) -> Vec<MasterWorker> {
@@ -30,10 +55,10 @@ pub fn candidates(setting: &Setting) -> Vec<MasterWorker> {
 }
 
 /// Parts are in proportion to the ranks' speeds.
-fn ends(machine: &Machine, extent: usize) -> Vec<usize> {
+fn ends(machine: &Machine, extent: usize) -> Ends {
     let ranks = machine.ranks;
     if machine.speeds.is_empty() {
-        return (0..ranks).map(|rank| tile_bounds(extent, ranks, rank).end).collect();
+        return Ends::Even(ranks);
     }
     let speeds = || (0..ranks).map(|rank| machine.speed(rank));
     let all: f64 = speeds().sum();
@@ -46,7 +71,7 @@ fn ends(machine: &Machine, extent: usize) -> Vec<usize> {
         .collect();
     // Rounding must not drop the last indices.
     ends.last_mut().into_iter().for_each(|last| *last = extent);
-    ends
+    Ends::Listed(ends)
 }
 
 impl Generator for MasterWorker {
@@ -73,12 +98,13 @@ impl Generator for MasterWorker {
 
     fn seconds(&self, contracted: &Contracted) -> f64 {
         let (&MasterWorker { cut, ref ends }, cost) = (self, contracted.cost);
-        let indices = cost.extents[cut.0 as usize].max(1) as f64;
-        let starts = [0].iter().chain(ends);
-        let parts: Vec<f64> = starts.zip(ends).map(|(start, end)| (end - start) as f64 / indices).collect();
-        let slowest = parts.iter().enumerate().map(|(rank, part)| part / cost.machine.speed(rank));
-        let (slowest, workers) = (slowest.fold(0.0, f64::max), contracted.ranks() as f64 - 1.0);
-        let share = parts.iter().copied().fold(0.0, f64::max);
+        let extent = cost.extents[cut.0 as usize];
+        // Of even parts, the first is among the longest.
+        let ranks = if matches!(ends, Ends::Even(_)) { 0..1 } else { 0..ends.ranks() };
+        let parts = || ranks.clone().map(|rank| (rank, ends.part(extent, rank).len() as f64 / extent.max(1) as f64));
+        let slowest = parts().map(|(rank, part)| part / cost.machine.speed(rank)).fold(0.0, f64::max);
+        let workers = contracted.ranks() as f64 - 1.0;
+        let share = parts().map(|(_, part)| part).fold(0.0, f64::max);
         let part = |tensor: usize| {
             contracted.elements[tensor] * if contracted.tensors[tensor].contains(&cut) { share } else { 1.0 }
         };
@@ -93,12 +119,12 @@ impl Generator for MasterWorker {
     fn words_received(&self, contraction: &Contraction, rank: usize, _: usize) -> Option<u64> {
         let Contraction { left, right, out, .. } = contraction;
         let part = |tensor: &Tensor, rank: usize| {
-            let start = if rank == 0 { 0 } else { self.ends[rank - 1] };
-            tensor.elements_of(|label| (label == self.cut).then_some(self.ends[rank] - start))
+            tensor.elements_of(|label| (label == self.cut).then(|| self.ends.part(tensor.extent(label), rank).len()))
         };
         Some(match rank {
-            0 => (1..self.ends.len()).map(|worker| part(out, worker)).sum(),
-            _ if rank < self.ends.len() => part(left, rank) + part(right, rank),
+            // The cut dimension is in `out`.
+            0 => out.elements_of(|_| None) - part(out, 0),
+            _ if rank < self.ends.ranks() => part(left, rank) + part(right, rank),
             _ => 0,
         })
     }
@@ -109,15 +135,17 @@ const SLOTS: usize = 2;
 struct Shares<'a> {
     contraction: &'a Contraction,
     cut: Label,
-    ends: &'a [usize],
+    ends: &'a Ends,
+    /// Of the cut dimension.
+    extent: usize,
     chunks: usize,
 }
 
 impl Shares<'_> {
     fn chunk(&self, rank: usize, chunk: usize) -> Range<usize> {
-        let start = if rank == 0 { 0 } else { self.ends[rank - 1] };
-        let tile = tile_bounds(self.ends[rank] - start, self.chunks, chunk);
-        start + tile.start..start + tile.end
+        let part = self.ends.part(self.extent, rank);
+        let tile = tile_bounds(part.len(), self.chunks, chunk);
+        part.start + tile.start..part.start + tile.end
     }
 
     fn longest(&self, ranks: Range<usize>) -> usize {
@@ -152,21 +180,21 @@ impl Shares<'_> {
     }
 }
 
-fn master_worker(builder: &mut Builder, contraction: &Contraction, cut: Label, ends: &[usize]) {
+fn master_worker(builder: &mut Builder, contraction: &Contraction, cut: Label, ends: &Ends) {
     let Contraction { left, right, out, .. } = contraction;
     let elements: f64 = [left, right, out].map(|tensor| tensor.shape.iter().product::<usize>() as f64).iter().sum();
-    let chunks = most_pieces(elements / ends.len() as f64);
-    let shares = Shares { contraction, cut, ends, chunks };
+    let chunks = most_pieces(elements / ends.ranks() as f64);
+    let shares = Shares { contraction, cut, ends, extent: out.extent(cut), chunks };
     match builder.rank() {
         0 => master(builder, &shares),
-        rank if rank < ends.len() => worker(builder, &shares, rank),
+        rank if rank < ends.ranks() => worker(builder, &shares, rank),
         _ => {}
     }
 }
 
 fn master(builder: &mut Builder, shares: &Shares) {
     let Contraction { left, right, out, onto } = shares.contraction;
-    let ranks = shares.ends.len();
+    let ranks = shares.ends.ranks();
     let is_cut = |tensor: &Tensor| tensor.labels.contains(&shares.cut);
     for tensor in [left, right].into_iter().filter(|tensor| !is_cut(tensor)) {
         for rank in 1..ranks {
