@@ -22,7 +22,9 @@ const LARGE_SIDES: [usize; 3] = [256, 512, 1024];
 const MOVE_RUNS: usize = 10;
 /// Copied or received per rank to measure links.
 const MOVED_ELEMENTS: usize = 1 << 22;
-const FORMAT: u32 = 10;
+/// A node's network is shared if a single transfer is this much faster.
+const MIN_SHARED_SPEEDUP: f64 = 1.2;
+const FORMAT: u32 = 11;
 /// Ranks count as equally fast if all speeds are this close to the mean.
 const MAX_SPEED_DEVIATION: f64 = 0.02;
 
@@ -146,9 +148,15 @@ impl World {
         } else {
             self.link(&measured, copied, |rank| rank - rank % ranks_per_node + (rank + 1) % ranks_per_node)?
         };
+        // A node's network is shared if one transfer is faster than one of each rank.
+        let leads =
+            |rank: usize| if rank.is_multiple_of(ranks_per_node) { (rank + ranks_per_node) % ranks } else { rank };
+        let one = if ranks_per_node == 1 { far } else { self.link(&measured, copied, leads)? };
+        let shared = one.bandwidth > MIN_SHARED_SPEEDUP * far.bandwidth;
         let measured = Machine {
             link_latency: far.latency,
-            link_bandwidth: far.bandwidth,
+            link_bandwidth: if shared { one.bandwidth } else { far.bandwidth },
+            node_link_bandwidth: shared.then_some(far.bandwidth * ranks_per_node as f64),
             ranks_per_node,
             node_latency: near.latency,
             node_bandwidth: near.bandwidth,

@@ -12,12 +12,13 @@
 use std::collections::HashMap;
 
 use super::classes::classes;
+use super::lanes::{interference, span};
 use super::noise::Noise;
 use super::structure::Plan;
 use crate::algorithm::Cost;
 use crate::schedule::verify::Described;
 use crate::schedule::{Action, Carried, Key, Lane, TaskId};
-use crate::timeline::{Activity, Span};
+use crate::timeline::Span;
 
 /// Maximum number of simulated ranks. If there are more classes, ranks without a representative are assumed to keep
 /// pace with the rank that exchanges data with them.
@@ -135,6 +136,8 @@ impl Lockstep<'_> {
                 let link = self.cost.machine.busy_link(described.schedule.rank, peer);
                 let factor = self.factor(at, task);
                 let free = start + factor * bytes / link.bandwidth;
+                let lane = self.lane(at, task);
+                let free = free + interference(self.cost.machine, &mut self.ranks[at].free, lane, start..free);
                 self.finish(at, task, [start, free, free + factor * link.latency]);
             }
         }
@@ -157,6 +160,7 @@ impl Lockstep<'_> {
             let Some(Action::Work(work)) = described.schedule.tasks.get(task).map(|task| &task.action) else { break };
             let start = self.ranks[at].ready(task, self.overlap);
             let end = start + self.factor(at, task) * self.cost.work(&described.schedule, work);
+            let end = end + interference(self.cost.machine, &mut self.ranks[at].free, Lane::Work, start..end);
             self.finish(at, task, [start, end, end]);
         }
     }
@@ -164,20 +168,9 @@ impl Lockstep<'_> {
     fn finish(&mut self, at: usize, task: TaskId, [start, free, end]: [f64; 3]) {
         let rank = &mut self.ranks[at];
         let schedule = &rank.described.schedule;
-        let action = &schedule.tasks[task].action;
-        let lane = action.lane() as usize;
+        let lane = schedule.tasks[task].action.lane() as usize;
         (rank.done[task], rank.free[lane], rank.next) = (end, free, task + 1);
         rank.latest_end[lane] = rank.latest_end[lane].max(end);
-        self.spans.push(Span {
-            rank: schedule.rank,
-            activity: Activity::of(action),
-            node: schedule.tasks[task].node,
-            task,
-            worker: None,
-            start,
-            end,
-            bytes: schedule.bytes(action),
-            predicted: end - start,
-        });
+        self.spans.push(span(schedule, task, [start, end]));
     }
 }

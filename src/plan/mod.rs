@@ -22,6 +22,7 @@ mod explain;
 mod fixed;
 mod found;
 mod groups;
+mod lanes;
 mod layout;
 mod local_seconds;
 mod lockstep;

@@ -3,21 +3,23 @@
 //! A rank has three lanes (work, send, receive) of sequential tasks. [`super::cost`] prices work. Transfers are not
 //! buffered: one begins when both lanes are free and both ranks ready, and occupies them for (bytes / bandwidth)
 //! seconds, or until shared links, which serve transfers in the order in which they begin, have passed its bytes. Its
-//! latency overlaps with later tasks. Without overlap, transfers and work wait for all of the other kind before them in
-//! the schedule.
+//! latency overlaps with later tasks. Time in which a rank both computes and receives costs both lanes
+//! [`Machine::interference`] times as much again. Without overlap, transfers and work wait for all of the other kind
+//! before them in the schedule.
 //!
 //! Guarantee: schedules that the verifier accepts run to their last task. Unlike predicted times, simulated times
-//! exclude interference and startup.
+//! exclude startup.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
+use super::lanes::{interference, span};
 use super::noise::Noise;
 use super::structure::Plan;
 use super::{lockstep, slice_groups};
 use crate::algorithm::Cost;
-use crate::schedule::{Action, Lane, Schedule, Task, TaskId};
-use crate::timeline::{Activity, Span, Timeline};
+use crate::schedule::{Action, Lane, Schedule, TaskId};
+use crate::timeline::{Span, Timeline};
 
 /// Maximum ranks that are all simulated, with all schedules in memory.
 const MAX_SIMULATED_RANKS: usize = 1024;
@@ -161,9 +163,13 @@ impl<'a> Simulation<'a> {
             }
             let Some(Reverse((start, rank, task))) = queue.pop() else { break };
             changed.clear();
-            // A task may be in the queue several times, and a transfer at both ends.
-            if self.lanes[rank].done[task].is_none() {
-                changed.extend(self.step(rank, task, f64::from_bits(start)));
+            // A task may be in the queue several times, a transfer at both ends, and interference may delay both.
+            match self.start(rank, self.schedules[rank].tasks[task].action.lane()) {
+                Some((head, now)) if head == task && now.to_bits() > start => {
+                    queue.push(Reverse((now.to_bits(), rank, task)));
+                }
+                Some((head, _)) if head == task => changed.extend(self.step(rank, task, f64::from_bits(start))),
+                _ => {}
             }
         }
     }
@@ -192,6 +198,7 @@ impl<'a> Simulation<'a> {
         let (from, to) = match action {
             Action::Work(work) => {
                 let end = start + self.factor(rank, task) * self.cost.work(schedule, work);
+                let end = end + interference(self.cost.machine, &mut self.lanes[rank].free, Lane::Work, start..end);
                 self.finish(rank, Lane::Work, [start, end, end]);
                 return [rank; 2];
             }
@@ -209,6 +216,7 @@ impl<'a> Simulation<'a> {
             *passed = passed.max(start) + factor * bytes / shared.bandwidth;
             free = free.max(*passed);
         }
+        free += interference(machine, &mut self.lanes[to].free, Lane::Recv, start..free);
         let times = [start, free, free + factor * link.latency];
         self.finish(from, Lane::Send, times);
         self.finish(to, Lane::Recv, times);
@@ -238,9 +246,6 @@ impl<'a> Simulation<'a> {
         lanes.free[lane as usize] = free;
         lanes.latest_end[lane as usize] = lanes.latest_end[lane as usize].max(done);
         lanes.next[lane as usize] += 1;
-        let schedule = &self.schedules[rank];
-        let Task { node, ref action, .. } = schedule.tasks[task];
-        let (activity, bytes, predicted) = (Activity::of(action), schedule.bytes(action), done - start);
-        self.spans.push(Span { rank, activity, node, task, worker: None, start, end: done, bytes, predicted });
+        self.spans.push(span(&self.schedules[rank], task, [start, done]));
     }
 }

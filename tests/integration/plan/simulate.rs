@@ -27,7 +27,7 @@ fn every_task_is_played_once_and_in_order() {
     let extents = [('c', 9), ('m', 40), ('k', 30), ('n', 50)];
     for algorithm in AlgorithmName::ALL {
         for ranks in [1, 4, 9] {
-            let machine = Machine { link_bandwidth: 1e7, ..Machine::new(ranks, 1) };
+            let machine = Machine { link_bandwidth: 1e7, interference: 0.0, ..Machine::new(ranks, 1) };
             let plan = plan("cmk,ckn->mcn", &extents, &machine, Some(algorithm));
             let simulation = plan.simulate().unwrap();
             let mut by_lane: BTreeMap<(usize, usize), Vec<(f64, f64)>> = BTreeMap::new();
@@ -50,6 +50,25 @@ fn every_task_is_played_once_and_in_order() {
                 let received = simulation.busy(rank, Lane::Recv);
                 assert!((received - seconds).abs() <= 1e-9 * seconds, "{}: {received} of {seconds}", algorithm.name());
             }
+        }
+    }
+}
+
+/// Hidden time costs as much as in predicted times: [`Machine::interference`] times the shorter of computing and
+/// receiving.
+#[test]
+fn computing_and_receiving_slow_each_other_down() {
+    let seconds = |link_bandwidth: f64, interference: f64, algorithm| {
+        let machine = Machine { link_bandwidth, interference, link_latency: 0.0, ..Machine::new(4, 1) };
+        product(1200, &machine, algorithm).seconds
+    };
+    for algorithm in [AlgorithmName::RingMn, AlgorithmName::RingK] {
+        let compute = seconds(1e15, 0.0, algorithm);
+        for link_bandwidth in [2e7, 1e8, 5e8] {
+            let receive = 3.0 / 4.0 * 1200.0 * 1200.0 * 4.0 / link_bandwidth;
+            let (without, with) = (seconds(link_bandwidth, 0.0, algorithm), seconds(link_bandwidth, 0.5, algorithm));
+            let costs = (with - without) / compute.min(receive);
+            assert!((0.25..=0.55).contains(&costs), "{}, {link_bandwidth}: {costs}", algorithm.name());
         }
     }
 }
