@@ -35,31 +35,7 @@ const TALK_INTERVAL: Duration = Duration::from_secs(1);
 /// The state, every rank's sum so far and the number of slices in it, is written between slices, to FILE and to
 /// `FILE.rankR-0` and `FILE.rankR-1` for every rank R. The files always contain a complete state, possibly of the last
 /// checkpoint but one. Ranks may use local disks if each restarts on its host. A run waits up to five seconds for
-/// another that uses the file, then fails.
-///
-/// ```
-/// use std::time::Duration;
-/// use einsum_dist::{Checkpoint, DistTensor, Dtype, Machine, PlanOptions, Problem, World};
-/// # let folder = std::env::temp_dir().join(format!("einsum-dist-checkpoint-{}", std::process::id()));
-/// # std::fs::create_dir_all(&folder).unwrap();
-/// let world = World::single();
-/// // The intermediate `ac` would need 160,000 bytes.
-/// let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(120_000);
-/// let shaped = Problem::parse("[ab,bc->ac],cd->ad")?.shapes(&[vec![10, 2], vec![2, 2000], vec![2000, 2]])?;
-/// let mut checkpoint = Checkpoint::open(&world, folder.join("state"))?.every(Duration::from_secs(10));
-/// let plan = checkpoint.plan(&shaped, &Machine::default(), &options)?;
-/// assert!(plan.slice_count() > 1);
-/// let mut program = world.compile::<f64>(&plan)?;
-/// let [a, b, c] =
-///     [0, 1, 2].map(|i| DistTensor::random(&world, &plan.operand_shape(i), &plan.operand(i).distribution, 1, i as u32));
-/// let mut out = DistTensor::zeros(&world, &plan.output_shape(), &plan.output().distribution);
-/// program.run_dist_with_checkpoint(&checkpoint, 1.0, &[&a, &b, &c], 0.0, &mut out)?;
-/// out.write_npy(&world, folder.join("result.npy"))?;
-/// // The result is stored, so the checkpoint is no longer needed.
-/// checkpoint.remove(&world)?;
-/// # std::fs::remove_dir_all(&folder).unwrap();
-/// # Ok::<(), einsum_dist::Error>(())
-/// ```
+/// another that uses the file, then fails. `docs/checkpoints.md` has an example.
 #[derive(Debug, Clone)]
 pub struct Checkpoint {
     path: PathBuf,

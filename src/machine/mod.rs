@@ -218,8 +218,6 @@ impl Machine {
     /// use einsum_dist::Machine;
     /// let machine = Machine::from_toml("ranks = 2\nworkers = 72\nlink_bandwidth = 450e9")?;
     /// assert_eq!((machine.ranks, machine.workers, machine.flops), (2, 72, Machine::default().flops));
-    /// assert_eq!(Machine::from_toml(&machine.to_toml())?, machine);
-    /// assert_eq!(Machine::from_toml("flops = -1").unwrap_err(), "flops is -1.0, and must be from 0.001 to 1e24");
     /// let machine = Machine::from_toml("topology = 'pack:2 numa:1 core:72'")?;
     /// assert_eq!((machine.ranks, machine.workers), (2, 71));
     /// # Ok::<(), String>(())

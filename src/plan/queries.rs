@@ -174,13 +174,6 @@ impl Plan {
     /// An element's error is at most the [`error_bound`](crate::kernel::error_bound) for this number of terms, with one
     /// factor per operand, times the sum of the absolute values of its products. Cost: O(steps), and on several ranks
     /// that of building all schedules.
-    ///
-    /// ```
-    /// use einsum_dist::{Machine, PlanOptions, Problem};
-    /// let chain = Problem::parse("[ij,jk->ik],kl->il")?.shapes(&[vec![4, 10], vec![10, 7], vec![7, 3]])?;
-    /// assert_eq!(chain.plan(&Machine::default(), &PlanOptions::default())?.roundings(), 10 + 7);
-    /// # Ok::<(), einsum_dist::Error>(())
-    /// ```
     pub fn roundings(&self) -> u64 {
         rounding::roundings(self)
     }

@@ -48,3 +48,54 @@ fn scalars_leave_ranks_idle() -> einsum_dist::Result<()> {
     assert_eq!(scalar.plan(&Machine::new(3, 1), &PlanOptions::default())?.idle_ranks(), 2);
     Ok(())
 }
+
+#[test]
+fn a_checkpoint_of_slices() -> einsum_dist::Result<()> {
+    use einsum_dist::{Checkpoint, DistTensor, Dtype, Machine, PlanOptions, Problem, World};
+    use std::time::Duration;
+    let folder = std::env::temp_dir().join(format!("einsum-dist-checkpoint-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let world = World::single();
+    // The intermediate `ac` would need 160,000 bytes.
+    let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(120_000);
+    let shaped = Problem::parse("[ab,bc->ac],cd->ad")?.shapes(&[vec![10, 2], vec![2, 2000], vec![2000, 2]])?;
+    let mut checkpoint = Checkpoint::open(&world, folder.join("state"))?.every(Duration::from_secs(10));
+    let plan = checkpoint.plan(&shaped, &Machine::default(), &options)?;
+    assert!(plan.slice_count() > 1);
+    let mut program = world.compile::<f64>(&plan)?;
+    let [a, b, c] = [0, 1, 2]
+        .map(|i| DistTensor::random(&world, &plan.operand_shape(i), &plan.operand(i).distribution, 1, i as u32));
+    let mut out = DistTensor::zeros(&world, &plan.output_shape(), &plan.output().distribution);
+    program.run_dist_with_checkpoint(&checkpoint, 1.0, &[&a, &b, &c], 0.0, &mut out)?;
+    out.write_npy(&world, folder.join("result.npy"))?;
+    // The result is stored, so the checkpoint is no longer needed.
+    checkpoint.remove(&world)?;
+    std::fs::remove_dir_all(&folder).unwrap();
+    Ok(())
+}
+
+#[test]
+fn paths_given_and_found() -> einsum_dist::Result<()> {
+    use einsum_dist::{Machine, PlanOptions, Problem};
+    use einsum_dist::{PathChoice, PathReport};
+
+    let chain = Problem::parse("ij,jk,kl->il")?.shapes(&[vec![10, 1000], vec![1000, 1000], vec![1000, 20]])?;
+    let plan = |path| chain.plan(&Machine::default(), &PlanOptions::default().path(path));
+    // Two positions in the list of operands; the result is appended.
+    let given = plan("(1,2),(0,1)".parse().map_err(einsum_dist::Error::Usage)?)?;
+    assert_eq!(given.path, [[1, 2], [0, 1]]);
+    let found = plan(PathChoice::Auto)?;
+    assert_eq!(found.path, [[0, 1], [1, 0]]);
+    assert!(found.total_gflop() < given.total_gflop());
+    // As opt_einsum would describe it: most dimensions in one step, all dimensions of the expression.
+    assert_eq!(PathReport::of(&found).map(|report| report.scaling), Some([4, 3]));
+    Ok(())
+}
+
+#[test]
+fn additions_of_a_chain() -> einsum_dist::Result<()> {
+    use einsum_dist::{Machine, PlanOptions, Problem};
+    let chain = Problem::parse("[ij,jk->ik],kl->il")?.shapes(&[vec![4, 10], vec![10, 7], vec![7, 3]])?;
+    assert_eq!(chain.plan(&Machine::default(), &PlanOptions::default())?.roundings(), 10 + 7);
+    Ok(())
+}

@@ -4,23 +4,6 @@ use std::str::FromStr;
 
 /// How the contraction order is found. It depends only on the expression, extents, element type, machine, budget and
 /// speed ([`PlanOptions::path_speed`](crate::PlanOptions::path_speed)).
-///
-/// ```
-/// use einsum_dist::{PathChoice, PathReport};
-/// use einsum_dist::{Machine, PlanOptions, Problem};
-///
-/// let chain = Problem::parse("ij,jk,kl->il")?.shapes(&[vec![10, 1000], vec![1000, 1000], vec![1000, 20]])?;
-/// let plan = |path| chain.plan(&Machine::default(), &PlanOptions::default().path(path));
-/// // Two positions in the list of operands; the result is appended.
-/// let given = plan("(1,2),(0,1)".parse().map_err(einsum_dist::Error::Usage)?)?;
-/// assert_eq!(given.path, [[1, 2], [0, 1]]);
-/// let found = plan(PathChoice::Auto)?;
-/// assert_eq!(found.path, [[0, 1], [1, 0]]);
-/// assert!(found.total_gflop() < given.total_gflop());
-/// // As opt_einsum would describe it: most dimensions in one step, all dimensions of the expression.
-/// assert_eq!(PathReport::of(&found).map(|report| report.scaling), Some([4, 3]));
-/// # Ok::<(), einsum_dist::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum PathChoice {
     /// The best order, as written or from greedy, exhaustive search or annealing, found within a minute and as long as
