@@ -44,6 +44,9 @@ fn comments(world: &World, machine: &Machine) -> Result<String> {
     let links = match machine {
         Machine { ranks: 1, .. } => "one rank has no links: rates of links, and interference, are defaults",
         Machine { ranks_per_node: 1, .. } => "all links are from each rank to the next",
+        Machine { node_link_bandwidth: Some(_), .. } => {
+            "link_ is of one rank between hosts, node_link_ of all on one, and other node_ within one"
+        }
         _ => "link_ is between hosts, and node_ within one",
     };
     let list = |names: BTreeSet<String>| names.into_iter().collect::<Vec<_>>().join(", ");
@@ -51,7 +54,7 @@ fn comments(world: &World, machine: &Machine) -> Result<String> {
     let (ranks, workers, transport) =
         (counted(machine.ranks, "rank"), counted(machine.workers, "worker"), world.transport());
     Ok(format!(
-        "# Measured by einsum-dist {version} with {ranks}, {workers} each, transport {transport}, all at the same time.\n\
+        "# Measured by einsum-dist {version} with {ranks}, {workers} each, transport {transport}.\n\
          # Hosts: {}\n# Processors: {}\n# Links: {links}.\n\n",
         list(hosts),
         list(processors)

@@ -33,14 +33,6 @@ impl World {
     /// little memory. Collective. Cost: about two seconds for two ranks on two cores, more on slow links; later calls on
     /// the same host use the cache. Call [`World::place`] first, so that ranks have their own cores.
     ///
-    /// ```
-    /// use einsum_dist::World;
-    /// let world = World::in_process(2);
-    /// let machine = world.machine(1)?;
-    /// assert_eq!((machine.ranks, machine.workers), (2, 1));
-    /// # Ok::<(), einsum_dist::Error>(())
-    /// ```
-    ///
     /// # Errors
     /// If there are more ranks or workers than [`Machine::check`] allows, or if a measuring run fails.
     pub fn machine(&self, workers: usize) -> Result<Machine> {
@@ -148,7 +140,6 @@ impl World {
         } else {
             self.link(&measured, copied, |rank| rank - rank % ranks_per_node + (rank + 1) % ranks_per_node)?
         };
-        // A node's network is shared if one transfer is faster than one of each rank.
         let leads =
             |rank: usize| if rank.is_multiple_of(ranks_per_node) { (rank + ranks_per_node) % ranks } else { rank };
         let one = if ranks_per_node == 1 { far } else { self.link(&measured, copied, leads)? };
@@ -277,7 +268,7 @@ impl World {
     }
 
     /// The median of `(t - max(c, r)) / min(c, r)` over rounds, with the times to compute (`c`), to receive (`r`,
-    /// predicted), and for both at once (`t`).
+    /// predicted for a ring, in which one rank per node sends to another), and for both at once (`t`).
     fn interference(&self, machine: &Machine) -> Result<f64> {
         const SIDE: usize = 2048;
         const ROUNDS: usize = 5;

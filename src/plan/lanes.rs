@@ -6,17 +6,34 @@ use crate::machine::Machine;
 use crate::schedule::{Lane, Schedule, Task, TaskId};
 use crate::timeline::{Activity, Span};
 
-/// The seconds that a task of `lane` takes longer because of tasks before it on the other lane, which is busy as much
-/// longer.
-pub fn interference(machine: &Machine, free: &mut [f64; 3], lane: Lane, task: Range<f64>) -> f64 {
-    let other = match lane {
-        Lane::Work => Lane::Recv,
-        Lane::Recv => Lane::Work,
-        Lane::Send => return 0.0,
-    };
-    let longer = machine.interference * (free[other as usize].min(task.end) - task.start).max(0.0);
-    free[other as usize] += longer;
-    longer
+#[derive(Default)]
+pub struct LaneTimes {
+    /// Of the latest task.
+    started: [f64; 3],
+    pub free: [f64; 3],
+    pub latest_end: [f64; 3],
+}
+
+impl LaneTimes {
+    /// Returns the seconds by which the latest task of the other lane slows down a task of `lane`, and occupies the other
+    /// lane as much longer. What depends on the latest task is not delayed.
+    pub fn interference(&mut self, machine: &Machine, lane: Lane, task: Range<f64>) -> f64 {
+        let other = match lane {
+            Lane::Work => Lane::Recv as usize,
+            Lane::Recv => Lane::Work as usize,
+            Lane::Send => return 0.0,
+        };
+        let both = self.free[other].min(task.end) - self.started[other].max(task.start);
+        let longer = machine.interference * both.max(0.0);
+        self.free[other] += longer;
+        longer
+    }
+
+    pub fn finish(&mut self, lane: Lane, [start, free, end]: [f64; 3]) {
+        let lane = lane as usize;
+        (self.started[lane], self.free[lane]) = (start, free);
+        self.latest_end[lane] = self.latest_end[lane].max(end);
+    }
 }
 
 pub fn span(schedule: &Schedule, task: TaskId, [start, end]: [f64; 2]) -> Span {

@@ -6,13 +6,13 @@
 //!   rank 2 sends when it and rank 0 (for its receive with the same key) are ready
 //! ```
 //!
-//! Transfers are simulated in their total order ([`crate::schedule::Key`]), so every task has a time. As in
-//! [`super::simulate`], transfers are not buffered. Transfers of ranks at equal distances share links equally.
+//! Transfers are simulated in their total order ([`crate::schedule::Key`]), so every task has a time. They are not
+//! buffered, and interfere with work only where received. Those of ranks at equal distances share links equally.
 
 use std::collections::HashMap;
 
 use super::classes::classes;
-use super::lanes::{interference, span};
+use super::lanes::{LaneTimes, span};
 use super::noise::Noise;
 use super::structure::Plan;
 use crate::algorithm::Cost;
@@ -24,7 +24,7 @@ use crate::timeline::Span;
 /// pace with the rank that exchanges data with them.
 const MAX_REPRESENTATIVES: usize = 64;
 
-/// The representatives, ascending, and their tasks, in the slowest of `groups`; `None` if some transfer has no place in the total order.
+/// The representatives, ascending, and their tasks, in the slowest of `groups`; `None` if a transfer has no key.
 pub fn simulate(
     plan: &Plan,
     cost: &Cost,
@@ -62,25 +62,23 @@ struct Rank<'a> {
     /// How many ranks it stands for.
     stands_for: usize,
     next: TaskId,
-    free: [f64; 3],
-    /// For each lane, the latest end time of its tasks so far.
-    latest_end: [f64; 3],
+    times: LaneTimes,
     done: Vec<f64>,
 }
 
 impl<'a> Rank<'a> {
     fn new(described: &'a Described, stands_for: usize) -> Rank<'a> {
         let done = vec![0.0; described.schedule.tasks.len()];
-        Rank { described, stands_for, next: 0, free: [0.0; 3], latest_end: [0.0; 3], done }
+        Rank { described, stands_for, next: 0, times: LaneTimes::default(), done }
     }
 
     /// When a task could start if its peer were ready.
     fn ready(&self, task: TaskId, overlap: bool) -> f64 {
         let after = &self.described.schedule.tasks[task];
         let lane = after.action.lane();
-        let [work, sends, receives] = self.latest_end;
+        let [work, sends, receives] = self.times.latest_end;
         let others = if lane == Lane::Work { sends.max(receives) } else { work };
-        let earliest = self.free[lane as usize].max(if overlap { 0.0 } else { others });
+        let earliest = self.times.free[lane as usize].max(if overlap { 0.0 } else { others });
         after.after.iter().fold(earliest, |ready, &before| ready.max(self.done[before]))
     }
 
@@ -137,7 +135,7 @@ impl Lockstep<'_> {
                 let factor = self.factor(at, task);
                 let free = start + factor * bytes / link.bandwidth;
                 let lane = self.lane(at, task);
-                let free = free + interference(self.cost.machine, &mut self.ranks[at].free, lane, start..free);
+                let free = free + self.ranks[at].times.interference(self.cost.machine, lane, start..free);
                 self.finish(at, task, [start, free, free + factor * link.latency]);
             }
         }
@@ -160,7 +158,7 @@ impl Lockstep<'_> {
             let Some(Action::Work(work)) = described.schedule.tasks.get(task).map(|task| &task.action) else { break };
             let start = self.ranks[at].ready(task, self.overlap);
             let end = start + self.factor(at, task) * self.cost.work(&described.schedule, work);
-            let end = end + interference(self.cost.machine, &mut self.ranks[at].free, Lane::Work, start..end);
+            let end = end + self.ranks[at].times.interference(self.cost.machine, Lane::Work, start..end);
             self.finish(at, task, [start, end, end]);
         }
     }
@@ -168,9 +166,8 @@ impl Lockstep<'_> {
     fn finish(&mut self, at: usize, task: TaskId, [start, free, end]: [f64; 3]) {
         let rank = &mut self.ranks[at];
         let schedule = &rank.described.schedule;
-        let lane = schedule.tasks[task].action.lane() as usize;
-        (rank.done[task], rank.free[lane], rank.next) = (end, free, task + 1);
-        rank.latest_end[lane] = rank.latest_end[lane].max(end);
+        (rank.done[task], rank.next) = (end, task + 1);
+        rank.times.finish(schedule.tasks[task].action.lane(), [start, free, end]);
         self.spans.push(span(schedule, task, [start, end]));
     }
 }

@@ -3,8 +3,8 @@
 //! A rank has three lanes (work, send, receive) of sequential tasks. [`super::cost`] prices work. Transfers are not
 //! buffered: one begins when both lanes are free and both ranks ready, and occupies them for (bytes / bandwidth)
 //! seconds, or until shared links, which serve transfers in the order in which they begin, have passed its bytes. Its
-//! latency overlaps with later tasks. Time in which a rank both computes and receives costs both lanes
-//! [`Machine::interference`] times as much again. Without overlap, transfers and work wait for all of the other kind
+//! latency overlaps with later tasks. A task that starts while its rank computes or
+//! receives takes `interference` times the common time longer, and the next of the other kind starts as much later. Without overlap, transfers and work wait for all of the other kind
 //! before them in the schedule.
 //!
 //! Guarantee: schedules that the verifier accepts run to their last task. Unlike predicted times, simulated times
@@ -13,7 +13,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use super::lanes::{interference, span};
+use super::lanes::{LaneTimes, span};
 use super::noise::Noise;
 use super::structure::Plan;
 use super::{lockstep, slice_groups};
@@ -95,9 +95,7 @@ fn rates(plan: &Plan) -> Cost<'_> {
 struct Lanes {
     tasks: [Vec<TaskId>; 3],
     next: [usize; 3],
-    free: [f64; 3],
-    /// The latest end on each lane.
-    latest_end: [f64; 3],
+    times: LaneTimes,
     done: Vec<Option<f64>>,
 }
 
@@ -108,7 +106,7 @@ impl Lanes {
         let others: &[Lane] = if lane == Lane::Work { &[Lane::Send, Lane::Recv] } else { &[Lane::Work] };
         others.iter().try_fold(0.0, |earliest: f64, &other| {
             let next = self.tasks[other as usize].get(self.next[other as usize]);
-            next.is_none_or(|&next| next > task).then(|| earliest.max(self.latest_end[other as usize]))
+            next.is_none_or(|&next| next > task).then(|| earliest.max(self.times.latest_end[other as usize]))
         })
     }
 }
@@ -132,7 +130,7 @@ impl<'a> Simulation<'a> {
             for (id, task) in schedule.tasks.iter().enumerate() {
                 tasks[task.action.lane() as usize].push(id);
             }
-            Lanes { tasks, next: [0; 3], free: [0.0; 3], latest_end: [0.0; 3], done: vec![None; schedule.tasks.len()] }
+            Lanes { tasks, next: [0; 3], times: LaneTimes::default(), done: vec![None; schedule.tasks.len()] }
         });
         Simulation {
             schedules,
@@ -198,7 +196,7 @@ impl<'a> Simulation<'a> {
         let (from, to) = match action {
             Action::Work(work) => {
                 let end = start + self.factor(rank, task) * self.cost.work(schedule, work);
-                let end = end + interference(self.cost.machine, &mut self.lanes[rank].free, Lane::Work, start..end);
+                let end = end + self.lanes[rank].times.interference(self.cost.machine, Lane::Work, start..end);
                 self.finish(rank, Lane::Work, [start, end, end]);
                 return [rank; 2];
             }
@@ -216,7 +214,7 @@ impl<'a> Simulation<'a> {
             *passed = passed.max(start) + factor * bytes / shared.bandwidth;
             free = free.max(*passed);
         }
-        free += interference(machine, &mut self.lanes[to].free, Lane::Recv, start..free);
+        free += self.lanes[to].times.interference(machine, Lane::Recv, start..free);
         let times = [start, free, free + factor * link.latency];
         self.finish(from, Lane::Send, times);
         self.finish(to, Lane::Recv, times);
@@ -230,7 +228,9 @@ impl<'a> Simulation<'a> {
         let after = &self.schedules[rank].tasks[task].after;
         after
             .iter()
-            .try_fold(lanes.free[lane as usize].max(earliest), |ready, &before| Some(lanes.done[before]?.max(ready)))
+            .try_fold(lanes.times.free[lane as usize].max(earliest), |ready, &before| {
+                Some(lanes.done[before]?.max(ready))
+            })
             .map(|ready| (task, ready))
     }
 
@@ -243,8 +243,7 @@ impl<'a> Simulation<'a> {
         let lanes = &mut self.lanes[rank];
         let task = lanes.tasks[lane as usize][lanes.next[lane as usize]];
         lanes.done[task] = Some(done);
-        lanes.free[lane as usize] = free;
-        lanes.latest_end[lane as usize] = lanes.latest_end[lane as usize].max(done);
+        lanes.times.finish(lane, [start, free, done]);
         lanes.next[lane as usize] += 1;
         self.spans.push(span(&self.schedules[rank], task, [start, done]));
     }

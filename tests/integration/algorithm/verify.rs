@@ -181,7 +181,7 @@ fn ranks_are_proved_alone() {
 }
 
 /// Bytes that are counted without schedules are those of the schedules: on every rank up to 64 ranks, and for 20 random
-/// plans of up to 2,000 ranks on every 97th. `EINSUM_DIST_CASES` says another number of these, and compares every rank.
+/// plans of up to 2,000 ranks on every 97th. `EINSUM_DIST_CASES` sets another number of plans, and compares every rank.
 #[test]
 fn counted_bytes_are_those_of_schedules() {
     let mut rng = Rng::new(32);

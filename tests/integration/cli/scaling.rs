@@ -117,7 +117,9 @@ fn extents_grow_in_weak_scaling() {
 fn noise_is_deterministic_and_never_faster() {
     let folder = Folder::new("noise");
     let seconds = |noise: &[&str]| -> Vec<f64> {
-        let given = ["mk,kn->mn", "-s1000", "-t1", "--json", "--scaling", "1,6,64,2000"];
+        // Delays can avoid interference.
+        std::fs::write(folder.path().join("m.toml"), "interference = 0").unwrap();
+        let given = ["mk,kn->mn", "-s1000", "--machine", "m.toml", "--json", "--scaling", "1,6,64,2000"];
         let rows = rows(&run(&folder, &[&given[..], noise].concat()).succeeded());
         rows.iter().map(|row| row["simulated_seconds"].as_f64().unwrap()).collect()
     };

@@ -12,7 +12,7 @@ fn machine(nodes: usize) -> Machine {
         node_bandwidth: 2e11,
         node_latency: 1e-6,
         link_bandwidth: 2e9,
-        // The simulator does not model interference (the slowdown of computing by concurrent transfers).
+        // Transfers do not slow computing down.
         interference: 0.0,
         ..Machine::new(nodes * PER_NODE, 1)
     }
