@@ -75,9 +75,9 @@ fn computing_and_receiving_slow_each_other_down() {
     }
 }
 
-/// As above 1,024 ranks, where one rank of each class is simulated.
+/// Interference at most doubles the time, also above 1,024 ranks, where one rank of each class is simulated.
 #[test]
-fn representatives_are_slowed_down_as_all_ranks_are() {
+fn interference_makes_no_plan_faster() {
     let ratio = |ranks: usize| {
         let machine = Machine { interference: 0.0, link_bandwidth: 1e8, link_latency: 0.0, ..Machine::new(ranks, 1) };
         let extents = [('m', 64 * ranks), ('k', 500), ('n', 500)];
