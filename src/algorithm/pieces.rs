@@ -12,10 +12,16 @@ pub trait Rounds {
     /// For a rank's chunk; `None` after its last.
     fn piece(&self, tensor: &Tensor, rank: usize, round: usize) -> Option<Region>;
 
-    /// What `target` reads from `source`; none if it reads the boxes elsewhere.
-    fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds>;
+    fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region>;
 
-    fn holds(&self, tensor: &Tensor, rank: usize, piece: &Region) -> bool;
+    /// What `target` reads from `source`; none if it reads the boxes elsewhere.
+    fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, _target: usize) -> Vec<Bounds> {
+        self.block(tensor, source).map(|block| block.intersect(piece).boxes()).unwrap_or_default()
+    }
+
+    fn holds(&self, tensor: &Tensor, rank: usize, piece: &Region) -> bool {
+        self.block(tensor, rank).is_some_and(|block| block.positions(piece).is_some())
+    }
 }
 
 pub struct Pieces<'a, R> {
@@ -42,7 +48,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
     pub fn send(&self, builder: &mut Builder, target: usize, round: usize, key: [usize; 3]) {
         let Some(piece) = gathered(self.rounds, self.tensor, target, round) else { return };
         let boxes = self.rounds.overlap(self.tensor, &piece, self.rank, target);
-        let from = boxes.iter().filter_map(|bounds| self.tensor.view(self.rank, bounds)).collect();
+        let from = boxes.iter().filter_map(|bounds| self.view(bounds)).collect();
         builder.send(target, from).carries_elements(key, || boxes);
     }
 
@@ -67,11 +73,15 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         };
         let buffer = self.slot(round)?;
         for bounds in self.rounds.overlap(self.tensor, piece, self.rank, self.rank) {
-            if let (Some(input), Some(bounds)) = (self.tensor.view(self.rank, &bounds), piece.locate(&bounds)) {
+            if let (Some(input), Some(bounds)) = (self.view(&bounds), piece.locate(&bounds)) {
                 builder.work(Work::Unary { input, out: View { buffer, bounds } });
             }
         }
         Some(View::corner(buffer, piece.extents()))
+    }
+
+    fn view(&self, bounds: &Bounds) -> Option<View> {
+        self.tensor.view_in(self.rounds.block(self.tensor, self.rank)?, bounds)
     }
 
     fn own(&self, round: usize) -> Option<&Region> {

@@ -26,10 +26,17 @@ use super::cost::Contracted;
 use super::generator::{Distributions, Generator};
 use super::pieces::{Pieces, Rounds};
 use crate::dims::{Kinds, Label};
-use crate::distribution::{Bounds, Intervals, Region, tile_bounds};
+use crate::distribution::{Bounds, Region, tile_bounds};
 use crate::schedule::collective::{self, Collective, Group, Meaning, Parts, Pattern};
 use crate::schedule::verify::{Order, Summand, Summands};
 use crate::schedule::{Builder, LAST};
+
+/// Sends precede receives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Peer {
+    To(usize),
+    From(usize),
+}
 
 /// The rounds of one rank; ranks that share operands have them in different orders.
 struct Tiles<'a> {
@@ -37,10 +44,16 @@ struct Tiles<'a> {
     contraction: &'a Contraction,
     /// The dimension along which operands arrive.
     along: Option<Label>,
+    /// The operand whose blocks determine in which cell a rank starts.
+    leading: usize,
     /// The ranges of `along`, one per round, equal on ranks with the same tile.
     cells: Vec<Range<usize>>,
-    /// The ranges of `along` that this rank, and those that share operands with it, store of `left` and `right`.
-    held: BTreeMap<usize, [Range<usize>; 2]>,
+    /// The ranks that share each operand, ascending.
+    sharing: [Vec<usize>; 2],
+    /// The blocks of each operand on ranks that share it; of the leading one, on those that share the other too.
+    blocks: [BTreeMap<usize, Region>; 2],
+    /// The rank's tile in each dimension.
+    tile: BTreeMap<Label, Range<usize>>,
 }
 
 impl<'a> Tiles<'a> {
@@ -52,22 +65,36 @@ impl<'a> Tiles<'a> {
             let shares = [0, 1].into_iter().filter(|&operand| grid.shares_along(operand, label)).count();
             (shares, grid.tile(0, label, left.extent(label)).len())
         });
-        let mut tiles = Tiles { grid, contraction, along: best.copied(), cells: Vec::new(), held: BTreeMap::new() };
-        if let Some(along) = tiles.along {
-            let sharing = [left, right].map(|tensor| grid.sharing(&tensor.labels, rank));
-            let holders = sharing.iter().flatten();
-            tiles.held = holders.map(|&rank| (rank, [left, right].map(|tensor| tensor.tile(rank, along)))).collect();
-            tiles.cells = tiles.cells(rank, along, &sharing);
-        }
+        let along = best.copied();
+        let leading = usize::from(along.is_some_and(|along| !grid.shares_along(0, along)));
+        let operands = [left, right];
+        let sharing = [0, 1].map(|operand| grid.exchanging(operand, &operands[operand].labels, rank));
+        let blocks = [0, 1].map(|operand| {
+            let others = sharing[1 - operand].iter().filter(|_| operand == leading && along.is_some());
+            let Tensor { distribution, shape, .. } = operands[operand];
+            let ranks = sharing[operand].iter().chain(others);
+            ranks.filter_map(|&rank| Some((rank, distribution.block(shape, rank)?))).collect()
+        });
+        let dims = operands.into_iter().chain([out]).flat_map(|tensor| tensor.labels.iter().zip(&tensor.shape));
+        let tile = dims.map(|(&label, &extent)| (label, grid.tile(rank, label, extent))).collect();
+        let mut tiles = Tiles { grid, contraction, along, leading, cells: Vec::new(), sharing, blocks, tile };
+        tiles.cells = along.map_or_else(Vec::new, |along| tiles.cells(along));
         tiles
     }
 
+    /// The range of `along` in a rank's block of an operand.
+    fn held(&self, operand: usize, along: Label, rank: usize) -> Range<usize> {
+        let Contraction { left, right, .. } = self.contraction;
+        let dim = [left, right][operand].dim(along);
+        self.blocks[operand].get(&rank).and_then(|block| block.dims()[dim].ranges().first().cloned()).unwrap_or(0..0)
+    }
+
     /// Cells end where stored parts do, or are `rounds` even ones if there would be more.
-    fn cells(&self, rank: usize, along: Label, sharing: &[Vec<usize>; 2]) -> Vec<Range<usize>> {
-        let tile = self.grid.tile(rank, along, self.contraction.left.extent(along));
+    fn cells(&self, along: Label) -> Vec<Range<usize>> {
+        let tile = self.tile[&along].clone();
         let mut ends = vec![tile.start, tile.end];
-        for (operand, holders) in sharing.iter().enumerate().filter(|(at, _)| self.grid.shares_along(*at, along)) {
-            let parts = holders.iter().map(|holder| &self.held[holder][operand]);
+        for (operand, holders) in self.sharing.iter().enumerate().filter(|(at, _)| self.grid.shares_along(*at, along)) {
+            let parts = holders.iter().map(|&holder| self.held(operand, along, holder));
             // Empty parts (more ranks than indices) have no meaningful start.
             ends.extend(parts.filter(|part| !part.is_empty()).map(|part| part.start));
         }
@@ -93,47 +120,61 @@ impl<'a> Tiles<'a> {
         cells.collect()
     }
 
-    /// A rank's cell in a round; the first is in its part of `left`, or of `right` if `left` is not divided along this
-    /// dimension.
+    /// The number of a rank's first cell, which is in its part of the leading operand.
+    fn first(&self, rank: usize) -> usize {
+        let held = self.along.map_or(0, |along| self.held(self.leading, along, rank).start);
+        self.cells.partition_point(|cell| cell.start < held) % self.cells.len().max(1)
+    }
+
     fn cell(&self, rank: usize, round: usize) -> Option<&Range<usize>> {
-        let first = self.along.map_or(0, |along| {
-            let operand = if self.grid.shares_along(0, along) { 0 } else { 1 };
-            let held = self.held[&rank][operand].start;
-            self.cells.partition_point(|cell| cell.start < held) % self.cells.len().max(1)
+        self.cells.get((self.first(rank) + round) % self.cells.len().max(1)).filter(|_| round < self.cells.len())
+    }
+
+    /// The rounds in which `target` needs a part of what `source` stores.
+    fn rounds_between(&self, operand: usize, source: usize, target: usize) -> impl Iterator<Item = usize> + use<> {
+        let cells = self.cells.len().max(1);
+        let met = self.along.map_or(0..1, |along| {
+            let held = self.held(operand, along, source);
+            let start = self.cells.partition_point(|cell| cell.end <= held.start);
+            start..self.cells.partition_point(|cell| cell.start < held.end).max(start)
         });
-        self.cells.get((first + round) % self.cells.len().max(1)).filter(|_| round < self.cells.len())
+        let first = self.first(target);
+        met.map(move |cell| (cell + cells - first) % cells)
     }
 
-    fn reaches(&self, operand: usize, source: usize, target: usize, round: usize) -> bool {
-        self.cell(target, round).is_none_or(|cell| {
-            let held = &self.held[&source][operand];
-            held.start < cell.end && cell.start < held.end
-        })
+    /// In an order on which all ranks agree: by round, distance of the ranks, operand, and [`Peer`].
+    fn transfers(&self, me: usize) -> Vec<([usize; 3], Peer)> {
+        let (ranks, mut transfers) = (self.grid.ranks(), Vec::new());
+        for (operand, sharing) in self.sharing.iter().enumerate() {
+            for &other in sharing.iter().filter(|&&other| other != me) {
+                let (to, from) = ((other + ranks - me) % ranks, (me + ranks - other) % ranks);
+                let sent = self.rounds_between(operand, me, other);
+                transfers.extend(sent.map(|round| ([round, to, operand], Peer::To(other))));
+                let received = self.rounds_between(operand, other, me);
+                transfers.extend(received.map(|round| ([round, from, operand], Peer::From(other))));
+            }
+        }
+        transfers.sort_unstable();
+        transfers
     }
 
-    fn region(&self, labels: &[Label], shape: &[usize], rank: usize, round: usize) -> Option<Region> {
+    fn region(&self, labels: &[Label], rank: usize, round: usize) -> Option<Region> {
         if round >= self.rounds_of(rank) {
             return None;
         }
-        let dims = labels.iter().zip(shape).map(|(&label, &extent)| {
-            let cell = self.cell(rank, round).filter(|_| self.along == Some(label));
-            Intervals::from(cell.cloned().unwrap_or_else(|| self.grid.tile(rank, label, extent)))
-        });
-        Some(Region::from(dims.collect::<Vec<_>>()))
+        let cell = self.cell(rank, round);
+        let range = |label: &Label| cell.filter(|_| self.along == Some(*label)).unwrap_or(&self.tile[label]).clone();
+        Some(Region::from(labels.iter().map(range).collect::<Bounds>()))
     }
 
     fn computed_summands(&self, rank: usize) -> Vec<Summand> {
         let Contraction { left, out, .. } = self.contraction;
-        let summed: Vec<usize> =
-            (0..left.labels.len()).filter(|&dim| !out.labels.contains(&left.labels[dim])).collect();
-        let labels: Vec<Label> = summed.iter().map(|&dim| left.labels[dim]).collect();
-        let shape: Vec<usize> = summed.iter().map(|&dim| left.shape[dim]).collect();
-        let rounds = 0..self.rounds_of(rank);
+        let summed: Vec<Label> = left.labels.iter().filter(|label| !out.labels.contains(label)).copied().collect();
         let summand = |round| {
-            let of = self.region(&out.labels, &out.shape, rank, round)?;
-            Some(Summand { of, products: self.region(&labels, &shape, rank, round)? })
+            let of = self.region(&out.labels, rank, round)?;
+            Some(Summand { of, products: self.region(&summed, rank, round)? })
         };
-        rounds.filter_map(summand).collect()
+        (0..self.rounds_of(rank)).filter_map(summand).collect()
     }
 }
 
@@ -143,17 +184,12 @@ impl Rounds for Tiles<'_> {
     }
 
     fn piece(&self, tensor: &Tensor, rank: usize, round: usize) -> Option<Region> {
-        self.region(&tensor.labels, &tensor.shape, rank, round)
+        self.region(&tensor.labels, rank, round)
     }
 
-    fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, _: usize) -> Vec<Bounds> {
-        let block = tensor.distribution.block(&tensor.shape, source);
-        block.map(|block| block.intersect(piece).boxes()).unwrap_or_default()
-    }
-
-    fn holds(&self, tensor: &Tensor, rank: usize, piece: &Region) -> bool {
-        let block = tensor.distribution.block(&tensor.shape, rank);
-        block.is_some_and(|block| block.positions(piece).is_some())
+    /// `tensor` is one of the contraction's own operands.
+    fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region> {
+        self.blocks[usize::from(!std::ptr::eq(tensor, &self.contraction.left))].get(&rank)
     }
 }
 
@@ -204,36 +240,25 @@ impl Generator for Grid {
 }
 
 fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
-    let (me, ranks) = (builder.rank(), grid.ranks());
-    if me >= ranks {
+    let me = builder.rank();
+    if me >= grid.ranks() {
         return;
     }
     let Contraction { left, right, out, .. } = contraction;
     let tiles = Tiles::new(grid, contraction, me);
     let group = grid.sharing(&out.labels, me);
     let sums = Sums::new(builder, grid, contraction, group.len() > 1);
-    let operands = [left, right]
-        .map(|tensor| (grid.sharing(&tensor.labels, me), Pieces::new(builder, &tiles, tensor, grid.slots)));
-    // So all ranks append transfers in the same order.
-    let mut distances: Vec<usize> = Vec::new();
-    for &other in operands.iter().flat_map(|(sharing, _)| sharing).filter(|&&other| other != me) {
-        distances.extend([(other + ranks - me) % ranks, (me + ranks - other) % ranks]);
-    }
-    distances.sort_unstable();
-    distances.dedup();
+    let operands = [left, right].map(|tensor| Pieces::new(builder, &tiles, tensor, grid.slots));
+    let transfers = tiles.transfers(me);
+    let mut transfers = transfers.iter().peekable();
     for round in 0..tiles.rounds_of(me) {
-        for distance in &distances {
-            let (target, source) = ((me + distance) % ranks, (me + ranks - distance) % ranks);
-            for (operand, (sharing, pieces)) in operands.iter().enumerate() {
-                if sharing.binary_search(&target).is_ok() && tiles.reaches(operand, me, target, round) {
-                    pieces.send(builder, target, round, [round, *distance, operand]);
-                }
-                if sharing.binary_search(&source).is_ok() && tiles.reaches(operand, source, me, round) {
-                    pieces.recv(builder, source, round, [round, *distance, operand]);
-                }
+        while let Some(&(key, peer)) = transfers.next_if(|(key, _)| key[0] == round) {
+            match peer {
+                Peer::To(target) => operands[key[2]].send(builder, target, round, key),
+                Peer::From(source) => operands[key[2]].recv(builder, source, round, key),
             }
         }
-        let here = operands.each_ref().map(|(_, pieces)| pieces.here(builder, round));
+        let here = operands.each_ref().map(|pieces| pieces.here(builder, round));
         let pieces = [left, right].map(|tensor| tiles.piece(tensor, me, round));
         if let ([Some(left), Some(right)], [Some(l), Some(r)]) = (&here, &pieces) {
             sums.add(builder, [(l, left), (r, right)], round);

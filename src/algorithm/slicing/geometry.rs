@@ -91,19 +91,6 @@ impl<'a> Geometry<'a> {
         [&self.contraction.left, &self.contraction.right, &self.contraction.out]
     }
 
-    /// If `out` has partial sums, all products are added to the first summand, and only that has a block here.
-    fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region> {
-        let Contraction { left, right, .. } = self.contraction;
-        let at = if tensor.node == left.node && tensor.labels == left.labels {
-            0
-        } else if tensor.node == right.node && tensor.labels == right.labels {
-            1
-        } else {
-            2
-        };
-        self.blocks[at][rank].as_ref()
-    }
-
     fn longest(&self, which: impl Fn(Label) -> bool) -> Option<Label> {
         let all = self.tensors().into_iter().flat_map(|tensor| tensor.labels.iter().zip(&tensor.shape));
         let some = all.filter(|(label, _)| which(**label));
@@ -211,6 +198,19 @@ impl Rounds for Geometry<'_> {
         Some(self.chunks[rank].get(round)?.region(tensor))
     }
 
+    /// If `out` has partial sums, all products are added to the first summand, and only that has a block here.
+    fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region> {
+        let Contraction { left, right, .. } = self.contraction;
+        let at = if tensor.node == left.node && tensor.labels == left.labels {
+            0
+        } else if tensor.node == right.node && tensor.labels == right.labels {
+            1
+        } else {
+            2
+        };
+        self.blocks[at][rank].as_ref()
+    }
+
     /// Only the replica of `Distribution::replica_for` is a source. For `out`, `target` sends the boxes to `source`.
     fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, target: usize) -> Vec<Bounds> {
         let distribution = &tensor.distribution;
@@ -219,9 +219,5 @@ impl Rounds for Geometry<'_> {
             return Vec::new();
         }
         block.intersect(piece).boxes()
-    }
-
-    fn holds(&self, tensor: &Tensor, rank: usize, piece: &Region) -> bool {
-        self.block(tensor, rank).is_some_and(|block| block.positions(piece).is_some())
     }
 }
