@@ -41,7 +41,7 @@ impl std::fmt::Display for Kind {
 }
 
 /// A binary contraction's dimensions by kind: `c`, `m` and `n` in the order of `out`, `k` in that of `left`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Kinds {
     /// Labels of kind [`Kind::C`].
     pub c: Vec<Label>,

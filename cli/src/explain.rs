@@ -41,7 +41,7 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
         let verified = format!(
             "by symmetry classes: one rank of each of {classes} classes in {}, given the messages that it receives; up to \
              {followed} of {ranks} ranks were compared",
-            counted(steps, "step"),
+            counted(steps, "different step"),
         );
         (sampled, verified)
     };

@@ -38,7 +38,7 @@ pub use local::{BatchParallel, carried, unary};
 pub use master_worker::MasterWorker;
 pub use objective::{Objective, Price};
 pub use rank_count::RankCount;
-pub use redistribute::{Movement, broadcast_rounds, redistribute};
+pub use redistribute::{MAX_DIRECT_SUMMANDS, Movement, broadcast_rounds, redistribute};
 pub use registry::{Algorithm, AlgorithmName, Residency};
 pub use reorder::Reorder;
 pub use ring_k::RingK;

@@ -53,7 +53,7 @@ fn views(tensor: &Tensor, block: Option<&Region>, boxes: &[Bounds]) -> Vec<View>
 }
 
 /// With more summands, the root of a tree receives fewer blocks.
-const MAX_DIRECT_SUMMANDS: usize = 4;
+pub const MAX_DIRECT_SUMMANDS: usize = 4;
 
 /// The ranks that differ from one only in their coordinate along the first axis.
 struct Column<'a> {
@@ -316,14 +316,11 @@ impl Movement {
                 let len = source.axes().first().map_or(1, |axis| axis.ranks);
                 first.map_or(0, |member| children(member, len).count() as u64 * from.held(rank))
             }
-            Movement::Direct if target.summand(rank) != Some(0) => 0,
+            Movement::Direct if target.summands() > 1 && target.summand(rank) != Some(0) => 0,
             Movement::Direct => {
-                let blocks = (source.block(&from.shape, rank), target.block(&to.shape, rank));
-                let kept = match blocks {
-                    (Some(have), Some(need)) => have.intersect(&need).volume() as u64,
-                    _ => 0,
-                };
-                to.held(rank) * source.summands() as u64 - kept
+                let Some(need) = target.block(&to.shape, rank) else { return 0 };
+                let kept = source.block(&from.shape, rank).map_or(0, |have| have.intersect(&need).volume());
+                (need.volume() * source.summands() - kept) as u64
             }
         }
     }

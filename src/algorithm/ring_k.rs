@@ -4,10 +4,9 @@
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 5.3, Algorithm 4, also known as reduce-scatter matrix
 //! multiplication.
 //!
-//! In step j, with s pieces per block, rank i computes piece j mod s of block (i + 1 + floor(j/s)) mod p, and adds it
-//! to the sum that rank i + 1 computed s steps earlier. Each of a rank's s + 1 slots (buffers for one piece) in turn
-//! receives, computes and sends. Pieces have the same number of rows (indices of one dimension); a block's remaining
-//! rows are transferred last.
+//! The steps are in `docs/algorithms.md`. Each of a rank's s + 1 slots (buffers for one piece) in turn receives, computes
+//! and sends. Pieces have the same number of rows (indices of one dimension); a block's remaining rows are transferred
+//! last.
 
 use std::ops::Range;
 

@@ -98,21 +98,6 @@ impl<T: Element> Program<T> {
     /// the range. Copies operands whose largest absolute value is far from 1; see [`DistTensor::split_exponent`].
     /// Constant operands are not reused.
     ///
-    /// ```
-    /// use einsum_dist::{Distribution, DistTensor, PlanOptions, Problem, World};
-    /// let world = World::single();
-    /// let shaped = Problem::parse("ab,bc,cd->ad")?.shapes(&vec![vec![2, 2]; 3])?;
-    /// let mut program = world.prepare::<f32>(&shaped, 1, &PlanOptions::default())?;
-    /// let whole = Distribution::single();
-    /// // Every element of the result is 4e90.
-    /// let huge = DistTensor::from_fn(&world, &[2, 2], &whole, |_| 1e30);
-    /// let mut out = DistTensor::zeros(&world, &[2, 2], &whole);
-    /// let exponent = program.run_dist_with_exponent(&[&huge, &huge, &huge], &mut out)?;
-    /// let element = f64::from(out.gather(&world)?[[0, 0]]) * 2f64.powi(exponent as i32);
-    /// assert!((element / 4e90 - 1.0).abs() < 1e-6);
-    /// # Ok::<(), einsum_dist::Error>(())
-    /// ```
-    ///
     /// # Errors
     /// Those of [`Program::run_dist`]. If memory for a copy runs out.
     pub fn run_dist_with_exponent(&mut self, operands: &[&DistTensor<T>], out: &mut DistTensor<T>) -> Result<i64> {

@@ -73,21 +73,6 @@ impl<T: Element> Program<T> {
     /// Clocks agree to about a microsecond on one host. Between hosts, they are corrected; [`Timeline::clock_error`]
     /// bounds the rest. Cost: Every process stores all ranks' tasks.
     ///
-    /// ```
-    /// use einsum_dist::{Machine, PlanOptions, Problem, World};
-    /// use ndarray::Array2;
-    /// let plan = Problem::parse("mk,kn->mn")?
-    ///     .shapes(&[vec![60, 50], vec![50, 40]])?
-    ///     .plan(&Machine::new(3, 1), &PlanOptions::default())?;
-    /// let mut program = World::in_process(3).compile::<f32>(&plan)?;
-    /// program.run(&[&Array2::ones((60, 50)), &Array2::ones((50, 40))])?;
-    /// if let Some(timeline) = program.timeline()? {
-    ///     println!("workers computed for {:.0} % of the time", 100.0 * timeline.working_share());
-    ///     assert_eq!(timeline.spans.iter().filter(|span| span.bytes > 0).count() % 2, 0);
-    /// }
-    /// # Ok::<(), einsum_dist::Error>(())
-    /// ```
-    ///
     /// # Errors
     /// If MPI fails.
     pub fn timeline(&self) -> Result<Option<Timeline>> {

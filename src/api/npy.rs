@@ -75,22 +75,6 @@ impl<T: Element> DistTensor<T> {
 }
 
 /// A .npy file that is written part by part and renamed when complete. Dropping it removes the file.
-///
-/// ```
-/// use einsum_dist::{DistTensor, Dtype, NpyOutput, World, distribution::Distribution};
-/// # let path = std::env::temp_dir().join(format!("einsum-dist-doc-{}.npy", std::process::id()));
-/// let world = World::single();
-/// let output = NpyOutput::create(&world, &path, Dtype::Float32, &[4, 3])?;
-/// for row in 0..4 {
-///     let part = DistTensor::from_fn(&world, &[1, 3], &Distribution::single(), |i| (10 * row + i[1]) as f32);
-///     output.write(&part, &[row, 0])?;
-/// }
-/// output.commit()?;
-/// let whole = DistTensor::<f32>::from_npy(&world, &path, &Distribution::single())?;
-/// assert_eq!(whole.blocks().next().map(|(_, block)| block[[2, 1]]), Some(21.0));
-/// # std::fs::remove_file(&path).unwrap();
-/// # Ok::<(), einsum_dist::Error>(())
-/// ```
 pub struct NpyOutput {
     // Dropped in this order: the file before its name in the list of those to delete on an early exit.
     pending: PendingFile,

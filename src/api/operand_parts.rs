@@ -126,26 +126,6 @@ impl<T: Element> Program<T> {
     /// The [`Plan::part_count`] parts are independent, and need no more memory than planned. `out` may be reused
     /// between parts. Part 0 resets the measurements, and later parts add to them.
     ///
-    /// ```
-    /// # use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
-    /// # let world = World::single();
-    /// // The result needs 80,000 bytes, and the operands need 16,000.
-    /// let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(50_000).in_parts(true);
-    /// let plan = Problem::parse("mk,kn->mn")?.shapes(&[vec![100, 10], vec![10, 100]])?.plan(&Machine::default(), &options)?;
-    /// let mut program = world.compile::<f64>(&plan)?;
-    /// # let [left, right] =
-    /// #     [0, 1].map(|i| DistTensor::random(&world, &plan.operand_shape(i), &plan.operand(i).distribution, 1, i as u32));
-    /// let mut part = DistTensor::zeros(&world, &plan.part_shape(), &plan.output().distribution);
-    /// let mut squares = 0.0;
-    /// for number in 0..plan.part_count() {
-    ///     program.run_part(number, 1.0, &[&left, &right], 0.0, &mut part)?;
-    ///     println!("{:?} is finished", plan.part_bounds(number));
-    ///     squares += part.blocks().map(|(_, block)| block.iter().map(|x| x * x).sum::<f64>()).sum::<f64>();
-    /// }
-    /// # assert!(plan.part_count() > 1 && squares > 0.0);
-    /// # Ok::<(), einsum_dist::Error>(())
-    /// ```
-    ///
     /// # Errors
     /// Those of [`Program::run_dist`], and if no such part exists.
     pub fn run_part(

@@ -24,21 +24,6 @@ const MAX_PROGRAMS: usize = 256;
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Programs of earlier calls, on one rank. [`einsum`](crate::einsum()) uses one cache per thread.
-///
-/// ```
-/// use einsum_dist::{PlanOptions, ProgramCache, ndarray::Array2};
-///
-/// let mut cache = ProgramCache::new();
-/// let (a, b, mut c) = (Array2::<f64>::ones((2, 3)), Array2::<f64>::ones((3, 4)), Array2::<f64>::zeros((2, 4)));
-/// for _ in 0..10 {
-///     // Only the first call plans and compiles.
-///     cache.run::<f64, _>("mk,kn->mn", &[a.shape(), b.shape()], &PlanOptions::default(), |program| {
-///         program.run_into(2.0, &[&a, &b], 1.0, &mut c)
-///     })?;
-/// }
-/// assert!(c.iter().all(|&x| x == 60.0));
-/// # Ok::<(), einsum_dist::Error>(())
-/// ```
 pub struct ProgramCache {
     world: World,
     entries: HashMap<u64, Vec<Entry>>,

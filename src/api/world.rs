@@ -111,19 +111,6 @@ impl World {
 
     /// Like [`World::single`], but computes in a pool, entered only for tasks large enough for several threads. Worlds
     /// on different threads may share a pool.
-    ///
-    /// ```
-    /// use std::sync::Arc;
-    /// use einsum_dist::{PlanOptions, Problem, World, ndarray::Array2, rayon::ThreadPoolBuilder};
-    ///
-    /// let pool = Arc::new(ThreadPoolBuilder::new().num_threads(2).build().unwrap());
-    /// let world = World::single_in(pool);
-    /// let (a, b) = (Array2::<f64>::ones((300, 200)), Array2::ones((200, 100)));
-    /// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![300, 200], vec![200, 100]])?;
-    /// let mut program = world.prepare(&shaped, 2, &PlanOptions::default())?;
-    /// assert!(program.run(&[&a, &b])?.iter().all(|&x| x == 200.0));
-    /// # Ok::<(), einsum_dist::Error>(())
-    /// ```
     pub fn single_in(workers: impl Into<Workers>) -> World {
         World::of(Members::Single { workers: Some(workers.into()) }, RunOptions::default())
     }

@@ -42,15 +42,9 @@ impl Owners {
             Owners::From(first) => place(*first).map(Owners::From),
             Owners::Listed(ranks) => ranks.iter().map(|&rank| place(rank)).collect::<Option<_>>().map(Owners::Listed),
             Owners::Strided(_) => {
-                let coordinates = |mut at: usize| {
-                    let mut coordinates = vec![0; axes.len()];
-                    for (coordinate, axis) in coordinates.iter_mut().zip(axes).rev() {
-                        (*coordinate, at) = (at % axis, at / axis);
-                    }
-                    coordinates
-                };
                 let places = 0..axes.iter().product::<usize>();
-                let ranks = places.map(|at| place(self.rank(axes, &coordinates(at))));
+                let ranks = places.filter_map(|at| Owners::From(0).coordinates(axes, at));
+                let ranks = ranks.map(|coordinates| place(self.rank(axes, &coordinates)));
                 ranks.collect::<Option<_>>().map(Owners::Listed)
             }
         }

@@ -387,6 +387,18 @@ impl Distribution {
         ranks
     }
 
+    /// An upper bound for the distinct blocks that overlap a box, exact if even cuts divide different dimensions. Cost:
+    /// O(axes^2).
+    pub(crate) fn blocks_near(&self, shape: &[usize], bounds: &Region) -> usize {
+        let near = self.axes.iter().enumerate().filter_map(|(at, axis)| {
+            let (dim, how) = axis.cut()?;
+            let nested = self.axes[..at].iter().any(|other| other.cut_dim() == Some(dim));
+            let near = how.tiles_near(&Intervals::from(0..shape[dim]), axis.ranks, bounds.dims()[dim].span());
+            Some(if nested { axis.ranks } else { near.len() })
+        });
+        near.fold(1, usize::saturating_mul)
+    }
+
     /// The ranks that store at least one element, ascending.
     pub(crate) fn holders(&self, shape: &[usize]) -> Vec<usize> {
         self.meeting(shape, &Region::whole(shape))

@@ -33,3 +33,27 @@ fn grids_of_too_many_ranks_are_errors() {
     let error = Distribution::try_new(vec![huge.clone(), huge], Owners::default()).unwrap_err();
     assert_eq!(error.to_string(), "it needs 4294967296 x 4294967296 ranks, more than 64 bits count");
 }
+
+#[test]
+fn blocks_near_are_an_upper_bound() {
+    let axis = |ranks, dim, how| Axis { ranks, role: Role::Cut { dim, how } };
+    let cyclic = || Cut::Cyclic { block: 2 };
+    let grids = [
+        (vec![axis(3, 0, Cut::Even), axis(4, 1, Cut::Even)], true),
+        (vec![axis(5, 1, Cut::Even), Axis { ranks: 2, role: Role::Partial }], true),
+        (vec![axis(2, 0, Cut::Even), axis(3, 0, Cut::Even)], false),
+        (vec![axis(3, 0, cyclic()), axis(2, 1, Cut::At(vec![4]))], false),
+        (Vec::new(), true),
+    ];
+    for (axes, exact) in grids {
+        let grid = Distribution::new(axes);
+        for start in 0..9 {
+            for end in start..=9 {
+                let region = Region::from(vec![start..end, 9 - end..9]);
+                let met = grid.meeting(&[9, 9], &region).len() / grid.summands();
+                let near = grid.blocks_near(&[9, 9], &region);
+                assert!(met <= near && (!exact || met == near || start == end), "{grid:?} {region:?}: {met}, {near}");
+            }
+        }
+    }
+}

@@ -9,7 +9,6 @@ use rayon::prelude::*;
 use super::Element;
 use super::pointer::{Const, Mut};
 use super::simd::{Real, RealBody, Simd};
-use crate::dtype::Dtype;
 use crate::local_plan::{Dim, Isa, Sum, UNIT};
 
 /// Maximum reals in a unit, reached by complex numbers only.
@@ -41,23 +40,8 @@ const MAX_SMALL_UNIT_REALS: usize = 32;
 /// The elements at all offsets of the loops over `out`, relative to `to`, may be written, and no other thread accesses
 /// them.
 pub(super) unsafe fn sum<T: Element>(plan: &Sum, isa: Isa, from: *const T, to: *mut T) {
-    // SAFETY: guaranteed by the caller; an element consists of one or two reals of the type that its dtype names.
-    unsafe {
-        match T::DTYPE {
-            Dtype::Float32 => {
-                SumShare::<f32> { plan, isa, parts: 1, from: Const(from.cast()), to: Mut(to.cast()) }.run()
-            }
-            Dtype::Float64 => {
-                SumShare::<f64> { plan, isa, parts: 1, from: Const(from.cast()), to: Mut(to.cast()) }.run()
-            }
-            Dtype::Complex64 => {
-                SumShare::<f32> { plan, isa, parts: 2, from: Const(from.cast()), to: Mut(to.cast()) }.run()
-            }
-            Dtype::Complex128 => {
-                SumShare::<f64> { plan, isa, parts: 2, from: Const(from.cast()), to: Mut(to.cast()) }.run()
-            }
-        }
-    }
+    // SAFETY: guaranteed by the caller; an element consists of `PARTS` numbers of the type `Real`.
+    unsafe { SumShare { plan, isa, parts: T::PARTS, from: Const(from.cast::<T::Real>()), to: Mut(to.cast()) }.run() }
 }
 
 struct SumShare<'a, R> {

@@ -20,18 +20,6 @@ const MAX_DOMAINS: usize = 512;
 const MAX_BYTES: u64 = 1 << 50;
 
 /// A regular topology.
-///
-/// ```
-/// use einsum_dist::machine::Synthetic;
-/// let grace: Synthetic = "pack:2 numa:1(memory=240GB) core:72".parse()?;
-/// let topology = grace.topology();
-/// assert_eq!((topology.domains.len(), topology.cores()), (2, 144));
-/// assert_eq!((topology.domains[1].socket, &topology.domains[1].cores[0]), (1, &vec![72]));
-/// assert_eq!(grace.to_string().parse(), Ok(grace));
-/// let wrong = "pack:2 cores:72".parse::<Synthetic>();
-/// assert_eq!(wrong.unwrap_err(), "`cores` is no level of a topology (known: pack, die, group, numa, l1 to l5, core, pu)");
-/// # Ok::<(), String>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Synthetic(Vec<Level>);

@@ -9,7 +9,7 @@ use crate::algorithm::{
     Algorithm, AlgorithmName, Contraction, Cost, Distributions, Objective, Price, Residency, Tensor, carried,
 };
 use crate::dims::{Kinds, Label};
-use crate::distribution::Distribution;
+use crate::distribution::{Distribution, Owners};
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
@@ -65,6 +65,18 @@ impl<'a> SearchSpace<'a> {
         match self.tree.nodes[node].step {
             Step::Leaf { operand } => self.options.fixed.operands.get(operand).cloned().flatten(),
             _ => None,
+        }
+    }
+
+    /// Where a free node has its values before a consumer gets `wanted`: there, or, if replicas have to be sent, on one
+    /// rank (an operand) or in its preferred distribution.
+    pub fn before(&self, node: NodeId, wanted: &Distribution) -> Distribution {
+        if wanted.replicas() == 1 || self.options.forbid_redistribution {
+            return wanted.clone();
+        }
+        match self.tree.nodes[node].step {
+            Step::Leaf { .. } => Distribution::single().owned_by(Owners::From(wanted.span().start)),
+            _ => self.preferred(self.labels(node)),
         }
     }
 

@@ -277,8 +277,10 @@ impl AlgorithmSearch<'_> {
     }
 
     fn bring(&self, input: NodeId, wanted: &Distribution) -> (Price, usize) {
-        let Table::Entries(entries) = &self.tables[input] else { return Default::default() };
         let labels = self.labels(input);
+        let Table::Entries(entries) = &self.tables[input] else {
+            return (self.cost.redistribution(labels, &self.space.before(input, wanted), wanted), 0);
+        };
         let objective = self.space.options.objective;
         let price = |entry: &Entry| entry.price + self.cost.redistribution(labels, &entry.distribution, wanted);
         let all = entries.iter().map(price).enumerate();

@@ -1,8 +1,10 @@
 //! Predicts steps other than contractions, and, from schedules, contractions with any distributions.
 
-use crate::algorithm::{Algorithm, Contraction, Cost, Price, Tensor};
+use std::ops::Range;
+
+use crate::algorithm::{Algorithm, Contraction, Cost, MAX_DIRECT_SUMMANDS, Price, Tensor, broadcast_rounds};
 use crate::dims::Label;
-use crate::distribution::Distribution;
+use crate::distribution::{Distribution, Role};
 use crate::schedule::{Action, Builder, Schedule, Work};
 
 /// Maximum ranks whose schedules price an algorithm.
@@ -63,31 +65,73 @@ impl Cost<'_> {
         passes * self.stream((self.volume(input) + self.volume(out)) / distribution.parts() as f64)
     }
 
-    /// The busiest sampled rank receives what it lacks in one message from each rank of `from`.
+    /// Unless blocks are summed or copied along trees or rings, the busiest sampled rank receives what it lacks in one
+    /// message from each rank with a part of it, or sends as many.
     pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> Price {
         if from == to {
             return Price::default();
         }
         let shape: Vec<usize> = labels.iter().map(|label| self.extents[label.0 as usize]).collect();
-        let (span, ranks) = (to.span(), to.places());
-        let every = span.len().div_ceil(MAX_SAMPLED_BLOCKS).max(1);
-        let missing = span.step_by(every).map(|rank| {
+        let volume = |extents: Vec<usize>| extents.iter().map(|&extent| extent as f64).product::<f64>();
+        if let Some((rounds, pieces, received)) = by_collective(from, to, &shape) {
+            let piece = volume(to.largest_block(&shape)) * self.dtype.size() as f64 / pieces as f64;
+            let round = self.machine.link_latency + piece / self.machine.busy_bandwidth();
+            return Price { seconds: rounds as f64 * round, bytes: piece * received as f64 };
+        }
+        let sampled = |span: Range<usize>| {
+            let every = span.len().div_ceil(MAX_SAMPLED_BLOCKS).max(1);
+            span.step_by(every)
+        };
+        let mut messages = 0;
+        let missing = sampled(to.span()).map(|rank| {
             let Some(need) = to.block(&shape, rank) else { return 0.0 };
             let have = from.block(&shape, rank).map_or(0, |have| have.intersect(&need).volume());
+            messages = messages.max(from.summands() * from.blocks_near(&shape, &need).min(need.volume()));
             need.volume() as f64 * from.summands() as f64 - have as f64
         });
         let missing: Vec<f64> = missing.collect();
-        let all = missing.iter().sum::<f64>() / missing.len().max(1) as f64 * ranks as f64;
+        let all = missing.iter().sum::<f64>() / missing.len().max(1) as f64 * to.places() as f64;
         let missing = missing.into_iter().fold(0.0, f64::max);
         let bytes = missing * self.dtype.size() as f64;
-        // Ranks of `from` send each element once, in equal numbers: replicas of `to` forward elements.
-        let sent = all / (to.replicas() * from.places().max(1)) as f64;
-        let missing = missing.max(sent);
+        // Ranks of `from` send equal numbers of elements.
+        let missing = missing.max(all / from.places().max(1) as f64);
         if missing == 0.0 {
-            let block: f64 = to.largest_block(&shape).iter().map(|&extent| extent as f64).product();
-            return Price::of_work(self.stream(2.0 * block));
+            return Price::of_work(self.stream(2.0 * volume(to.largest_block(&shape))));
         }
+        let targets = sampled(from.span()).filter_map(|rank| {
+            let have = from.block(&shape, rank)?;
+            Some(to.blocks_near(&shape, &have).min(have.volume()) * to.replicas() / from.replicas().max(1))
+        });
+        let messages = targets.fold(messages, usize::max);
         let transfer = missing * self.dtype.size() as f64 / self.machine.busy_bandwidth();
-        Price { seconds: transfer + (from.places().max(1) as f64) * self.machine.link_latency, bytes }
+        Price { seconds: transfer + messages as f64 * self.machine.link_latency, bytes }
     }
+}
+
+/// The rounds, the pieces of a block, and the pieces that the busiest rank receives; `None` for direct messages.
+fn by_collective(from: &Distribution, to: &Distribution, shape: &[usize]) -> Option<(usize, usize, usize)> {
+    let (first, start) = (from.span().start, to.span().start);
+    let elements: usize = to.largest_block(shape).iter().product();
+    if elements == 0 {
+        return None;
+    }
+    if let Some((axis, others)) = from.axes().split_first()
+        && axis.role == Role::Partial
+        && axis.ranks > MAX_DIRECT_SUMMANDS
+        && (others, first, to.summands()) == (to.axes(), start, 1)
+    {
+        let levels = axis.ranks.next_power_of_two().ilog2() as usize;
+        return Some((levels, 1, levels));
+    }
+    let copied = to.axes().split_first().filter(|(axis, others)| {
+        let place = first == start || from.span().end <= start;
+        axis.role == Role::Replicate && *others == from.axes() && place
+    });
+    let copies = match copied {
+        Some((axis, _)) => axis.ranks,
+        None if from.places() == 1 && to.parts() == 1 && to.coordinates(first).is_some() => to.replicas(),
+        None => 1,
+    };
+    let (rounds, pieces) = (copies > 2 && from.summands() == 1).then(|| broadcast_rounds(elements, copies))?;
+    Some((rounds, pieces, pieces))
 }

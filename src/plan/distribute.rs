@@ -285,7 +285,10 @@ impl Planner<'_> {
 
     fn bring(&mut self, node: NodeId, wanted: Distribution, consumer: &str) -> Result<usize, PlanError> {
         match self.placed[node] {
-            TensorPlacement::Free => self.materialise(node, &wanted),
+            TensorPlacement::Free => {
+                let value = self.materialise(node, &self.space.before(node, &wanted))?;
+                self.redistribute(value, wanted, consumer)
+            }
             TensorPlacement::At(value) => self.redistribute(value, wanted, consumer),
         }
     }

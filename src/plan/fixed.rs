@@ -21,18 +21,6 @@ use crate::tree::{Step, Tree};
 const MAX_AXES: usize = 256;
 
 /// Prescribed distributions; `None` leaves the choice to the planner.
-///
-/// ```
-/// use einsum_dist::FixedDistributions;
-/// let (left, right, out) = (["m", "k"], ["k", "n"], ["m", "n"]);
-/// let fixed = FixedDistributions::parse("m:2,k:3; k:cyclic(64,2) n:3 @1; *", &[&left, &right, &out])?;
-/// let placed: Vec<String> = fixed.operands.iter().flatten().map(|d| d.describe(&["0", "1"])).collect();
-/// assert_eq!(placed, ["0/2 1/3", "0/2 cyclic(64) 1/3 from 1"]);
-/// assert_eq!(fixed.output, None);
-/// let error = FixedDistributions::parse("m:2 q:3", &[&left, &right, &out]).unwrap_err().to_string();
-/// assert_eq!(error, "distribution of operand 0: there is no dimension `q` (it has `m`, `k`)");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FixedDistributions {
     /// One per operand, except those missing at the end.

@@ -4,7 +4,7 @@
 //! schedules ([`Plan::schedule`]), verified ([`Plan::verify`]), and run ([`crate::api::World`]).
 //!
 //! Invariants: values come after their inputs; inputs of contractions have the distributions that algorithms require.
-//! Only users and diagonals add replicas, because grid algorithms gather shared tiles.
+//! Only users, diagonals, and grids with an operand of at most one element per rank add replicas.
 
 #![warn(missing_docs)]
 
@@ -48,6 +48,7 @@ mod slice_model;
 mod slice_search;
 mod spec;
 mod structure;
+mod up_to_names;
 
 pub use crate::algorithm::{AlgorithmName, Objective};
 pub use bound::words as lower_bound_words;

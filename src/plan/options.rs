@@ -194,12 +194,12 @@ pub struct PlanOptions {
 }
 
 macro_rules! setters {
-    ($($field:ident: $type:ty = $value:ident $into:expr;)*) => {
+    ($($field:ident: $type:ty;)*) => {
         impl PlanOptions {$(
             #[doc = concat!("Sets [`PlanOptions::", stringify!($field), "`](#structfield.", stringify!($field), ").")]
             #[must_use]
-            pub fn $field(mut self, $value: $type) -> PlanOptions {
-                self.$field = $into;
+            pub fn $field(mut self, value: $type) -> PlanOptions {
+                self.$field = value.into();
                 self
             }
         )*}
@@ -207,33 +207,33 @@ macro_rules! setters {
 }
 
 setters! {
-    dtype: Dtype = value value;
-    algorithm: impl Into<Option<AlgorithmName>> = value value.into();
-    objective: Objective = value value;
-    fixed: FixedDistributions = value value;
-    cut: Vec<String> = value value;
-    accumulate: bool = value value;
-    constant: Vec<usize> = value value;
-    conjugate: Vec<usize> = value value;
-    memory_limit: impl Into<Option<u64>> = value value.into();
-    free_memory: impl Into<Option<u64>> = value value.into();
-    in_parts: bool = value value;
-    operands_in_parts: bool = value value;
-    idle: bool = value value;
-    slice_groups: impl Into<Option<usize>> = value value.into();
-    reorder: Reorder = value value;
-    forbid_redistribution: bool = value value;
-    pipeline: PipelineChoice = value value;
-    step_by_step: bool = value value;
-    kernel: KernelChoice = value value;
-    path: PathChoice = value value;
-    sliced: Vec<(String, usize)> = value value;
-    path_seconds: impl Into<Option<f64>> = value value.into();
-    path_start: impl Into<Option<Order>> = value value.into();
-    path_speed: f64 = value value;
-    runs: usize = value value;
-    layout: bool = value value;
-    target: impl Into<Option<Target>> = value value.into();
+    dtype: Dtype;
+    algorithm: impl Into<Option<AlgorithmName>>;
+    objective: Objective;
+    fixed: FixedDistributions;
+    cut: Vec<String>;
+    accumulate: bool;
+    constant: Vec<usize>;
+    conjugate: Vec<usize>;
+    memory_limit: impl Into<Option<u64>>;
+    free_memory: impl Into<Option<u64>>;
+    in_parts: bool;
+    operands_in_parts: bool;
+    idle: bool;
+    slice_groups: impl Into<Option<usize>>;
+    reorder: Reorder;
+    forbid_redistribution: bool;
+    pipeline: PipelineChoice;
+    step_by_step: bool;
+    kernel: KernelChoice;
+    path: PathChoice;
+    sliced: Vec<(String, usize)>;
+    path_seconds: impl Into<Option<f64>>;
+    path_start: impl Into<Option<Order>>;
+    path_speed: f64;
+    runs: usize;
+    layout: bool;
+    target: impl Into<Option<Target>>;
 }
 
 impl Default for PlanOptions {

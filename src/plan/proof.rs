@@ -1,7 +1,7 @@
 //! Proves plans for thousands of ranks by checking one rank of each symmetry class.
 //!
 //! Each step is proved as a plan with its inputs as operands. The plan is correct if every step's result matches its
-//! specification whenever the inputs do.
+//! specification whenever the inputs do. Of steps that differ only in the names of dimensions, one is proved.
 //!
 //! Ranks whose blocks of inputs and result have equal extents form a class ([`super::classes`]). One rank of each is
 //! proved alone, given what its messages carry, and a few of its peers state the same of these messages
@@ -14,13 +14,14 @@
 //! steps over all ranks. That ranks of one class behave alike is assumed by symmetry; reports state that this is not
 //! proved.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
 use super::classes::classes;
 use super::slice_groups::{self, Between};
 use super::structure::{Plan, Source, Value};
+use super::up_to_names::up_to_names;
 use super::{packing, spec};
 use crate::schedule::verify::{self, Described, Fault, VerifyError};
 use crate::schedule::{ReuseScope, Schedule};
@@ -31,7 +32,7 @@ pub const MAX_FULL_PROOF_RANKS: usize = 256;
 /// The size of a proof by classes (ranks of one step whose blocks have equal extents).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Classes {
-    /// Steps that were proved separately.
+    /// Different steps, which were proved separately.
     pub steps: usize,
     /// Classes, summed over the steps.
     pub classes: usize,
@@ -207,7 +208,10 @@ pub fn each_step(plan: &Plan) -> Vec<Step> {
             None => units.push(vec![id]),
         }
     }
-    units.iter().map(|unit| Step(unit_plan(plan, unit))).collect()
+    let mut known = HashSet::new();
+    let steps = units.iter().map(|unit| unit_plan(plan, unit));
+    let values = |step: &Plan| up_to_names(step.values.iter().map(|value| (value, value.source.clone())));
+    steps.filter(|step| known.insert((step.accumulate, values(step)))).map(Step).collect()
 }
 
 /// A plan for one slice, without names and extents, which no schedule needs. How long values last is checked in whole

@@ -4,12 +4,15 @@
 //! blocks. Invariant: they equal those of the schedules. `slicing`, and contractions of tensors that are distributed
 //! otherwise than by their algorithm, are not counted. A rank without elements that receives none is idle.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::slice_groups::{self, Between};
 use super::structure::{Plan, Source, Value};
+use super::up_to_names::up_to_names;
 use crate::algorithm::{Algorithm, Contraction, Movement, Objective, Price, Tensor};
 use crate::schedule::ReuseScope;
+use crate::schedule::collective::CollectiveAlgorithm;
 
 /// What ranks receive for one value, or one batch of it.
 enum Step<'a> {
@@ -28,17 +31,27 @@ impl Step<'_> {
     fn add_words(&self, words: &mut [u64]) -> Option<()> {
         match self {
             Step::Contraction { algorithm, group, contraction, .. } => {
-                for (rank, words) in words[group.clone()].iter_mut().enumerate() {
-                    *words += algorithm.words_received(contraction, rank, group.len())?;
+                let Contraction { left, right, out, .. } = contraction.as_ref();
+                let by_tiles =
+                    matches!(algorithm, Algorithm::Grid(grid) if grid.algorithm == CollectiveAlgorithm::Direct);
+                let mut rank = 0;
+                while rank < group.len() {
+                    let received = algorithm.words_received(contraction, rank, group.len())?;
+                    // Ranks whose blocks are equal along every axis of a grid have equal tiles.
+                    let alike = [left, right, out].map(|tensor| tensor.distribution.alike_until(&tensor.shape, rank));
+                    let next = if by_tiles { alike.into_iter().min() } else { None };
+                    let next = next.unwrap_or(rank + 1).min(group.len());
+                    words[group.start + rank..group.start + next].iter_mut().for_each(|words| *words += received);
+                    rank = next;
                 }
             }
             Step::Redistribution { tensors, movement, .. } => {
                 let [from, to] = tensors.as_ref();
                 let receivers = match movement {
-                    Movement::Tree => (0..words.len()).collect(),
-                    Movement::Broadcast | Movement::Direct => to.distribution.holders(&to.shape),
+                    Movement::Tree => 0..words.len(),
+                    Movement::Broadcast | Movement::Direct => to.distribution.span(),
                 };
-                receivers.into_iter().for_each(|rank| words[rank] += movement.words_received(from, to, rank));
+                receivers.for_each(|rank| words[rank] += movement.words_received(from, to, rank));
             }
         }
         Some(())
@@ -144,13 +157,25 @@ pub fn over_ranks(plan: &Plan) -> Option<Vec<(u64, f64)>> {
     if !slice_groups::has_groups(plan) {
         let Steps(steps) = Steps::of(plan)?;
         let mut all = vec![(0, 0.0); plan.values.len()];
+        let mut known: HashMap<u128, (u64, f64)> = HashMap::new();
         for batches in steps.chunk_by(|step, next| step.id() == next.id()) {
+            let id = batches[0].id();
+            let Value { source, lasts, .. } = &plan.values[id];
+            let inputs = source.inputs().into_iter().map(|input| (&plan.values[input], Source::Operand(0)));
+            let step = up_to_names(inputs.chain([(&plan.values[id], source.clone().with_inputs(|_| 0))]));
+            if let Some(&same) = known.get(&step).filter(|_| batches.len() == 1) {
+                all[id] = same;
+                continue;
+            }
             let mut words = vec![0; plan.ranks()];
             batches.iter().try_for_each(|step| step.add_words(&mut words))?;
-            let (id, element) = (batches[0].id(), plan.dtype.size() as u64);
-            let times = if plan.values[id].lasts == ReuseScope::Slice { plan.slice_count() as u64 } else { 1 };
+            let element = plan.dtype.size() as u64;
+            let times = if *lasts == ReuseScope::Slice { plan.slice_count() as u64 } else { 1 };
             let bytes = || words.iter().map(|words| (words * element).saturating_mul(times));
             all[id] = (bytes().max().unwrap_or(0), mean(bytes().map(u128::from).sum()));
+            if batches.len() == 1 {
+                known.insert(step, all[id]);
+            }
         }
         return Some(all);
     }

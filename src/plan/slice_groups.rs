@@ -125,32 +125,13 @@ pub fn of_group(plan: &Plan) -> Plan {
         values,
         // Other groups may compute elements that this one does not.
         accumulate: true,
-        ..without_values(plan)
+        operands_in_parts: Vec::new(),
+        ..plan.clone()
     }
 }
 
 pub fn machine_of_group(machine: &Machine, ranks: usize) -> Machine {
     Machine { speeds: Vec::new(), ..machine.part(0..ranks) }
-}
-
-fn without_values(plan: &Plan) -> Plan {
-    Plan {
-        expression: plan.expression.clone(),
-        objective: plan.objective,
-        machine: plan.machine.clone(),
-        names: plan.names.clone(),
-        extents: plan.extents.clone(),
-        slices: plan.slices.clone(),
-        operands_in_parts: Vec::new(),
-        leaves: Vec::new(),
-        constant: plan.constant.clone(),
-        conjugate: plan.conjugate.clone(),
-        values: Vec::new(),
-        branches: plan.branches.clone(),
-        pipeline: plan.pipeline.clone(),
-        path: plan.path.clone(),
-        ..*plan
-    }
 }
 
 pub fn spread(plan: &Plan, operand: usize) -> Plan {
@@ -233,7 +214,8 @@ pub fn composed(group: &Plan, machine: &Machine, groups: usize, result: Distribu
         leaves: (0..operands).collect(),
         values,
         accumulate,
-        ..without_values(group)
+        operands_in_parts: Vec::new(),
+        ..group.clone()
     }
 }
 
@@ -278,15 +260,8 @@ fn listed(
     (groups, stride): (usize, usize),
     before: bool,
 ) -> Vec<usize> {
-    let place = |mut number: usize| {
-        let mut coordinates = vec![0; extents.len()];
-        for (coordinate, extent) in coordinates.iter_mut().zip(extents).rev() {
-            *coordinate = number % extent;
-            number /= extent;
-        }
-        distribution.rank_at(&coordinates)
-    };
-    let ranks: Vec<usize> = (0..distribution.places()).map(place).collect();
+    let places = (0..distribution.places()).filter_map(|place| Owners::From(0).coordinates(extents, place));
+    let ranks: Vec<usize> = places.map(|coordinates| distribution.rank_at(&coordinates)).collect();
     if before {
         (0..groups).flat_map(|group| ranks.iter().map(move |rank| rank + group * stride)).collect()
     } else {

@@ -15,7 +15,7 @@ use crate::schedule::ReuseScope;
 use crate::tree::{self, UnaryOp};
 
 /// The step that produces a value; inputs are indices into [`Plan::values`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "fields are named for what they are")]
 pub enum Source {
@@ -84,26 +84,6 @@ pub struct Candidate {
 }
 
 /// The work of every rank.
-///
-/// ```
-/// use einsum_dist::{Machine, PlanOptions, Problem};
-///
-/// let shaped = Problem::parse("[ap,pbq->abq],qc->abc")?.shapes(&[vec![30, 8], vec![8, 30, 40], vec![40, 2]])?;
-/// let plan = shaped.plan(&Machine::new(1, 1), &PlanOptions::default())?;
-/// // Proves, without any data, that the schedules of all ranks compute the result.
-/// plan.verify()?;
-/// assert_eq!(plan.step_text(plan.output()), "abq,qc->abc");
-/// println!("{}", plan.explain());
-///
-/// // With half of the memory, the same steps run once for each piece of some dimensions.
-/// let options = PlanOptions::default().memory_limit(plan.peak_bytes(0) / 2);
-/// let sliced = shaped.plan(&Machine::new(1, 1), &options)?;
-/// assert!(sliced.peak_bytes(0) <= plan.peak_bytes(0) / 2 && sliced.slice_count() > 1);
-/// assert_eq!(sliced.output_shape(), [30, 30, 2]);
-/// assert_eq!(sliced.report(None).slices, sliced.slice_count());
-/// assert_ne!(sliced.fingerprint(), plan.fingerprint());
-/// # Ok::<(), einsum_dist::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The expression in canonical form.

@@ -77,21 +77,6 @@ pub struct Span {
 }
 
 /// All ranks' tasks in a run or a simulation, on one clock.
-///
-/// ```
-/// use einsum_dist::AlgorithmName;
-/// use einsum_dist::{Machine, PlanOptions, Problem};
-/// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![800, 600], vec![600, 700]])?;
-/// let options = PlanOptions::default().algorithm(AlgorithmName::RingMn);
-/// let alone = shaped.plan(&Machine::new(1, 1), &options)?.simulate().unwrap();
-/// let four = shaped.plan(&Machine::new(4, 1), &options)?.simulate().unwrap();
-/// assert!(four.seconds < alone.seconds / 2.0 && four.seconds > alone.seconds / 4.0);
-/// // More than half of the receive time is hidden behind computation.
-/// assert!(four.hidden_share().unwrap() > 0.5);
-/// assert!(four.svg("a ring of four").starts_with("<svg"));
-/// assert!(four.trace().starts_with("{"));
-/// # Ok::<(), einsum_dist::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timeline {
     /// Seconds from the run's beginning to its last task's end.

@@ -99,3 +99,182 @@ fn additions_of_a_chain() -> einsum_dist::Result<()> {
     assert_eq!(chain.plan(&Machine::default(), &PlanOptions::default())?.roundings(), 10 + 7);
     Ok(())
 }
+
+#[test]
+fn plans_are_proved_and_sliced() -> einsum_dist::Result<()> {
+    use einsum_dist::{Machine, PlanOptions, Problem};
+
+    let shaped = Problem::parse("[ap,pbq->abq],qc->abc")?.shapes(&[vec![30, 8], vec![8, 30, 40], vec![40, 2]])?;
+    let plan = shaped.plan(&Machine::new(1, 1), &PlanOptions::default())?;
+    // Proves, without any data, that the schedules of all ranks compute the result.
+    plan.verify()?;
+    assert_eq!(plan.step_text(plan.output()), "abq,qc->abc");
+    println!("{}", plan.explain());
+
+    // With half of the memory, the same steps run once for each piece of some dimensions.
+    let options = PlanOptions::default().memory_limit(plan.peak_bytes(0) / 2);
+    let sliced = shaped.plan(&Machine::new(1, 1), &options)?;
+    assert!(sliced.peak_bytes(0) <= plan.peak_bytes(0) / 2 && sliced.slice_count() > 1);
+    assert_eq!(sliced.output_shape(), [30, 30, 2]);
+    assert_eq!(sliced.report(None).slices, sliced.slice_count());
+    assert_ne!(sliced.fingerprint(), plan.fingerprint());
+    Ok(())
+}
+
+#[test]
+fn one_part_after_the_other() -> einsum_dist::Result<()> {
+    use einsum_dist::{DistTensor, Dtype, Machine, PlanOptions, Problem, World};
+    let world = World::single();
+    // The result needs 80,000 bytes, and the operands need 16,000.
+    let options = PlanOptions::default().dtype(Dtype::Float64).memory_limit(50_000).in_parts(true);
+    let plan =
+        Problem::parse("mk,kn->mn")?.shapes(&[vec![100, 10], vec![10, 100]])?.plan(&Machine::default(), &options)?;
+    let mut program = world.compile::<f64>(&plan)?;
+    let [left, right] =
+        [0, 1].map(|i| DistTensor::random(&world, &plan.operand_shape(i), &plan.operand(i).distribution, 1, i as u32));
+    let mut part = DistTensor::zeros(&world, &plan.part_shape(), &plan.output().distribution);
+    let mut squares = 0.0;
+    for number in 0..plan.part_count() {
+        program.run_part(number, 1.0, &[&left, &right], 0.0, &mut part)?;
+        println!("{:?} is finished", plan.part_bounds(number));
+        squares += part.blocks().map(|(_, block)| block.iter().map(|x| x * x).sum::<f64>()).sum::<f64>();
+    }
+    assert!(plan.part_count() > 1 && squares > 0.0);
+    Ok(())
+}
+
+#[test]
+fn timelines_of_simulations() -> einsum_dist::Result<()> {
+    use einsum_dist::AlgorithmName;
+    use einsum_dist::{Machine, PlanOptions, Problem};
+    let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![800, 600], vec![600, 700]])?;
+    let options = PlanOptions::default().algorithm(AlgorithmName::RingMn);
+    let alone = shaped.plan(&Machine::new(1, 1), &options)?.simulate().unwrap();
+    let four = shaped.plan(&Machine::new(4, 1), &options)?.simulate().unwrap();
+    assert!(four.seconds < alone.seconds / 2.0 && four.seconds > alone.seconds / 4.0);
+    // More than half of the receive time is hidden behind computation.
+    assert!(four.hidden_share().unwrap() > 0.5);
+    assert!(four.svg("a ring of four").starts_with("<svg"));
+    assert!(four.trace().starts_with("{"));
+    Ok(())
+}
+
+#[test]
+fn distributions_as_text() -> Result<(), Box<dyn std::error::Error>> {
+    use einsum_dist::FixedDistributions;
+    let (left, right, out) = (["m", "k"], ["k", "n"], ["m", "n"]);
+    let fixed = FixedDistributions::parse("m:2,k:3; k:cyclic(64,2) n:3 @1; *", &[&left, &right, &out])?;
+    let placed: Vec<String> = fixed.operands.iter().flatten().map(|d| d.describe(&["0", "1"])).collect();
+    assert_eq!(placed, ["0/2 1/3", "0/2 cyclic(64) 1/3 from 1"]);
+    assert_eq!(fixed.output, None);
+    let error = FixedDistributions::parse("m:2 q:3", &[&left, &right, &out]).unwrap_err().to_string();
+    assert_eq!(error, "distribution of operand 0: there is no dimension `q` (it has `m`, `k`)");
+    Ok(())
+}
+
+#[test]
+fn pools_of_the_user() -> einsum_dist::Result<()> {
+    use einsum_dist::{PlanOptions, Problem, World, ndarray::Array2, rayon::ThreadPoolBuilder};
+    use std::sync::Arc;
+
+    let pool = Arc::new(ThreadPoolBuilder::new().num_threads(2).build().unwrap());
+    let world = World::single_in(pool);
+    let (a, b) = (Array2::<f64>::ones((300, 200)), Array2::ones((200, 100)));
+    let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![300, 200], vec![200, 100]])?;
+    let mut program = world.prepare(&shaped, 2, &PlanOptions::default())?;
+    assert!(program.run(&[&a, &b])?.iter().all(|&x| x == 200.0));
+    Ok(())
+}
+
+#[test]
+fn timelines_of_runs() -> einsum_dist::Result<()> {
+    use einsum_dist::{Machine, PlanOptions, Problem, World};
+    use ndarray::Array2;
+    let plan = Problem::parse("mk,kn->mn")?
+        .shapes(&[vec![60, 50], vec![50, 40]])?
+        .plan(&Machine::new(3, 1), &PlanOptions::default())?;
+    let mut program = World::in_process(3).compile::<f32>(&plan)?;
+    program.run(&[&Array2::ones((60, 50)), &Array2::ones((50, 40))])?;
+    if let Some(timeline) = program.timeline()? {
+        println!("workers computed for {:.0} % of the time", 100.0 * timeline.working_share());
+        assert_eq!(timeline.spans.iter().filter(|span| span.bytes > 0).count() % 2, 0);
+    }
+    Ok(())
+}
+
+#[test]
+fn results_outside_the_range() -> einsum_dist::Result<()> {
+    use einsum_dist::{DistTensor, Distribution, PlanOptions, Problem, World};
+    let world = World::single();
+    let shaped = Problem::parse("ab,bc,cd->ad")?.shapes(&vec![vec![2, 2]; 3])?;
+    let mut program = world.prepare::<f32>(&shaped, 1, &PlanOptions::default())?;
+    let whole = Distribution::single();
+    // Every element of the result is 4e90.
+    let huge = DistTensor::from_fn(&world, &[2, 2], &whole, |_| 1e30);
+    let mut out = DistTensor::zeros(&world, &[2, 2], &whole);
+    let exponent = program.run_dist_with_exponent(&[&huge, &huge, &huge], &mut out)?;
+    let element = f64::from(out.gather(&world)?[[0, 0]]) * 2f64.powi(exponent as i32);
+    assert!((element / 4e90 - 1.0).abs() < 1e-6);
+    Ok(())
+}
+
+#[test]
+fn topologies_as_text() -> Result<(), String> {
+    use einsum_dist::machine::Synthetic;
+    let grace: Synthetic = "pack:2 numa:1(memory=240GB) core:72".parse()?;
+    let topology = grace.topology();
+    assert_eq!((topology.domains.len(), topology.cores()), (2, 144));
+    assert_eq!((topology.domains[1].socket, &topology.domains[1].cores[0]), (1, &vec![72]));
+    assert_eq!(grace.to_string().parse(), Ok(grace));
+    let wrong = "pack:2 cores:72".parse::<Synthetic>();
+    assert_eq!(
+        wrong.unwrap_err(),
+        "`cores` is no level of a topology (known: pack, die, group, numa, l1 to l5, core, pu)"
+    );
+    Ok(())
+}
+
+#[test]
+fn results_written_row_by_row() -> einsum_dist::Result<()> {
+    use einsum_dist::{DistTensor, Dtype, NpyOutput, World, distribution::Distribution};
+    let path = std::env::temp_dir().join(format!("einsum-dist-doc-{}.npy", std::process::id()));
+    let world = World::single();
+    let output = NpyOutput::create(&world, &path, Dtype::Float32, &[4, 3])?;
+    for row in 0..4 {
+        let part = DistTensor::from_fn(&world, &[1, 3], &Distribution::single(), |i| (10 * row + i[1]) as f32);
+        output.write(&part, &[row, 0])?;
+    }
+    output.commit()?;
+    let whole = DistTensor::<f32>::from_npy(&world, &path, &Distribution::single())?;
+    assert_eq!(whole.blocks().next().map(|(_, block)| block[[2, 1]]), Some(21.0));
+    std::fs::remove_file(&path).unwrap();
+    Ok(())
+}
+
+#[test]
+fn programs_of_earlier_calls() -> einsum_dist::Result<()> {
+    use einsum_dist::{PlanOptions, ProgramCache, ndarray::Array2};
+
+    let mut cache = ProgramCache::new();
+    let (a, b, mut c) = (Array2::<f64>::ones((2, 3)), Array2::<f64>::ones((3, 4)), Array2::<f64>::zeros((2, 4)));
+    for _ in 0..10 {
+        // Only the first call plans and compiles.
+        cache.run::<f64, _>("mk,kn->mn", &[a.shape(), b.shape()], &PlanOptions::default(), |program| {
+            program.run_into(2.0, &[&a, &b], 1.0, &mut c)
+        })?;
+    }
+    assert!(c.iter().all(|&x| x == 60.0));
+    Ok(())
+}
+
+#[test]
+fn paths_in_other_forms() -> einsum_dist::Result<()> {
+    use einsum_dist::{GivenPath, Machine, PlanOptions, Problem};
+
+    let shaped = Problem::parse("ij,jk,kl->il")?.shapes(&[vec![2, 3], vec![3, 4], vec![4, 5]])?;
+    let given = r#"{"ssa_path": [[1, 2], [0, 3]], "sliced_inds": ["k"], "slice_sizes": {"k": 2}}"#;
+    let GivenPath { order, sliced } = given.parse().map_err(einsum_dist::Error::Usage)?;
+    let plan = shaped.plan(&Machine::default(), &PlanOptions::default().path(order).sliced(sliced))?;
+    assert_eq!((plan.ssa_path(), plan.slice_count()), (vec![[1, 2], [0, 3]], 2));
+    Ok(())
+}

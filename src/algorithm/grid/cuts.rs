@@ -1,6 +1,7 @@
 //! A grid of ranks over a contraction's dimensions, and the distributions of its tensors.
 //!
-//! Invariant: ranks that need the same tile of a tensor store different parts of it, so no element is stored twice.
+//! Invariant: ranks that need the same tile of a tensor store different parts of it, so no element is stored twice, except
+//! in operands that are replicated because they have at most one element per rank.
 
 use std::ops::Range;
 
@@ -15,7 +16,7 @@ use crate::schedule::collective::CollectiveAlgorithm;
 pub struct Grid {
     pub cuts: Vec<(Label, usize)>,
     /// For `left`, `right` and `out`, the cuts along which ranks divide a common tile; along any other cut of a
-    /// dimension that the tensor lacks, the first rank stores all of it.
+    /// dimension that the tensor lacks, the first rank stores all of it. [`Grid::replicates`] is a special case.
     pub shared: [Vec<Sharing>; 3],
     /// Approximate; rounds of receiving operands end where stored parts do, if possible.
     pub rounds: usize,
@@ -34,6 +35,7 @@ pub struct Grid {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sharing {
     pub cut: Label,
+    /// `cut` itself, which the tensor lacks, if all ranks store the whole tensor.
     pub along: Label,
     /// Several sharings of a cut multiply to its ranks; the last varies fastest.
     pub ranks: usize,
@@ -84,13 +86,27 @@ impl Grid {
         ranks
     }
 
-    /// Whether ranks divide a tile along `along`. `tensor` is 0, 1 or 2 for `left`, `right` and `out`.
+    /// The ranks between which an operand's tiles, or summands of `out`, are sent. `tensor` is 0, 1 or 2 for `left`,
+    /// `right` and `out`.
+    pub fn exchanging(&self, tensor: usize, labels: &[Label], rank: usize) -> Vec<usize> {
+        if self.replicates(tensor) { vec![rank] } else { self.sharing(labels, rank) }
+    }
+
+    /// Whether ranks divide a tile along `along`. `tensor` is as in [`Grid::exchanging`].
     pub fn shares_along(&self, tensor: usize, along: Label) -> bool {
         self.shared[tensor].iter().any(|sharing| sharing.along == along)
     }
 
-    /// `tensor` is as in [`Grid::shares_along`].
+    /// Whether each rank stores the whole tensor.
+    pub fn replicates(&self, tensor: usize) -> bool {
+        self.shared[tensor].first().is_some_and(|sharing| sharing.along == sharing.cut)
+    }
+
+    /// `tensor` is as in [`Grid::exchanging`].
     pub fn distribution(&self, labels: &[Label], tensor: usize) -> Distribution {
+        if self.replicates(tensor) {
+            return Distribution::replicated(self.ranks());
+        }
         self.distribution_with(labels, |cut, _| {
             let parts = self.shared[tensor].iter().filter(|sharing| sharing.cut == cut);
             parts

@@ -27,8 +27,9 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
         lengths.product()
     };
     let [left, right, out] = contracted.tensors.map(tile);
-    let links = contracted.tensors.map(|labels| -> Vec<Link> {
-        let others = grid.sharing(labels, rank).into_iter().filter(|&other| other != rank);
+    let links = [0, 1, 2].map(|tensor| -> Vec<Link> {
+        let others =
+            grid.exchanging(tensor, contracted.tensors[tensor], rank).into_iter().filter(|&other| other != rank);
         others.map(|other| machine.busy_link(other, rank)).collect()
     });
     let receive = |elements: f64, links: &[Link], pieces: f64| -> f64 {
@@ -66,7 +67,10 @@ pub fn words_received(grid: &Grid, contraction: &Contraction, rank: usize) -> u6
         places.push((label, parts, rest % parts));
         rest /= parts;
     }
-    let lacks = |tensor: &super::Tensor| {
+    let lacks = |operand: usize, tensor: &super::Tensor| {
+        if grid.replicates(operand) {
+            return 0;
+        }
         let tile = tensor.elements_of(|label| {
             let (_, parts, at) = places.iter().find(|(cut, ..)| *cut == label)?;
             Some(tile_bounds(tensor.extent(label), *parts, *at).len())
@@ -84,5 +88,5 @@ pub fn words_received(grid: &Grid, contraction: &Contraction, rank: usize) -> u6
             received.flat_map(|message| message.parts.iter()).map(|part| out.held(group[part])).sum()
         }
     };
-    lacks(left) + lacks(right) + sums
+    lacks(0, left) + lacks(1, right) + sums
 }

@@ -13,17 +13,6 @@ use super::positions::numbered;
 use crate::tree::{EinsumSource, Einsums, Order};
 
 /// A contraction order, and the dimensions to slice.
-///
-/// ```
-/// use einsum_dist::{GivenPath, Machine, PlanOptions, Problem};
-///
-/// let shaped = Problem::parse("ij,jk,kl->il")?.shapes(&[vec![2, 3], vec![3, 4], vec![4, 5]])?;
-/// let given = r#"{"ssa_path": [[1, 2], [0, 3]], "sliced_inds": ["k"], "slice_sizes": {"k": 2}}"#;
-/// let GivenPath { order, sliced } = given.parse().map_err(einsum_dist::Error::Usage)?;
-/// let plan = shaped.plan(&Machine::default(), &PlanOptions::default().path(order).sliced(sliced))?;
-/// assert_eq!((plan.ssa_path(), plan.slice_count()), (vec![[1, 2], [0, 3]], 2));
-/// # Ok::<(), einsum_dist::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GivenPath {
     /// The order.

@@ -3,6 +3,7 @@
 mod checkpoints;
 mod conjugation;
 mod distributions;
+mod equal_steps;
 mod exponents;
 mod fixed;
 mod groups;
@@ -18,4 +19,5 @@ mod shared_links;
 mod side_by_side;
 mod simulate;
 mod slice_groups;
+mod small_operands;
 mod whole_tree;

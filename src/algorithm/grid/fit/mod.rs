@@ -132,10 +132,12 @@ impl GridFit<'_> {
         let summed = out / parts[3] as f64;
         // At most one round per part of a shared operand (one without), or more of `DEEP_ROUND_INDICES` indices,
         // because every round passes over `out`.
-        let shares = parts[1] > 1 || parts[2] > 1;
+        let gathers = |operand: usize| shared[operand].iter().any(|sharing| sharing.along != sharing.cut);
+        let shares = gathers(0) || gathers(1);
         let deep = if shares { (volumes.tile[3] / DEEP_ROUND_INDICES) as usize } else { 1 };
         let summed_indices = (volumes.tile[3] as usize).max(1);
         let mut rounds = most_pieces(left.max(right)).min(deep.max(parts[1]).max(parts[2])).min(summed_indices);
+        rounds = if shares { rounds } else { 1 };
         let mut pieces = most_pieces(summed);
         if let Some(free_memory) = free_memory.map(|free_memory| free_memory.max(1.0)) {
             // At most as many `rounds` or `pieces` as indices, because `held` assumes nonempty pieces.
@@ -163,10 +165,11 @@ impl GridFit<'_> {
     }
 
     fn sharing_most(&self, grid: &Grid) -> usize {
-        let parts = |labels: &[Label]| -> usize {
-            grid.cuts.iter().filter(|(label, _)| labels.contains(label)).map(|&(_, parts)| parts).product()
+        let parts = |operand: usize, labels: &[Label]| -> usize {
+            let cuts = grid.cuts.iter().filter(|(label, _)| labels.contains(label) && !grid.replicates(operand));
+            cuts.map(|&(_, parts)| parts).product()
         };
-        parts(&self.kinds.m).max(parts(&self.kinds.n))
+        parts(1, &self.kinds.m).max(parts(0, &self.kinds.n))
     }
 
     pub fn idle(&self) -> usize {

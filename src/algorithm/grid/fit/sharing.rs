@@ -10,15 +10,26 @@ use super::{GridFit, prime_factors};
 use crate::algorithm::grid::Sharing;
 use crate::dims::{Kinds, Label};
 
+const MIN_REPLICAS: usize = 16;
+/// Of the memory limit; a replica, which [`GridFit::grid`] does not count, has at most one.
+const PARTS_OF_MEMORY: f64 = 64.0;
+
 impl GridFit<'_> {
     /// Divides operands along a summed dimension with enough indices, so that pieces of both arrive in the same order;
-    /// others along the longest dimension, or several if the largest part is then smaller.
+    /// others along the longest dimension, or several if the largest part is then smaller. An operand that is not
+    /// sliced, with at most one element per rank that shares a tile, is replicated: a broadcast takes fewer messages.
     pub(super) fn shared(&self, cuts: &[(Label, usize)]) -> [Vec<Sharing>; 3] {
         let Kinds { c, m, n, k } = self.kinds;
         let [left, right, out] = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
         [(left, true), (right, true), (out, false)].map(|(labels, operand)| {
             let lacking: Vec<(Label, usize)> = cuts.iter().copied().filter(|(cut, _)| !labels.contains(cut)).collect();
             let sharing: usize = lacking.iter().map(|(_, parts)| parts).product();
+            let all: usize = labels.iter().map(|&label| self.extent(label)).fold(1, usize::saturating_mul);
+            let whole = labels.iter().all(|label| !self.uncut.contains(label));
+            let fits = self.memory.is_none_or(|memory| PARTS_OF_MEMORY * all as f64 <= memory);
+            if operand && whole && fits && sharing >= MIN_REPLICAS.max(all) {
+                return lacking.first().map(|&(cut, ranks)| Sharing { cut, along: cut, ranks }).into_iter().collect();
+            }
             let free = labels.iter().filter(|label| !self.uncut.contains(label));
             let tile = Tile(free.map(|&label| (label, self.length(label, cuts))).collect());
             let summed = tile.longest(|label| operand && k.contains(&label)).filter(|(_, length)| *length >= sharing);

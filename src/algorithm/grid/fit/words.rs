@@ -74,7 +74,9 @@ impl GridFit<'_> {
                 tiles.product()
             };
             let summing = grid.sharing(&tensors[2], rank).len() as u64;
-            tile(0) - held(0) + tile(1) - held(1) + held(2) * (summing - 1)
+            // A broadcast brings a whole replica.
+            let lacks = |at: usize| if grid.replicates(at) { held(at) } else { tile(at) - held(at) };
+            lacks(0) + lacks(1) + held(2) * (summing - 1)
         };
         self.corners(grid).into_iter().map(received).max().unwrap_or(0)
     }
