@@ -4,7 +4,7 @@
 //! Source: J. Dressler, Scaling Out (Jena 2025), section 5.3, Algorithm 4, also known as reduce-scatter matrix
 //! multiplication.
 //!
-//! The steps are in `docs/algorithms.md`. Each of a rank's s + 1 slots (buffers for one piece) in turn receives, computes
+//! Each of a rank's s + 1 slots (buffers for one piece) in turn receives, computes
 //! and sends. Pieces have the same number of rows (indices of one dimension); a block's remaining rows are transferred
 //! last.
 

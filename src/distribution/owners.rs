@@ -50,12 +50,15 @@ impl Owners {
         }
     }
 
-    /// The coordinates of a rank in the grid. Cost: O(places) for [`Owners::Listed`], O(axes) otherwise.
+    /// The coordinates of a rank in the grid. Cost: O(axes), and O(places) for an irregular list.
     pub fn coordinates(&self, axes: &[usize], rank: usize) -> Option<Vec<usize>> {
         let places = places(axes).unwrap_or(usize::MAX);
         let mut rest = match self {
             Owners::From(first) => rank.checked_sub(*first).filter(|&place| place < places)?,
-            Owners::Listed(ranks) => ranks.iter().take(places).position(|&owner| owner == rank)?,
+            Owners::Listed(ranks) => {
+                let ranks = &ranks[..places.min(ranks.len())];
+                strided_place(axes, ranks, rank).or_else(|| ranks.iter().position(|&owner| owner == rank))?
+            }
             Owners::Strided(strides) => {
                 let at =
                     axes.iter().zip(strides).map(|(&axis, &stride)| if axis == 1 { 0 } else { rank / stride % axis });
@@ -121,4 +124,15 @@ pub(super) fn places(axes: &[usize]) -> Option<usize> {
     // An axis without coordinates must not hide an overflow.
     axes.iter().try_fold(1usize, |places, &axis| places.checked_mul(axis.max(1)))?;
     Some(axes.iter().product())
+}
+
+/// In the list of a strided grid that was moved.
+fn strided_place(axes: &[usize], ranks: &[usize], rank: usize) -> Option<usize> {
+    let (offset, mut place, mut size) = (rank.checked_sub(*ranks.first()?)?, 0, 1);
+    for &axis in axes.iter().rev().filter(|&&axis| axis > 1) {
+        let stride = ranks.get(size)?.checked_sub(ranks[0]).filter(|&stride| stride > 0)?;
+        place += offset / stride % axis * size;
+        size *= axis;
+    }
+    (ranks.get(place) == Some(&rank)).then_some(place)
 }

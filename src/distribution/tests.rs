@@ -57,3 +57,16 @@ fn blocks_near_are_an_upper_bound() {
         }
     }
 }
+
+#[test]
+fn lists_have_the_coordinates_of_their_places() {
+    let axes = [2, 1, 3];
+    let lists = [vec![5, 7, 9, 6, 8, 10], vec![4, 6, 8, 5, 7, 9], vec![3, 0, 5, 1, 9, 2], vec![1, 2, 3, 9, 5, 6]];
+    for ranks in lists {
+        let owners = Owners::Listed(ranks.clone());
+        for rank in 0..12 {
+            let place = ranks.iter().position(|&owner| owner == rank);
+            assert_eq!(owners.coordinates(&axes, rank), place.map(|place| vec![place / 3, 0, place % 3]), "{ranks:?}");
+        }
+    }
+}

@@ -1,5 +1,4 @@
-//! Hashes steps such that those that differ only in the names of their dimensions are equal, and are counted and proved
-//! once.
+//! Hashes steps such that those that differ only in the names of dimensions are equal.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};

@@ -16,7 +16,7 @@ use crate::schedule::collective::CollectiveAlgorithm;
 pub struct Grid {
     pub cuts: Vec<(Label, usize)>,
     /// For `left`, `right` and `out`, the cuts along which ranks divide a common tile; along any other cut of a
-    /// dimension that the tensor lacks, the first rank stores all of it. [`Grid::replicates`] is a special case.
+    /// dimension that the tensor lacks, the first rank stores all of it.
     pub shared: [Vec<Sharing>; 3],
     /// Approximate; rounds of receiving operands end where stored parts do, if possible.
     pub rounds: usize,

@@ -11,7 +11,7 @@ use crate::algorithm::grid::Sharing;
 use crate::dims::{Kinds, Label};
 
 const MIN_REPLICAS: usize = 16;
-/// Of the memory limit; a replica, which [`GridFit::grid`] does not count, has at most one.
+/// A replica has at most one of the memory limit.
 const PARTS_OF_MEMORY: f64 = 64.0;
 
 impl GridFit<'_> {
