@@ -74,7 +74,6 @@ impl GridFit<'_> {
                 tiles.product()
             };
             let summing = grid.sharing(&tensors[2], rank).len() as u64;
-
             let lacks = |at: usize| if grid.replicates(at) { held(at) } else { tile(at) - held(at) };
             lacks(0) + lacks(1) + held(2) * (summing - 1)
         };
