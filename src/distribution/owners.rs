@@ -126,7 +126,7 @@ pub(super) fn places(axes: &[usize]) -> Option<usize> {
     Some(axes.iter().product())
 }
 
-/// In the list of a strided grid that was moved.
+/// The place of `rank`, if a moved strided grid is listed.
 fn strided_place(axes: &[usize], ranks: &[usize], rank: usize) -> Option<usize> {
     let (offset, mut place, mut size) = (rank.checked_sub(*ranks.first()?)?, 0, 1);
     for &axis in axes.iter().rev().filter(|&&axis| axis > 1) {

@@ -1,7 +1,7 @@
 //! A grid of ranks over a contraction's dimensions, and the distributions of its tensors.
 //!
-//! Invariant: ranks that need the same tile of a tensor store different parts of it, so no element is stored twice, except
-//! in operands that are replicated because they have at most one element per rank.
+//! Invariant: ranks that need the same tile of a tensor store different parts of it, so no element is stored twice,
+//! except in replicated operands, which have at most one element per rank.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Tests operands with fewer elements than ranks, which grids replicate.
+//! Tests operands with at most one element per rank, which grids replicate.
 
 use crate::common::Rng;
 use einsum_dist::plan::Source;

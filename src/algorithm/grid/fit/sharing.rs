@@ -11,7 +11,7 @@ use crate::algorithm::grid::Sharing;
 use crate::dims::{Kinds, Label};
 
 const MIN_REPLICAS: usize = 16;
-/// A replica has at most one of the memory limit.
+/// A replica takes at most one of these parts of the limit.
 const PARTS_OF_MEMORY: f64 = 64.0;
 
 impl GridFit<'_> {
