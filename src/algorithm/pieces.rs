@@ -1,6 +1,8 @@
 //! The pieces of an operand that a rank contracts, one per round: in place if in a single box of its block, else
 //! gathered.
 
+use std::borrow::Cow;
+
 use super::contraction::Tensor;
 use crate::distribution::{Bounds, Region};
 use crate::schedule::{BufferId, Builder, View, Work};
@@ -12,7 +14,9 @@ pub trait Rounds {
     /// For a rank's chunk; `None` after its last.
     fn piece(&self, tensor: &Tensor, rank: usize, round: usize) -> Option<Region>;
 
-    fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region>;
+    fn block(&self, tensor: &Tensor, rank: usize) -> Option<Cow<'_, Region>> {
+        tensor.distribution.block(&tensor.shape, rank).map(Cow::Owned)
+    }
 
     /// What `target` reads from `source`; none if it reads the boxes elsewhere.
     fn overlap(&self, tensor: &Tensor, piece: &Region, source: usize, _target: usize) -> Vec<Bounds> {
@@ -81,7 +85,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
     }
 
     fn view(&self, bounds: &Bounds) -> Option<View> {
-        self.tensor.view_in(self.rounds.block(self.tensor, self.rank)?, bounds)
+        self.tensor.view_in(&*self.rounds.block(self.tensor, self.rank)?, bounds)
     }
 
     fn own(&self, round: usize) -> Option<&Region> {

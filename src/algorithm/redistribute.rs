@@ -6,6 +6,8 @@
 //! values, and the others are zero. In round d, rank r sends to rank (r + d) mod p, so that not all send to the same
 //! one first.
 
+use std::ops::Range;
+
 use super::contraction::{Tensor, most_pieces};
 use crate::distribution::{Bounds, Distribution, Region, Role};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Meaning, Parts, Pattern};
@@ -88,14 +90,17 @@ impl<'a> Column<'a> {
         self.coordinates.as_ref().and_then(|coordinates| coordinates.first().copied())
     }
 
-    fn rank(&self, coordinate: usize) -> usize {
-        let mut coordinates = self.coordinates.clone().unwrap_or_default();
-        coordinates.iter_mut().take(1).for_each(|first| *first = coordinate);
-        self.grid.rank_at(&coordinates)
+    fn rank(&self, member: usize) -> usize {
+        self.ranks(member..member + 1).first().copied().unwrap_or(0)
     }
 
-    fn ranks(&self) -> Vec<usize> {
-        if self.coordinates.is_some() { (0..self.len()).map(|at| self.rank(at)).collect() } else { Vec::new() }
+    fn ranks(&self, members: Range<usize>) -> Vec<usize> {
+        let Some(mut coordinates) = self.coordinates.clone() else { return Vec::new() };
+        let rank = |member| {
+            coordinates[0] = member;
+            self.grid.rank_at(&coordinates)
+        };
+        members.map(rank).collect()
     }
 }
 
@@ -106,7 +111,7 @@ fn broadcasts(from: &Tensor, to: &Tensor, rank: usize) -> Option<(usize, Vec<usi
     if to.axes().first().is_some_and(|axis| axis.ranks > 2)
         && let Some(column) = Column::new(to, from, &Role::Replicate, rank)
     {
-        return Some((0, column.ranks()));
+        return Some((0, column.ranks(0..column.len())));
     }
     if let Some((axis, others)) = to.axes().split_first()
         && axis.ranks > 1
@@ -188,8 +193,8 @@ fn add_by_tree(builder: &mut Builder, from: &Tensor, to: &Tensor, column: &Colum
     }
     let block = from.distribution.block(&from.shape, me).and_then(|block| block.as_box());
     let sum_of = |member: usize, count: usize| {
-        let ranks = (member..column.len().min(member + count)).map(|member| column.rank(member));
-        (block.iter().cloned().collect(), CarriedSum::StoredBy(ranks.collect()))
+        let ranks = column.ranks(member..column.len().min(member + count));
+        (block.iter().cloned().collect(), CarriedSum::StoredBy(ranks))
     };
     // One block arrives while the previous one is added.
     let landings: Vec<View> = (0..children.len().min(2)).map(|_| like(builder)).collect();
@@ -319,7 +324,7 @@ impl Movement {
             Movement::Direct if target.summands() > 1 && target.summand(rank) != Some(0) => 0,
             Movement::Direct => {
                 let Some(need) = target.block(&to.shape, rank) else { return 0 };
-                let kept = source.block(&from.shape, rank).map_or(0, |have| have.intersect(&need).volume());
+                let kept = source.block(&from.shape, rank).map_or(0, |have| have.common(&need));
                 (need.volume() * source.summands() - kept) as u64
             }
         }

@@ -1,7 +1,7 @@
 //! How a tensor is distributed over ranks.
 //!
 //! A [`Distribution`] is a grid of ranks. Each axis cuts a dimension ([`Cut`]), replicates the tensor, or has partial
-//! sums. A rank stores a [`Region`] of the tensor, its *block*. This module only computes with extents.
+//! sums. A rank stores a [`Region`] of the tensor, its *block*.
 //!
 //! Invariants: for any coordinates along the axes of partial sums, the blocks cover the tensor. Ranks with different
 //! coordinates along an axis that cuts have disjoint blocks.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::owners::places;
+use super::owners::{places, row_major};
 use super::{Cut, Intervals, Owners, Region};
 
 /// Maximum boxes in one block: schedules list each.
@@ -176,7 +176,7 @@ impl Distribution {
     /// # Panics
     /// If a rank would be negative or overflow.
     pub fn moved(&self, from: usize, to: usize) -> Distribution {
-        match self.owners.moved(&self.extents(), from, to) {
+        match self.owners.moved(from, to) {
             Some(owners) => Distribution::new_or_panic(self.axes.clone(), owners),
             None => panic!("no ranks are {to} - {from} beside those of the grid"),
         }
@@ -216,6 +216,15 @@ impl Distribution {
         self.axes.iter().map(|axis| axis.ranks).collect()
     }
 
+    /// The rank at the origin, and the stride of each axis, unless owners are listed.
+    pub(crate) fn strides(&self) -> Option<(usize, Vec<usize>)> {
+        match &self.owners {
+            Owners::From(first) => Some((*first, row_major(&self.extents()))),
+            Owners::Listed(_) => None,
+            Owners::Strided { first, strides } => Some((*first, strides.clone())),
+        }
+    }
+
     /// The number of places.
     pub fn places(&self) -> usize {
         self.places
@@ -237,14 +246,33 @@ impl Distribution {
         self.axes.iter().any(cyclic)
     }
 
-    /// The coordinates of a rank, or `None` outside the grid.
+    /// The coordinates of a rank, or `None` outside the grid. Cost: O(axes), and O(places) for [`Owners::Listed`].
     pub fn coordinates(&self, rank: usize) -> Option<Vec<usize>> {
-        self.owners.coordinates(&self.extents(), rank)
+        Some(self.axes_at(rank)?.map(|(_, coordinate)| coordinate).collect())
+    }
+
+    /// Likewise, with the axes.
+    fn axes_at<'a>(&'a self, rank: usize) -> Option<impl Iterator<Item = (&'a Axis, usize)>> {
+        let (place, strides) = match &self.owners {
+            Owners::From(first) => (rank.checked_sub(*first).filter(|&place| place < self.places)?, None),
+            Owners::Listed(ranks) => (ranks.iter().position(|&owner| owner == rank)?, None),
+            Owners::Strided { first, strides } => (rank.checked_sub(*first)?, Some(strides)),
+        };
+        let mut inner = self.places;
+        let at = move |(at, axis): (usize, &'a Axis)| {
+            inner /= axis.ranks;
+            let stride = strides.map_or(inner, |strides| strides[at]);
+            (axis, stride, place / stride.max(1) % axis.ranks)
+        };
+        let mut all = self.axes.iter().enumerate().map(at);
+        let rest = all.try_fold(place, |rest, (_, stride, coordinate)| rest.checked_sub(stride * coordinate));
+        (strides.is_none() || rest == Some(0))
+            .then(|| self.axes.iter().enumerate().map(at).map(|(axis, _, at)| (axis, at)))
     }
 
     /// The rank at the given coordinates.
     pub fn rank_at(&self, coordinates: &[usize]) -> usize {
-        self.owners.rank(&self.extents(), coordinates)
+        self.owners.rank(self.axes.iter().map(|axis| axis.ranks), coordinates)
     }
 
     /// The rank from which `target` reads the block of `holder`, if it has one: itself if possible, else one that
@@ -295,16 +323,15 @@ impl Distribution {
     }
 
     fn number_on(&self, rank: usize, role: &Role) -> Option<usize> {
-        let coordinates = self.coordinates(rank)?;
-        let on = self.axes.iter().zip(coordinates).filter(|(axis, _)| axis.role == *role);
+        let on = self.axes_at(rank)?.filter(|(axis, _)| axis.role == *role);
         Some(on.fold(0, |number, (axis, coordinate)| number * axis.ranks + coordinate))
     }
 
     /// The block of `rank`, if it is in the grid.
     pub fn block(&self, shape: &[usize], rank: usize) -> Option<Region> {
-        let coordinates = self.coordinates(rank)?;
+        let axes = self.axes_at(rank)?;
         let mut dims: Vec<Intervals> = shape.iter().map(|&extent| Intervals::from(0..extent)).collect();
-        for (axis, coordinate) in self.axes.iter().zip(coordinates) {
+        for (axis, coordinate) in axes {
             if let Role::Cut { dim, how } = &axis.role {
                 let tile = how.tile(dims[*dim].len(), axis.ranks, coordinate);
                 dims[*dim] = dims[*dim].select_all(&tile);
@@ -313,11 +340,11 @@ impl Distribution {
         Some(Region::from(dims))
     }
 
-    /// The extents of [`Distribution::block`]. Cost: O(axes + dimensions), and that of [`Owners::coordinates`].
+    /// The extents of [`Distribution::block`]. Cost: that of [`Distribution::coordinates`], and O(dimensions).
     pub(crate) fn block_extents(&self, shape: &[usize], rank: usize) -> Option<Vec<usize>> {
-        let coordinates = self.coordinates(rank)?;
+        let axes = self.axes_at(rank)?;
         let mut extents = shape.to_vec();
-        for (axis, coordinate) in self.axes.iter().zip(coordinates) {
+        for (axis, coordinate) in axes {
             if let Role::Cut { dim, how } = &axis.role {
                 extents[*dim] = how.len(extents[*dim], axis.ranks, coordinate);
             }
@@ -327,15 +354,20 @@ impl Distribution {
 
     /// A later rank, such that all before it from `rank` on have blocks of the same extents, or none. Cost: O(axes^2).
     pub(crate) fn alike_until(&self, shape: &[usize], rank: usize) -> usize {
-        let place = match self.owners {
-            Owners::From(first) if rank < first => return first,
-            _ if rank >= self.end => return usize::MAX,
-            Owners::From(first) => rank - first,
+        let Range { start, end } = self.span();
+        let (place, strides) = match self.strides() {
+            _ if rank < start => return start,
+            _ if rank >= end => return usize::MAX,
+            Some((first, strides)) if end - start == self.places => (rank - first, strides),
             _ => return rank + 1,
         };
+        // Without gaps, strides are the numbers of places along faster axes.
+        let mut axes: Vec<(usize, &Axis)> =
+            strides.into_iter().zip(&self.axes).filter(|(_, axis)| axis.ranks > 1).collect();
+        axes.sort_unstable_by_key(|(stride, _)| *stride);
         // Consecutive places with tiles of equal extents along the axes so far, which vary fastest.
         let mut alike = 1;
-        for axis in self.axes.iter().rev() {
+        for (_, axis) in axes {
             let larger = match axis.cut() {
                 None => 0,
                 Some((dim, Cut::Even))
@@ -449,16 +481,17 @@ impl Distribution {
         });
         let grid = parts.collect::<Vec<_>>().join(" ");
         match (&self.owners, grid.is_empty()) {
-            (owners, true) => format!("rank {}", owners.rank(&[], &[])),
+            (owners, true) => format!("rank {}", owners.start()),
             (Owners::From(0), _) => grid,
             (Owners::From(first), _) => format!("{grid} from {first}"),
             (Owners::Listed(ranks), _) => {
                 let ranks: Vec<String> = ranks.iter().map(usize::to_string).collect();
                 format!("{grid} on {}", ranks.join(","))
             }
-            (Owners::Strided(strides), _) => {
+            (Owners::Strided { first, strides }, _) => {
                 let strides: Vec<String> = strides.iter().map(usize::to_string).collect();
-                format!("{grid} by {}", strides.join(","))
+                let from = if *first == 0 { String::new() } else { format!(" from {first}") };
+                format!("{grid} by {}{from}", strides.join(","))
             }
         }
     }
@@ -471,7 +504,7 @@ pub enum GridError {
     /// An axis has no ranks.
     #[error("axis {axis} of the grid has no rank")]
     NoRank { axis: usize },
-    /// A cut is invalid for its axis: a wrong number of tiles, indices that do not ascend, or empty cyclic blocks.
+    /// A cut is invalid for its axis.
     #[error("axis {axis} of the grid has {ranks} ranks, which its cut does not divide a dimension among")]
     Cut { axis: usize, ranks: usize },
     /// The number of places overflows.

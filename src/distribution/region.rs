@@ -93,6 +93,11 @@ impl Region {
         Region(self.0.iter().zip(&other.0).map(|(a, b)| a.intersect(b)).collect())
     }
 
+    /// The number of elements in both regions.
+    pub(crate) fn common(&self, other: &Region) -> usize {
+        self.0.iter().zip(&other.0).map(|(a, b)| a.intersect(b).len()).product()
+    }
+
     /// The union, if the regions are adjacent intervals along one dimension and equal in all others.
     pub fn joined(&self, other: &Region) -> Option<Region> {
         let mut differ = self.0.iter().zip(&other.0).enumerate().filter(|(_, (a, b))| a != b);

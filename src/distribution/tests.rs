@@ -4,13 +4,19 @@ use super::*;
 
 #[test]
 fn owners_have_ranks_and_coordinates() {
-    assert_eq!(Owners::From(4).rank(&[2, 3], &[1, 0]), 7);
-    let owners = Owners::Listed(vec![2, 0, 7]);
-    assert_eq!(owners.rank(&[3], &[2]), 7);
-    assert_eq!((owners.coordinates(&[3], 7), owners.coordinates(&[3], 1)), (Some(vec![2]), None));
+    let grid = |ranks: &[usize], owners| {
+        let axes = ranks.iter().map(|&ranks| Axis { ranks, role: Role::Replicate });
+        Distribution::new(axes.collect()).owned_by(owners)
+    };
+    assert_eq!(grid(&[2, 3], Owners::From(4)).rank_at(&[1, 0]), 7);
+    let listed = grid(&[1, 3], Owners::Listed(vec![2, 0, 7]));
+    assert_eq!((listed.rank_at(&[0, 2]), listed.coordinates(7), listed.coordinates(1)), (7, Some(vec![0, 2]), None));
     // The first axis has stride 1 and the second axis has stride 2, so the first axis varies fastest.
-    let owners = Owners::Strided(vec![1, 2]);
-    assert_eq!((owners.rank(&[2, 3], &[1, 2]), owners.coordinates(&[2, 3], 4)), (5, Some(vec![0, 2])));
+    let strided = grid(&[2, 3], Owners::Strided { first: 0, strides: vec![1, 2] });
+    assert_eq!((strided.rank_at(&[1, 2]), strided.coordinates(4)), (5, Some(vec![0, 2])));
+    assert_eq!((strided.moved(0, 9).rank_at(&[1, 2]), strided.moved(0, 9).coordinates(13)), (14, Some(vec![0, 2])));
+    let gaps = grid(&[2, 3], Owners::Strided { first: 0, strides: vec![1, 4] });
+    assert_eq!((gaps.coordinates(5), gaps.coordinates(6)), (Some(vec![1, 1]), None));
 }
 
 #[test]
@@ -59,14 +65,31 @@ fn blocks_near_are_an_upper_bound() {
 }
 
 #[test]
-fn lists_have_the_coordinates_of_their_places() {
-    let axes = [2, 1, 3];
-    let lists = [vec![5, 7, 9, 6, 8, 10], vec![4, 6, 8, 5, 7, 9], vec![3, 0, 5, 1, 9, 2], vec![1, 2, 3, 9, 5, 6]];
-    for ranks in lists {
-        let owners = Owners::Listed(ranks.clone());
-        for rank in 0..12 {
-            let place = ranks.iter().position(|&owner| owner == rank);
-            assert_eq!(owners.coordinates(&axes, rank), place.map(|place| vec![place / 3, 0, place % 3]), "{ranks:?}");
+fn ranks_are_alike_until_a_block_has_other_extents() {
+    let grids = [
+        (vec![3, 4], Owners::From(2)),
+        (vec![3, 4], Owners::Strided { first: 2, strides: vec![1, 3] }),
+        (vec![3, 1, 4], Owners::Strided { first: 1, strides: vec![4, 0, 1] }),
+        (vec![3, 4], Owners::Strided { first: 0, strides: vec![1, 6] }),
+        (vec![4], Owners::Listed(vec![7, 3, 5, 4])),
+    ];
+    for (axes, owners) in grids {
+        let dims = [Role::Cut { dim: 0, how: Cut::Even }, Role::Replicate, Role::Cut { dim: 1, how: Cut::Even }];
+        let roles = if axes.len() == 3 { dims.to_vec() } else { vec![dims[0].clone(), dims[2].clone()] };
+        let axes = axes.into_iter().zip(roles).map(|(ranks, role)| Axis { ranks, role }).collect();
+        let (grid, shape) = (Distribution::new(axes).owned_by(owners), [7, 6]);
+        let mut rank = 0;
+        while rank < 30 {
+            let next = grid.alike_until(&shape, rank).min(30);
+            assert!(next > rank);
+            for other in rank..next {
+                assert_eq!(
+                    grid.block_extents(&shape, other),
+                    grid.block_extents(&shape, rank),
+                    "{grid:?} {rank} {other}"
+                );
+            }
+            rank = next;
         }
     }
 }

@@ -85,7 +85,7 @@ impl Cost<'_> {
         let mut messages = 0;
         let missing = sampled(to.span()).map(|rank| {
             let Some(need) = to.block(&shape, rank) else { return 0.0 };
-            let have = from.block(&shape, rank).map_or(0, |have| have.intersect(&need).volume());
+            let have = from.block(&shape, rank).map_or(0, |have| have.common(&need));
             messages = messages.max(from.summands() * from.blocks_near(&shape, &need).min(need.volume()));
             need.volume() as f64 * from.summands() as f64 - have as f64
         });

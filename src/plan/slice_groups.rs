@@ -234,39 +234,22 @@ pub fn cut_over_groups(distribution: &Distribution, groups: usize, ranks_per_gro
 
 /// Adds an axis along which ranks are `stride` apart.
 fn with_axis(distribution: &Distribution, (groups, stride): (usize, usize), role: &Role, before: bool) -> Distribution {
-    let axis = Axis { ranks: groups, role: role.clone() };
-    let mut axes = distribution.axes().to_vec();
-    axes.insert(if before { 0 } else { axes.len() }, axis);
-    let extents: Vec<usize> = distribution.axes().iter().map(|axis| axis.ranks).collect();
-    let all: Vec<usize> = axes.iter().map(|axis| axis.ranks).collect();
-    let row_major = |extents: &[usize]| (0..extents.len()).map(|at| extents[at + 1..].iter().product()).collect();
-    let strides: Option<Vec<usize>> = match distribution.owners() {
-        Owners::Strided(strides) => Some(strides.clone()),
-        Owners::From(0) => Some(row_major(&extents)),
-        Owners::From(_) | Owners::Listed(_) => None,
-    };
-    let strided = strides.map(|mut strides| {
-        strides.insert(if before { 0 } else { strides.len() }, stride);
-        if strides == row_major(&all) { Owners::From(0) } else { Owners::Strided(strides) }
+    let (mut axes, at) = (distribution.axes().to_vec(), if before { 0 } else { distribution.axes().len() });
+    axes.insert(at, Axis { ranks: groups, role: role.clone() });
+    let extents: Vec<usize> = axes.iter().map(|axis| axis.ranks).collect();
+    let strided = distribution.strides().map(|(first, mut strides)| {
+        strides.insert(at, stride);
+        Owners::strided(first, strides, &extents)
     });
-    let owners = strided.filter(|owners| owners.fits(&all));
-    let listed = || Owners::Listed(listed(distribution, &extents, (groups, stride), before));
-    Distribution::new(axes).owned_by(owners.unwrap_or_else(listed))
-}
-
-fn listed(
-    distribution: &Distribution,
-    extents: &[usize],
-    (groups, stride): (usize, usize),
-    before: bool,
-) -> Vec<usize> {
-    let places = (0..distribution.places()).filter_map(|place| Owners::From(0).coordinates(extents, place));
-    let ranks: Vec<usize> = places.map(|coordinates| distribution.rank_at(&coordinates)).collect();
-    if before {
-        (0..groups).flat_map(|group| ranks.iter().map(move |rank| rank + group * stride)).collect()
-    } else {
-        ranks.iter().flat_map(|rank| (0..groups).map(move |group| rank + group * stride)).collect()
-    }
+    let owners = strided.filter(|owners| owners.fits(&extents));
+    let plain = Distribution::new(axes);
+    let rank = |place| {
+        let mut coordinates = plain.coordinates(place)?;
+        let group = coordinates.remove(at);
+        Some(distribution.rank_at(&coordinates) + group * stride)
+    };
+    let owners = owners.unwrap_or_else(|| Owners::Listed((0..plain.places()).filter_map(rank).collect()));
+    plain.owned_by(owners)
 }
 
 /// A slice plan's schedule with ranks and nodes of the whole plan. The group begins at rank `first` of `ranks`.

@@ -74,6 +74,35 @@ impl Grid {
         cut.map_or(0..extent, |(&(_, parts), stride)| tile_bounds(extent, parts, rank / stride % parts))
     }
 
+    /// The interval of `along`, which has `extent` indices, in a rank's block of an operand.
+    pub fn held(&self, operand: usize, labels: &[Label], (along, extent): (Label, usize), rank: usize) -> Range<usize> {
+        if self.replicates(operand) {
+            return 0..extent;
+        }
+        let mut held = self.tile(rank, along, extent);
+        for (&(cut, parts), stride) in
+            self.cuts.iter().zip(self.strides()).filter(|((cut, _), _)| !labels.contains(cut))
+        {
+            let mut slower: usize = self.sharings(operand, cut).map(|sharing| sharing.ranks).product();
+            let at = rank / stride % parts;
+            if at >= slower {
+                return 0..0;
+            }
+            for sharing in self.sharings(operand, cut) {
+                slower /= sharing.ranks;
+                if sharing.along == along {
+                    let part = tile_bounds(held.len(), sharing.ranks, at / slower % sharing.ranks);
+                    held = held.start + part.start..held.start + part.end;
+                }
+            }
+        }
+        if held.is_empty() { 0..0 } else { held }
+    }
+
+    fn sharings(&self, tensor: usize, cut: Label) -> impl Iterator<Item = &Sharing> {
+        self.shared[tensor].iter().filter(move |sharing| sharing.cut == cut)
+    }
+
     /// The ranks that need the same tile of a tensor as `rank`, ascending and including it.
     pub fn sharing(&self, labels: &[Label], rank: usize) -> Vec<usize> {
         let mut ranks = vec![rank];
@@ -108,8 +137,7 @@ impl Grid {
             return Distribution::replicated(self.ranks());
         }
         self.distribution_with(labels, |cut, _| {
-            let parts = self.shared[tensor].iter().filter(|sharing| sharing.cut == cut);
-            parts
+            self.sharings(tensor, cut)
                 .filter_map(|part| Some((labels.iter().position(|&l| l == part.along).map(even)?, part.ranks)))
                 .collect()
         })
@@ -136,14 +164,9 @@ impl Grid {
                 axes.push((Axis { ranks, role }, stride * slower));
             }
         }
-        let (axes, strides): (Vec<Axis>, Vec<usize>) = axes.into_iter().unzip();
-        let plain = Distribution::new(axes);
-        let row_major = strides
-            .iter()
-            .rev()
-            .zip(plain.axes().iter().rev())
-            .try_fold(1, |next, (&stride, axis)| (stride == next).then_some(next * axis.ranks));
-        if row_major.is_some() { plain } else { plain.owned_by(Owners::Strided(strides)) }
+        let (axes, strides): (Vec<Axis>, _) = axes.into_iter().unzip();
+        let extents: Vec<usize> = axes.iter().map(|axis| axis.ranks).collect();
+        Distribution::new(axes).owned_by(Owners::strided(0, strides, &extents))
     }
 }
 

@@ -4,18 +4,18 @@
 //! Parallel Matrix-Matrix Multiplication (2019), sections 6 and 7, generalised to any number of dimensions.
 //!
 //! Each rank gathers its tiles of `left` and `right` along k in rounds. If k is cut, a reduce-scatter adds up the
-//! partial sums of `out`. A rank receives the fraction (s - 1) / s of each tile that s ranks share. Transfers are
-//! ordered by round, then by the distance of the ranks. The next two pieces (fewer if memory is short) arrive while one
-//! is contracted.
+//! partial sums of `out`. A rank receives the fraction (s - 1) / s of each tile that s ranks share. The next two pieces
+//! (fewer if memory is short) arrive while one is contracted.
 //!
-//! [`fit`] chooses the cuts. Operands in other distributions are redistributed first.
+//! [`fit`] chooses the cuts.
 
 mod cuts;
 mod fit;
 mod price;
 mod sums;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 pub use self::cuts::{Grid, Sharing};
@@ -50,43 +50,45 @@ struct Tiles<'a> {
     cells: Vec<Range<usize>>,
     /// The ranks that share each operand, ascending.
     sharing: [Vec<usize>; 2],
-    /// The blocks of each operand on ranks that share it; of the leading one, on those that share the other too.
-    blocks: [BTreeMap<usize, Region>; 2],
     /// The rank's tile in each dimension.
     tile: BTreeMap<Label, Range<usize>>,
 }
 
 impl<'a> Tiles<'a> {
     fn new(grid: &'a Grid, contraction: &'a Contraction, rank: usize) -> Tiles<'a> {
-        let Contraction { left, right, out, .. } = contraction;
-        let summed = || left.labels.iter().filter(|label| right.labels.contains(label) && !out.labels.contains(label));
-        // Pieces of a divided dimension rarely come from several ranks.
-        let best = summed().max_by_key(|&&label| {
-            let shares = [0, 1].into_iter().filter(|&operand| grid.shares_along(operand, label)).count();
-            (shares, grid.tile(0, label, left.extent(label)).len())
-        });
-        let along = best.copied();
+        let Contraction { left, right, .. } = contraction;
+        let along = Tiles::along(grid, contraction);
         let leading = usize::from(along.is_some_and(|along| !grid.shares_along(0, along)));
-        let operands = [left, right];
-        let sharing = [0, 1].map(|operand| grid.exchanging(operand, &operands[operand].labels, rank));
-        let blocks = [0, 1].map(|operand| {
-            let others = sharing[1 - operand].iter().filter(|_| operand == leading && along.is_some());
-            let Tensor { distribution, shape, .. } = operands[operand];
-            let ranks = sharing[operand].iter().chain(others);
-            ranks.filter_map(|&rank| Some((rank, distribution.block(shape, rank)?))).collect()
-        });
-        let dims = operands.into_iter().chain([out]).flat_map(|tensor| tensor.labels.iter().zip(&tensor.shape));
-        let tile = dims.map(|(&label, &extent)| (label, grid.tile(rank, label, extent))).collect();
-        let mut tiles = Tiles { grid, contraction, along, leading, cells: Vec::new(), sharing, blocks, tile };
+        let sharing = [(0, left), (1, right)].map(|(operand, tensor)| grid.exchanging(operand, &tensor.labels, rank));
+        let tile = Tiles::tile(grid, contraction, rank);
+        let mut tiles = Tiles { grid, contraction, along, leading, cells: Vec::new(), sharing, tile };
         tiles.cells = along.map_or_else(Vec::new, |along| tiles.cells(along));
         tiles
     }
 
-    /// The range of `along` in a rank's block of an operand.
+    fn along(grid: &Grid, Contraction { left, right, out, .. }: &Contraction) -> Option<Label> {
+        let summed = left.labels.iter().filter(|label| right.labels.contains(label) && !out.labels.contains(label));
+        // Pieces of a divided dimension rarely come from several ranks.
+        let best = summed.max_by_key(|&&label| {
+            let shares = [0, 1].into_iter().filter(|&operand| grid.shares_along(operand, label)).count();
+            (shares, grid.tile(0, label, left.extent(label)).len())
+        });
+        best.copied()
+    }
+
+    fn tile(
+        grid: &Grid,
+        Contraction { left, right, out, .. }: &Contraction,
+        rank: usize,
+    ) -> BTreeMap<Label, Range<usize>> {
+        let dims = [left, right, out].into_iter().flat_map(|tensor| tensor.labels.iter().zip(&tensor.shape));
+        dims.map(|(&label, &extent)| (label, grid.tile(rank, label, extent))).collect()
+    }
+
     fn held(&self, operand: usize, along: Label, rank: usize) -> Range<usize> {
         let Contraction { left, right, .. } = self.contraction;
-        let dim = [left, right][operand].dim(along);
-        self.blocks[operand].get(&rank).and_then(|block| block.dims()[dim].ranges().first().cloned()).unwrap_or(0..0)
+        let tensor = [left, right][operand];
+        self.grid.held(operand, &tensor.labels, (along, tensor.extent(along)), rank)
     }
 
     /// Cells end where stored parts do, or are `rounds` even ones if there would be more.
@@ -158,24 +160,43 @@ impl<'a> Tiles<'a> {
         transfers
     }
 
-    fn region(&self, labels: &[Label], rank: usize, round: usize) -> Option<Region> {
-        if round >= self.rounds_of(rank) {
-            return None;
-        }
-        let cell = self.cell(rank, round);
+    fn region(&self, labels: &[Label], cell: Option<&Range<usize>>) -> Region {
         let range = |label: &Label| cell.filter(|_| self.along == Some(*label)).unwrap_or(&self.tile[label]).clone();
-        Some(Region::from(labels.iter().map(range).collect::<Bounds>()))
+        Region::from(labels.iter().map(range).collect::<Bounds>())
+    }
+
+    /// Replaces the tile by one of equal length along `along`.
+    fn shift_to(&mut self, tile: BTreeMap<Label, Range<usize>>) {
+        if let Some(along) = self.along {
+            let (from, to) = (self.tile[&along].start, tile[&along].start);
+            self.cells.iter_mut().for_each(|cell| *cell = cell.start - from + to..cell.end - from + to);
+        }
+        self.tile = tile;
     }
 
     fn computed_summands(&self, rank: usize) -> Vec<Summand> {
         let Contraction { left, out, .. } = self.contraction;
         let summed: Vec<Label> = left.labels.iter().filter(|label| !out.labels.contains(label)).copied().collect();
-        let summand = |round| {
-            let of = self.region(&out.labels, rank, round)?;
-            Some(Summand { of, products: self.region(&summed, rank, round)? })
+        let first = self.first(rank);
+        let summand = |round: usize| {
+            let cell = self.cells.get((first + round) % self.cells.len().max(1));
+            Summand { of: self.region(&out.labels, cell), products: self.region(&summed, cell) }
         };
-        (0..self.rounds_of(rank)).filter_map(summand).collect()
+        (0..self.rounds_of(rank)).map(summand).collect()
     }
+}
+
+/// Those of `ranks`. Cells of equally long tiles are equal up to a shift.
+fn computed_summands(grid: &Grid, contraction: &Contraction, ranks: &[usize]) -> Vec<Vec<Summand>> {
+    let mut known: BTreeMap<Option<usize>, Tiles> = BTreeMap::new();
+    let of = |&rank: &usize| {
+        let tile = Tiles::tile(grid, contraction, rank);
+        let length = Tiles::along(grid, contraction).map(|along| tile[&along].len());
+        let like = known.entry(length).or_insert_with(|| Tiles::new(grid, contraction, rank));
+        like.shift_to(tile);
+        like.computed_summands(rank)
+    };
+    ranks.iter().map(of).collect()
 }
 
 impl Rounds for Tiles<'_> {
@@ -184,12 +205,7 @@ impl Rounds for Tiles<'_> {
     }
 
     fn piece(&self, tensor: &Tensor, rank: usize, round: usize) -> Option<Region> {
-        self.region(&tensor.labels, rank, round)
-    }
-
-    /// `tensor` is one of the contraction's own operands.
-    fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region> {
-        self.blocks[usize::from(!std::ptr::eq(tensor, &self.contraction.left))].get(&rank)
+        (round < self.rounds_of(rank)).then(|| self.region(&tensor.labels, self.cell(rank, round)))
     }
 }
 
@@ -294,10 +310,10 @@ fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction,
         onto: contraction.onto,
     };
     let part = |part: usize| Some(out.distribution.block(&out.shape, group.ranks()[part])?.only_box());
+    let computed = OnceCell::new();
     let products = |member: usize| {
-        let rank = group.ranks()[member];
-        let summands = Tiles::new(grid, contraction, rank).computed_summands(rank);
-        summands.into_iter().map(|summand| summand.products).collect()
+        let computed = computed.get_or_init(|| computed_summands(grid, contraction, group.ranks()));
+        computed[member].iter().map(|summand| summand.products.clone()).collect()
     };
     let meaning = Meaning { phase: LAST, part: &part, products: &products };
     let how = (Collective::ReduceScatter, grid.algorithm);
@@ -306,17 +322,12 @@ fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction,
 
 fn order(contraction: &Contraction, grid: &Grid, of: &[usize]) -> BTreeMap<usize, Summands> {
     let out = &contraction.out;
-    let groups = of.iter().filter(|&&rank| rank < grid.ranks());
-    let groups = groups.filter_map(|&rank| Some((rank, Group::new(grid.sharing(&out.labels, rank), rank)?)));
-    let groups: Vec<(usize, Group)> = groups.collect();
-    let makers: BTreeSet<usize> = groups.iter().flat_map(|(_, group)| group.ranks()).copied().collect();
-    let computed = makers.into_iter().map(|rank| (rank, Tiles::new(grid, contraction, rank).computed_summands(rank)));
-    let computed: BTreeMap<usize, Vec<Summand>> = computed.collect();
-    let listed = groups.into_iter().map(|(rank, group)| {
-        let sums = Pattern::new(Collective::ReduceScatter, grid.algorithm, group.ranks().len()).sums_of(group.me());
+    let listed = of.iter().filter(|&&rank| rank < grid.ranks()).filter_map(|&rank| {
+        let group = Group::new(grid.sharing(&out.labels, rank), rank)?;
+        let computed = computed_summands(grid, contraction, group.ranks());
+        let sums = Pattern::new(Collective::ReduceScatter, grid.algorithm, computed.len()).sums_of(group.me());
         let part = |part: usize| out.distribution.block(&out.shape, group.ranks()[part]);
-        let of_member = |member: usize| computed[&group.ranks()[member]].clone();
-        (rank, collective::listed(&sums, group.me(), of_member, part).into())
+        Some((rank, collective::listed(&sums, group.me(), |member| computed[member].clone(), part).into()))
     });
     listed.collect()
 }

@@ -3,6 +3,8 @@
 //! Invariant: the chunks of all ranks cover every product once. Every rank determines those of all, so they agree on
 //! transfers without communication.
 
+use std::borrow::Cow;
+
 use super::{Chunks, Stationary};
 use crate::algorithm::contraction::{Contraction, Tensor, most_pieces};
 use crate::algorithm::pieces::Rounds;
@@ -199,7 +201,7 @@ impl Rounds for Geometry<'_> {
     }
 
     /// If `out` has partial sums, all products are added to the first summand, and only that has a block here.
-    fn block(&self, tensor: &Tensor, rank: usize) -> Option<&Region> {
+    fn block(&self, tensor: &Tensor, rank: usize) -> Option<Cow<'_, Region>> {
         let Contraction { left, right, .. } = self.contraction;
         let at = if tensor.node == left.node && tensor.labels == left.labels {
             0
@@ -208,7 +210,7 @@ impl Rounds for Geometry<'_> {
         } else {
             2
         };
-        self.blocks[at][rank].as_ref()
+        self.blocks[at][rank].as_ref().map(Cow::Borrowed)
     }
 
     /// Only the replica of `Distribution::replica_for` is a source. For `out`, `target` sends the boxes to `source`.

@@ -20,6 +20,24 @@ fn plan(case: &Case, ranks: usize, algorithm: AlgorithmName, accumulate: bool) -
     Problem::parse(&case.expression()).unwrap().shapes(&shapes).unwrap().plan(&Machine::new(ranks, 1), &options).ok()
 }
 
+/// The intervals of blocks that a grid computes without distributions are those of the blocks.
+fn assert_grid_knows_blocks(plan: &Plan) {
+    for Value { source, .. } in &plan.values {
+        let Source::Contract { left, right, algorithm: Algorithm::Grid(grid), .. } = source else { continue };
+        for (operand, &id) in [left, right].into_iter().enumerate() {
+            let Value { labels, shape, distribution, .. } = &plan.values[id];
+            for rank in 0..grid.ranks() {
+                let block = distribution.block(shape, rank);
+                for (dim, &label) in labels.iter().enumerate() {
+                    let stored = block.as_ref().and_then(|block| block.dims()[dim].ranges().first().cloned());
+                    let held = grid.held(operand, labels, (label, shape[dim]), rank);
+                    assert_eq!(held, stored.unwrap_or(0..0), "operand {operand} on rank {rank}: {}", plan.explain());
+                }
+            }
+        }
+    }
+}
+
 /// A plan for one contraction, and the indices of `left`, `right` and `out` in the plan's list of values.
 struct Tiles<'a> {
     plan: &'a Plan,
@@ -60,6 +78,7 @@ fn random_contractions(algorithm: AlgorithmName, seed: u64, ranks: impl Fn(&mut 
         if algorithm == AlgorithmName::Grid && rng.below(4) > 0 {
             on_another_grid(&mut rng, &mut plan);
         }
+        assert_grid_knows_blocks(&plan);
         case.check(&World::in_process(ranks), &plan, number as u64, accumulate);
         let tiles = Tiles::new(&plan);
         let received: Vec<u64> = (0..ranks).map(|rank| plan.schedule(rank).bytes_received()).collect();
