@@ -36,8 +36,11 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
         let part = elements / (links.len() + 1) as f64 * dtype.size() as f64;
         links.iter().map(|link| pieces * link.latency + part / link.bandwidth).sum()
     };
+    let by_rounds =
+        |operand: usize| grid.shared[operand].iter().any(|part| !contracted.tensors[2].contains(&part.along));
     let gather = |operand: usize, elements: f64| {
-        let sharing = (links[operand].len() + 1) as f64;
+        // Parts along other dimensions send a piece in each round.
+        let sharing = if by_rounds(operand) { (links[operand].len() + 1) as f64 } else { 1.0 };
         receive(elements, &links[operand], (grid.rounds as f64 / sharing).max(1.0))
     };
     let gather = gather(0, left) + gather(1, right);
@@ -47,9 +50,9 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     // added.
     let more = (rounds - (tile(&contracted.labels) / out.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
     let compute = cost.product(tile(&contracted.labels), left + right + out) + cost.extra_passes(more * out);
-    // In the first round, a rank uses its own part of one operand, but must receive a piece of a shared other.
-    let both = !links[0].is_empty() && !links[1].is_empty();
-    let exposed = if both || rounds < 2.0 { gather / rounds } else { 0.0 };
+    // The first piece of one operand is the rank's own, if its parts are pieces.
+    let waits = |operand: usize| if links[operand].is_empty() { 0 } else { 2 - usize::from(by_rounds(operand)) };
+    let exposed = if waits(0) + waits(1) > 1 || rounds < 2.0 { gather / rounds } else { 0.0 };
     cost.partly_overlapped([compute, compute / rounds], [gather, exposed])
         + receive(out, &links[2], grid.pieces.max(1) as f64)
         + adds

@@ -1,4 +1,4 @@
-//! Divides a tile among the ranks that need it. Cuts along two dimensions can make the largest part smaller:
+//! Divides a tile among the ranks that need it. Cuts along two dimensions can make the parts more even:
 //!
 //! ```text
 //! out of 8704 x 8704 on 576 ranks along k: parts of at most 16 rows, or 24 x 24 of 363 x 363, 5 % smaller
@@ -15,9 +15,9 @@ const MIN_REPLICAS: usize = 16;
 const PARTS_OF_MEMORY: f64 = 64.0;
 
 impl GridFit<'_> {
-    /// Divides operands along a summed dimension with enough indices, so that pieces of both arrive in the same order;
-    /// others along the longest dimension, or several if the largest part is then smaller. An operand that is not
-    /// sliced, with at most one element per rank that shares a tile, is replicated: a broadcast takes fewer messages.
+    /// Divides operands along a summed dimension with nearly even parts, so that pieces of both arrive in the same order;
+    /// others along the longest dimension, or several if the parts are then more even. An operand that is not sliced,
+    /// with at most one element per rank that shares a tile, is replicated: a broadcast takes fewer messages.
     pub(super) fn shared(&self, cuts: &[(Label, usize)]) -> [Vec<Sharing>; 3] {
         let Kinds { c, m, n, k } = self.kinds;
         let [left, right, out] = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
@@ -31,8 +31,9 @@ impl GridFit<'_> {
                 return lacking.first().map(|&(cut, ranks)| Sharing { cut, along: cut, ranks }).into_iter().collect();
             }
             let free = labels.iter().filter(|label| !self.uncut.contains(label));
-            let tile = Tile(free.map(|&label| (label, self.length(label, cuts))).collect());
-            let summed = tile.longest(|label| operand && k.contains(&label)).filter(|(_, length)| *length >= sharing);
+            let tile = Tile { lengths: free.map(|&label| (label, [self.length(label, cuts); 2])).collect(), operand };
+            let summed =
+                tile.longest(|label| operand && k.contains(&label)).filter(|(_, length)| even(*length, sharing));
             let ways = match summed.or_else(|| tile.longest(|_| true)) {
                 None => return Vec::new(),
                 Some((along, _)) => [tile.clone().along(along, &lacking), tile.deal(&lacking)],
@@ -49,32 +50,43 @@ impl GridFit<'_> {
     }
 }
 
-/// The lengths of a tile, later of its largest part.
+/// Whether the smallest part lacks at most 2 % more than an even one.
+fn even(length: usize, ranks: usize) -> bool {
+    length >= ranks && 50 * (length % ranks) <= length.saturating_mul(ranks - 1)
+}
+
+/// The indices in the largest and in the smallest part.
 #[derive(Clone)]
-struct Tile(Vec<(Label, usize)>);
+struct Tile {
+    lengths: Vec<(Label, [usize; 2])>,
+    operand: bool,
+}
 
 impl Tile {
     fn longest(&self, which: impl Fn(Label) -> bool) -> Option<(Label, usize)> {
-        self.0.iter().copied().filter(|(label, _)| which(*label)).min_by_key(|(_, length)| Reverse(*length))
+        let lengths = self.lengths.iter().map(|&(label, [length, _])| (label, length));
+        lengths.filter(|(label, _)| which(*label)).min_by_key(|(_, length)| Reverse(*length))
     }
 
     fn cut(&mut self, along: Label, ranks: usize) {
-        for (_, length) in self.0.iter_mut().filter(|(label, _)| *label == along) {
-            *length = length.div_ceil(ranks);
+        for (_, [largest, smallest]) in self.lengths.iter_mut().filter(|(label, _)| *label == along) {
+            (*largest, *smallest) = (largest.div_ceil(ranks), *smallest / ranks);
         }
     }
 
-    fn volume(&self) -> usize {
-        self.0.iter().map(|(_, length)| length).product()
+    /// The larger, the worse: the smallest part of an operand lacks the most, the largest of `out` receives the most.
+    fn unevenness(&self) -> (Reverse<usize>, usize) {
+        let [largest, smallest] =
+            [0, 1].map(|at| self.lengths.iter().map(|(_, lengths)| lengths[at]).product::<usize>());
+        (Reverse(if self.operand { smallest } else { 0 }), largest)
     }
 
-    /// Divides the tile along one dimension; also returns the elements in the largest part.
-    fn along(mut self, along: Label, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
+    fn along(mut self, along: Label, lacking: &[(Label, usize)]) -> ((Reverse<usize>, usize), Vec<Sharing>) {
         lacking.iter().for_each(|&(_, ranks)| self.cut(along, ranks));
-        (self.volume(), lacking.iter().map(|&(cut, ranks)| Sharing { cut, along, ranks }).collect())
+        (self.unevenness(), lacking.iter().map(|&(cut, ranks)| Sharing { cut, along, ranks }).collect())
     }
 
-    fn deal(mut self, lacking: &[(Label, usize)]) -> (usize, Vec<Sharing>) {
+    fn deal(mut self, lacking: &[(Label, usize)]) -> ((Reverse<usize>, usize), Vec<Sharing>) {
         let mut shared: Vec<Sharing> = Vec::new();
         for &(cut, parts) in lacking {
             for ranks in prime_factors(parts) {
@@ -86,7 +98,7 @@ impl Tile {
                 }
             }
         }
-        (self.volume(), shared)
+        (self.unevenness(), shared)
     }
 }
 

@@ -80,8 +80,8 @@ impl GridFit<'_> {
         self.corners(grid).into_iter().map(received).max().unwrap_or(0)
     }
 
-    /// Ranks that include the busiest receiver. Tiles along a cut have at most two sizes, larger first, so the first
-    /// tile, the last larger one and the last along every cut suffice.
+    /// Ranks that include the busiest receiver, unless shares are cut along several dimensions: the first, the last
+    /// larger and the last tile along every cut, as tiles have at most two sizes, larger first.
     pub fn corners(&self, grid: &Grid) -> Vec<usize> {
         let mut ranks = vec![0];
         for &(label, parts) in &grid.cuts {
