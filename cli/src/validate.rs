@@ -114,13 +114,15 @@ impl Request {
         };
         warn_if_starved(world, args)?;
         let target = shared_target(world, args, workers)?;
+        // Explained on all cores.
+        let explaining = (args.explains() && launcher().is_none()).then(host::processors);
         let machine = if runs_here(world, args, workers) {
             world.place(workers)?;
             // It generates random operands, and runs a single rank's tasks.
-            world.agree(start_threads(workers))?;
+            world.agree(start_threads(explaining.unwrap_or(workers)))?;
             world.machine(workers)?
         } else {
-            world.agree(start_threads(workers.min(host::processors())))?;
+            world.agree(start_threads(explaining.unwrap_or(workers.min(host::processors()))))?;
             Machine::new(1, workers)
         };
         let speed = path_speed::shared(world, args, workers)?;

@@ -1,8 +1,7 @@
 //! Selects the algorithms for a tree by dynamic programming over the distributions of intermediates.
 //!
 //! A node's table has, for every distribution in which some algorithm can leave its tensor, the lowest price of the
-//! subtree, with redistributions (at the root, also that of the result). Tracing back the cheapest yields all
-//! algorithms.
+//! subtree, with redistributions (at the root, also that of the result).
 //!
 //! Guarantee: no combination of candidates is cheaper by the [`Objective`], unless tables are truncated: above
 //! [`MAX_FULL_TABLE_NODES`] nodes to a few entries, and above [`MAX_PRUNED_TABLE_NODES`] to one, so that algorithms
@@ -103,7 +102,6 @@ impl Tables {
     /// `None` if the consumer chooses.
     pub fn cheapest(&self, tree: &Tree, node: NodeId) -> Option<Cheapest> {
         let Table::Entries(entries) = &self.tables[node] else { return None };
-        // Sorted by price.
         let first = entries.first()?;
         let (price, distribution) = (first.price, first.distribution.clone());
         Some(Cheapest { price, distribution, contractions: self.chosen(tree, node, 0) })
@@ -282,9 +280,19 @@ impl AlgorithmSearch<'_> {
             return (self.cost.redistribution(labels, &self.space.before(input, wanted), wanted), 0);
         };
         let objective = self.space.options.objective;
-        let price = |entry: &Entry| entry.price + self.cost.redistribution(labels, &entry.distribution, wanted);
-        let all = entries.iter().map(price).enumerate();
-        all.min_by(|(_, a), (_, b)| objective.compare(*a, *b)).map(|(at, price)| (price, at)).unwrap_or_default()
+        let mut best: Option<(Price, usize)> = None;
+        for (at, Entry { price, distribution, .. }) in entries.iter().enumerate() {
+            let better = |price: Price| best.is_none_or(|(best, _)| objective.compare(price, best).is_lt());
+            // Entries are sorted by price.
+            if !better(*price) {
+                break;
+            }
+            let price = *price + self.cost.redistribution(labels, distribution, wanted);
+            if better(price) {
+                best = Some((price, at));
+            }
+        }
+        best.unwrap_or_default()
     }
 }
 

@@ -193,7 +193,8 @@ impl GridFit<'_> {
         keep: usize,
     ) -> Vec<Found> {
         let tiles = |kind: usize, parts: RangeInclusive<usize>| {
-            let from = tables[kind].partition_point(|(of, _)| of < parts.start());
+            let all = tables[kind].get(parts.start() - 1).is_some_and(|(of, _)| of == parts.start());
+            let from = if all { parts.start() - 1 } else { tables[kind].partition_point(|(of, _)| of < parts.start()) };
             tables[kind][from..].iter().copied().take_while(move |(of, _)| of <= parts.end())
         };
         let mut best: Vec<Found> = Vec::new();
