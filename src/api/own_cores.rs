@@ -4,8 +4,6 @@
 //! on a virtual machine, so that runs take twice as long. Therefore each worker is pinned to a core. If one has to wait
 //! for it, all may use all cores, for a time that doubles whenever that recurs.
 //!
-//! Workers without work stay awake for a moment ([`awake`]).
-//!
 //! Invariant: the calling thread is never pinned. Workers are pinned only if there is one per core of the process,
 //! there is no CPU quota, the system reports how long they wait, and no one else changes their affinity masks.
 

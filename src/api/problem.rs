@@ -9,16 +9,6 @@ use crate::plan::{Plan, PlanOptions, PlanOrigin, SearchedTree};
 use crate::tree::{Einsums, Tree};
 
 /// A parsed expression.
-///
-/// ```
-/// use einsum_dist::{Machine, PlanOptions, Problem};
-/// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![64, 32], vec![32, 48]])?;
-/// assert_eq!(shaped.output_shape(), [64, 48]);
-/// // A plan is made without data, for any number of ranks.
-/// let plan = shaped.plan(&Machine::new(1000, 36), &PlanOptions::default())?;
-/// assert_eq!(plan.ranks(), 1000);
-/// # Ok::<(), einsum_dist::Error>(())
-/// ```
 #[derive(Debug, Clone)]
 pub struct Problem {
     expression: Expression,

@@ -32,7 +32,7 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 /// give bitwise identical results.
 ///
 /// ```
-/// use einsum_dist::{DistTensor, PlanOptions, Problem, World};
+/// use einsum_dist::{PlanOptions, Problem, World};
 /// use ndarray::{Array2, s};
 ///
 /// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![4, 6], vec![6, 5]])?;
@@ -46,14 +46,6 @@ use crate::schedule::{Buffer, Home, ReuseScope, Schedule, verify};
 /// // out = 2 left right + 0.5 out.
 /// program.run_into(2.0, &[&left, &right], 0.5, &mut board.slice_mut(s![2..6, 1..6]))?;
 /// assert_eq!((board[[2, 1]], board[[5, 5]], board[[2, 0]]), (2.0 * 6.0 + 0.5 * 10.0, 17.0, 10.0));
-///
-/// // With distributed tensors, each rank has its own blocks, in the distributions of the plan.
-/// let plan = program.plan().clone();
-/// let left = DistTensor::from_fn(&world, &[4, 6], &plan.operand(0).distribution, |at| at[0] as f64);
-/// let right = DistTensor::from_fn(&world, &[6, 5], &plan.operand(1).distribution, |_| 1.0);
-/// let mut out = DistTensor::zeros(&world, &[4, 5], &plan.output().distribution);
-/// program.run_dist(1.0, &[&left, &right], 0.0, &mut out)?;
-/// assert_eq!(out.gather(&world)?.slice(s![.., 0]).to_vec(), [0.0, 6.0, 12.0, 18.0]);
 /// # Ok::<(), einsum_dist::Error>(())
 /// ```
 pub struct Program<T: Element> {

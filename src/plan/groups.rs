@@ -6,8 +6,8 @@
 //!                                              ac,ce->ae on all four
 //! ```
 //!
-//! Small contractions move less data, in fewer transfers, on fewer ranks. From the root down, ranks are divided between
-//! both inputs in proportion to their work, or kept together for [`super::algorithm_selection`], whichever is faster.
+//! From the root down, ranks are divided between both inputs in proportion to their work, or kept together for
+//! [`super::algorithm_selection`], whichever is faster.
 //!
 //! Groups are ranges of ranks. Prescribed distributions rule them out.
 

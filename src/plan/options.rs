@@ -108,19 +108,6 @@ pub enum PipelineChoice {
 }
 
 /// Planning options, with setters of the same names. By default, the type is float32 and the cost model chooses.
-///
-/// ```
-/// use einsum_dist::AlgorithmName;
-/// use einsum_dist::{Dtype, Machine, PlanOptions, Problem};
-///
-/// let options = PlanOptions::default().dtype(Dtype::Float64).algorithm(AlgorithmName::RingMn);
-/// let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![60, 40], vec![40, 50]])?;
-/// let plan = shaped.plan(&Machine::new(2, 1), &options)?;
-/// assert_eq!([0, 1].map(|operand| plan.placement(plan.operand(operand))), ["m/2", "n/2"]);
-/// // Each rank receives the half of right that it does not have.
-/// assert_eq!(plan.schedule(0).bytes_received(), 40 * 50 / 2 * 8);
-/// # Ok::<(), einsum_dist::Error>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct PlanOptions {

@@ -278,3 +278,45 @@ fn paths_in_other_forms() -> einsum_dist::Result<()> {
     assert_eq!((plan.ssa_path(), plan.slice_count()), (vec![[1, 2], [0, 3]], 2));
     Ok(())
 }
+
+#[test]
+fn plans_without_data() -> einsum_dist::Result<()> {
+    use einsum_dist::{Machine, PlanOptions, Problem};
+    let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![64, 32], vec![32, 48]])?;
+    assert_eq!(shaped.output_shape(), [64, 48]);
+    // A plan is made without data, for any number of ranks.
+    let plan = shaped.plan(&Machine::new(1000, 36), &PlanOptions::default())?;
+    assert_eq!(plan.ranks(), 1000);
+    Ok(())
+}
+
+#[test]
+fn options_of_a_plan() -> einsum_dist::Result<()> {
+    use einsum_dist::AlgorithmName;
+    use einsum_dist::{Dtype, Machine, PlanOptions, Problem};
+
+    let options = PlanOptions::default().dtype(Dtype::Float64).algorithm(AlgorithmName::RingMn);
+    let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![60, 40], vec![40, 50]])?;
+    let plan = shaped.plan(&Machine::new(2, 1), &options)?;
+    assert_eq!([0, 1].map(|operand| plan.placement(plan.operand(operand))), ["m/2", "n/2"]);
+    // Each rank receives the half of right that it does not have.
+    assert_eq!(plan.schedule(0).bytes_received(), 40 * 50 / 2 * 8);
+    Ok(())
+}
+
+#[test]
+fn distributed_operands() -> einsum_dist::Result<()> {
+    use einsum_dist::{DistTensor, PlanOptions, Problem, World};
+    use ndarray::s;
+    let shaped = Problem::parse("mk,kn->mn")?.shapes(&[vec![4, 6], vec![6, 5]])?;
+    let world = World::in_process(2);
+    let mut program = world.prepare::<f64>(&shaped, 1, &PlanOptions::default())?;
+    // With distributed tensors, each rank has its own blocks, in the distributions of the plan.
+    let plan = program.plan().clone();
+    let left = DistTensor::from_fn(&world, &[4, 6], &plan.operand(0).distribution, |at| at[0] as f64);
+    let right = DistTensor::from_fn(&world, &[6, 5], &plan.operand(1).distribution, |_| 1.0);
+    let mut out = DistTensor::zeros(&world, &[4, 5], &plan.output().distribution);
+    program.run_dist(1.0, &[&left, &right], 0.0, &mut out)?;
+    assert_eq!(out.gather(&world)?.slice(s![.., 0]).to_vec(), [0.0, 6.0, 12.0, 18.0]);
+    Ok(())
+}
