@@ -155,7 +155,7 @@ pub use api::{
 };
 pub use comm::{CommError, Transport};
 pub use dims::{Kind, Kinds, Label};
-pub use distribution::{Axis, Cut, Distribution, GridError, Region, Role};
+pub use distribution::{Axis, Cut, Distribution, GridError, Owners, Region, Role};
 pub use dtype::Dtype;
 pub use einsum_parser::{Expression, ParseError};
 pub use exec::{KernelError, Metrics, Moved, Only, RunOptions, TaskMetric};

@@ -19,7 +19,7 @@ const ZEROED_CHUNK_BYTES: usize = 1 << 20;
 /// touch the blocks first, so pages are in their NUMA domain.
 ///
 /// ```
-/// use einsum_dist::{DistTensor, World, distribution::Distribution};
+/// use einsum_dist::{DistTensor, Distribution, World};
 /// let world = World::in_process(2);
 /// // Rows 0 and 1 on rank 0, row 2 on rank 1.
 /// let rows = DistTensor::from_fn(&world, &[3, 2], &Distribution::cut(0, 2), |at| (10 * at[0] + at[1]) as f64);

@@ -60,7 +60,7 @@ impl Owners {
     }
 
     /// One more than the largest rank, or `None` on overflow.
-    pub fn end(&self, axes: &[usize]) -> Option<usize> {
+    pub(super) fn end(&self, axes: &[usize]) -> Option<usize> {
         let places = places(axes)?;
         match self {
             Owners::From(first) => first.checked_add(places),
@@ -74,7 +74,7 @@ impl Owners {
     }
 
     /// Whether each place has a distinct rank.
-    pub fn fits(&self, axes: &[usize]) -> bool {
+    pub(crate) fn fits(&self, axes: &[usize]) -> bool {
         match self {
             Owners::From(_) => true,
             Owners::Listed(ranks) => {

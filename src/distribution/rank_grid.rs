@@ -55,7 +55,7 @@ impl Axis {
 /// A further axis that cuts the same dimension divides each tile again, by positions in it.
 ///
 /// ```
-/// # use einsum_dist::distribution::{Axis, Cut, Distribution, Owners, Role};
+/// # use einsum_dist::{Axis, Cut, Distribution, Owners, Role};
 /// // Rows are distributed cyclically over two pairs of ranks; both ranks of a pair have the same rows. Ranks 4 to 7.
 /// let rows = Axis { ranks: 2, role: Role::Cut { dim: 0, how: Cut::Cyclic { block: 1 } } };
 /// let pairs = Distribution::new(vec![rows, Axis { ranks: 2, role: Role::Replicate }]).owned_by(Owners::From(4));

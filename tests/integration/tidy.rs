@@ -383,6 +383,22 @@ fn every_file_says_what_it_is() {
 }
 
 #[test]
+fn examples_use_public_items() {
+    let library = Source::read(&root().join("src/lib.rs")).text;
+    let hidden = library.split("#[doc(hidden)]\npub mod ").skip(1).filter_map(|rest| rest.split(';').next());
+    let hidden: Vec<String> = hidden.map(|module| format!("{module}::")).collect();
+    let mut faults = Vec::new();
+    for source in sources(&["src"]) {
+        for (at, line) in source.text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("//")) {
+            if line.contains("use einsum_dist::") && hidden.iter().any(|module| has_word(line, module)) {
+                faults.push(source.place(at + 1, line.trim()));
+            }
+        }
+    }
+    none("Examples compile without the feature `internals`.", faults);
+}
+
+#[test]
 fn files_are_short() {
     let all = sources(&EVERYTHING);
     let lines = |source: &Source| source.text.lines().count();
