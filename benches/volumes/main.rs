@@ -14,15 +14,16 @@
 //! "limited", but at most its share of a machine's memory.
 //!
 //! On up to 12 ranks, the same shapes are also contracted with smaller extents, and the bytes that the transports count
-//! are compared with the schedules. [`algorithms`] compares all algorithms.
+//! are compared with the schedules. [`algorithms`] compares all algorithms, and [`nodes`] counts words between nodes.
 
 mod algorithms;
+mod nodes;
 mod rivals;
 
 use einsum_dist::algorithm::{Algorithm, Contraction, Grid, GridFit, Tensor};
 use einsum_dist::dims::{Kinds, Label};
 use einsum_dist::plan::{AlgorithmName, Source, lower_bound_words};
-use einsum_dist::schedule::Builder;
+use einsum_dist::schedule::{Builder, Schedule};
 use einsum_dist::{DistTensor, Dtype, Machine, Plan, PlanOptions, Problem, World};
 use rivals::{Case, Shape};
 
@@ -54,6 +55,10 @@ fn kinds() -> Kinds {
 
 /// Number of words that `rank` receives in its schedule.
 fn received(grid: &Grid, extents: &[usize; 3], ranks: usize, rank: usize) -> u64 {
+    schedule(grid, extents, ranks, rank).bytes_received()
+}
+
+fn schedule(grid: &Grid, extents: &[usize; 3], ranks: usize, rank: usize) -> Schedule {
     let mut builder = Builder::new(rank, ranks, 1);
     let algorithm = Algorithm::Grid(Box::new(grid.clone()));
     let labels = [vec![M, K], vec![K, N], vec![M, N]];
@@ -68,7 +73,7 @@ fn received(grid: &Grid, extents: &[usize; 3], ranks: usize, rank: usize) -> u64
     let tensors: Vec<Tensor> = tensors.collect();
     let [left, right, out] = tensors.try_into().unwrap_or_else(|_| unreachable!("there are three"));
     algorithm.generate(&mut builder, &Contraction { left, right, out, onto: false });
-    builder.finish().bytes_received()
+    builder.finish()
 }
 
 /// Multiplies matrices with the given extents on the given grid. Returns whether every rank received the number of
@@ -115,6 +120,9 @@ fn text(words: Option<impl std::fmt::Display>) -> String {
 fn main() {
     if std::env::args().any(|argument| argument == "algorithms") {
         return algorithms::table();
+    }
+    if std::env::args().any(|argument| argument == "nodes") {
+        return nodes::table();
     }
     println!("# words (f32) that the busiest rank receives; empty where a grid does not fit into memory");
     println!("shape,memory,ranks,grid,ours,best_grid,2d,2.5d,recursive,cosma,bound,executed");

@@ -48,20 +48,21 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         Pieces { rounds, tensor, rank, gathered, slots }
     }
 
+    /// Sends the part of a gathered piece that `of` stores; only ranks whose pieces are equal forward those of others.
     /// `key` is the place among all transfers.
-    pub fn send(&self, builder: &mut Builder, target: usize, round: usize, key: [usize; 3]) {
+    pub fn send(&self, builder: &mut Builder, (of, target): (usize, usize), round: usize, key: [usize; 3]) {
         let Some(piece) = gathered(self.rounds, self.tensor, target, round) else { return };
-        let boxes = self.rounds.overlap(self.tensor, &piece, self.rank, target);
-        let from = boxes.iter().filter_map(|bounds| self.view(bounds)).collect();
+        let boxes = self.rounds.overlap(self.tensor, &piece, of, target);
+        let from = |bounds| if of == self.rank { self.view(bounds) } else { self.in_slot(&piece, round, bounds) };
+        let from = boxes.iter().filter_map(from).collect();
         builder.send(target, from).carries_elements(key, || boxes);
     }
 
-    /// Receives the part of a gathered piece that `source` stores.
-    pub fn recv(&self, builder: &mut Builder, source: usize, round: usize, key: [usize; 3]) {
+    /// Receives the part of a gathered piece that `of` stores.
+    pub fn recv(&self, builder: &mut Builder, (of, source): (usize, usize), round: usize, key: [usize; 3]) {
         let Some(piece) = self.own(round) else { return };
-        let boxes = self.rounds.overlap(self.tensor, piece, source, self.rank);
-        let into =
-            boxes.iter().filter_map(|bounds| Some(View { buffer: self.slot(round)?, bounds: piece.locate(bounds)? }));
+        let boxes = self.rounds.overlap(self.tensor, piece, of, self.rank);
+        let into = boxes.iter().filter_map(|bounds| self.in_slot(piece, round, bounds));
         builder.recv(source, into.collect()).carries_elements(key, || boxes);
     }
 
@@ -77,8 +78,8 @@ impl<'a, R: Rounds> Pieces<'a, R> {
         };
         let buffer = self.slot(round)?;
         for bounds in self.rounds.overlap(self.tensor, piece, self.rank, self.rank) {
-            if let (Some(input), Some(bounds)) = (self.view(&bounds), piece.locate(&bounds)) {
-                builder.work(Work::Unary { input, out: View { buffer, bounds } });
+            if let (Some(input), Some(out)) = (self.view(&bounds), self.in_slot(piece, round, &bounds)) {
+                builder.work(Work::Unary { input, out });
             }
         }
         Some(View::corner(buffer, piece.extents()))
@@ -86,6 +87,10 @@ impl<'a, R: Rounds> Pieces<'a, R> {
 
     fn view(&self, bounds: &Bounds) -> Option<View> {
         self.tensor.view_in(&*self.rounds.block(self.tensor, self.rank)?, bounds)
+    }
+
+    fn in_slot(&self, piece: &Region, round: usize, bounds: &Bounds) -> Option<View> {
+        Some(View { buffer: self.slot(round)?, bounds: piece.locate(bounds)? })
     }
 
     fn own(&self, round: usize) -> Option<&Region> {

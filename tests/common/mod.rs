@@ -11,7 +11,7 @@ pub mod special;
 mod trees;
 
 pub use delays::{batched, same_bits};
-pub use grids::on_another_grid;
+pub use grids::{on_another_grid, on_grid};
 pub use large::large_file;
 pub use rng::Rng;
 pub use trees::{Network, trees};

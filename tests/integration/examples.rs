@@ -20,10 +20,10 @@ fn ranks_of_a_grid_share_tiles() {
     use einsum_dist::schedule::collective::CollectiveAlgorithm;
     // mk,kn->mn on 2 x 3 x 1 ranks over m, n and k: left and right are shared along k.
     let [m, n, k] = [0, 1, 2].map(Label);
-    let [left, right] = [(n, 3), (m, 2)].map(|(cut, ranks)| vec![Sharing { cut, along: k, ranks }]);
+    let [left, right] = [(n, 3), (m, 2)].map(|(cut, ranks)| vec![Sharing { cut: (cut, 0), along: k, ranks }]);
     let (cuts, shared) = (vec![(m, 2), (n, 3)], [left, right, vec![]]);
     let algorithm = CollectiveAlgorithm::Direct;
-    let grid = Grid { cuts, shared, rounds: 1, slots: 3, pieces: 1, in_place: false, algorithm };
+    let grid = Grid { cuts, node: 1, shared, rounds: 1, slots: 3, pieces: 1, in_place: false, algorithm };
     assert_eq!(grid.ranks(), 6);
     assert_eq!(grid.tile(4, m, 10), 5..10);
     let left = grid.distribution(&[m, k], 0);

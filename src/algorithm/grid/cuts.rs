@@ -14,7 +14,12 @@ use crate::schedule::collective::CollectiveAlgorithm;
 /// The coordinate along the last cut varies fastest; ranks outside the grid are idle.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Grid {
+    /// A further cut of a dimension divides each of its tiles, as in [`Distribution`].
     pub cuts: Vec<(Label, usize)>,
+    /// Consecutive ranks to which another rank's part of an operand is sent only once: the one with the same position
+    /// among them forwards it. 1 if nobody forwards. A multiple of the stride of some cut, with a quotient that divides
+    /// the cut's ranks.
+    pub node: usize,
     /// For `left`, `right` and `out`, the cuts along which ranks divide a common tile; along any other cut of a
     /// dimension that the tensor lacks, the first rank stores all of it.
     pub shared: [Vec<Sharing>; 3],
@@ -34,8 +39,9 @@ pub struct Grid {
 /// How the ranks along one cut divide a tile that lacks its dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sharing {
-    pub cut: Label,
-    /// `cut` itself, which the tensor lacks, if all ranks store the whole tensor.
+    /// The dimension, and the number of its cuts before this one.
+    pub cut: (Label, usize),
+    /// That of `cut`, which the tensor lacks, if all ranks store the whole tensor.
     pub along: Label,
     /// Several sharings of a cut multiply to its ranks; the last varies fastest.
     pub ranks: usize,
@@ -63,15 +69,13 @@ impl Grid {
         orders.into_iter().map(|cuts| Grid { cuts, ..self.clone() }).collect()
     }
 
-    /// The differences of neighbours' rank numbers.
-    fn strides(&self) -> Vec<usize> {
-        let parts = |at: usize| self.cuts[at + 1..].iter().map(|&(_, parts)| parts).product();
-        (0..self.cuts.len()).map(parts).collect()
+    /// Cuts of dimensions that a tensor lacks, or has, as `lacking` says.
+    fn levels(&self, labels: &[Label], lacking: bool) -> impl Iterator<Item = Level> {
+        levels(&self.cuts).filter(move |level| labels.contains(&level.cut.0) != lacking)
     }
 
     pub fn tile(&self, rank: usize, label: Label, extent: usize) -> Range<usize> {
-        let cut = self.cuts.iter().zip(self.strides()).find(|((cut, _), _)| *cut == label);
-        cut.map_or(0..extent, |(&(_, parts), stride)| tile_bounds(extent, parts, rank / stride % parts))
+        self.levels(&[label], false).fold(0..extent, |tile, level| part(&tile, level.parts, level.at(rank)))
     }
 
     /// The interval of `along`, which has `extent` indices, in a rank's block of an operand.
@@ -80,39 +84,50 @@ impl Grid {
             return 0..extent;
         }
         let mut held = self.tile(rank, along, extent);
-        for (&(cut, parts), stride) in
-            self.cuts.iter().zip(self.strides()).filter(|((cut, _), _)| !labels.contains(cut))
-        {
-            let mut slower: usize = self.sharings(operand, cut).map(|sharing| sharing.ranks).product();
-            let at = rank / stride % parts;
+        for level in self.levels(labels, true) {
+            let mut slower: usize = self.sharings(operand, level.cut).map(|sharing| sharing.ranks).product();
+            let at = level.at(rank);
             if at >= slower {
                 return 0..0;
             }
-            for sharing in self.sharings(operand, cut) {
+            for sharing in self.sharings(operand, level.cut) {
                 slower /= sharing.ranks;
                 if sharing.along == along {
-                    let part = tile_bounds(held.len(), sharing.ranks, at / slower % sharing.ranks);
-                    held = held.start + part.start..held.start + part.end;
+                    held = part(&held, sharing.ranks, at / slower % sharing.ranks);
                 }
             }
         }
         if held.is_empty() { 0..0 } else { held }
     }
 
-    fn sharings(&self, tensor: usize, cut: Label) -> impl Iterator<Item = &Sharing> {
+    fn sharings(&self, tensor: usize, cut: (Label, usize)) -> impl Iterator<Item = &Sharing> {
         self.shared[tensor].iter().filter(move |sharing| sharing.cut == cut)
     }
 
     /// The ranks that need the same tile of a tensor as `rank`, ascending and including it.
     pub fn sharing(&self, labels: &[Label], rank: usize) -> Vec<usize> {
         let mut ranks = vec![rank];
-        for (&(_, parts), stride) in self.cuts.iter().zip(self.strides()).filter(|((cut, _), _)| !labels.contains(cut))
-        {
-            let first = |rank: usize| rank - rank / stride % parts * stride;
+        for level in self.levels(labels, true) {
+            let (parts, stride) = (level.parts, level.stride);
+            let first = |rank: usize| rank - level.at(rank) * stride;
             ranks = ranks.into_iter().flat_map(|rank| (0..parts).map(move |at| first(rank) + at * stride)).collect();
         }
         ranks.sort_unstable();
         ranks
+    }
+
+    /// The rank from which `to` receives the part of `of`, if both need the same tile of an operand.
+    pub fn source(&self, of: usize, to: usize) -> usize {
+        let forwarding = to - to % self.node + of % self.node;
+        if forwarding == to { of } else { forwarding }
+    }
+
+    /// The first of the ranks of a node that need the same tile of an operand as `rank`.
+    pub fn first_on_node(&self, labels: &[Label], rank: usize) -> usize {
+        self.levels(labels, true).fold(rank, |rank, level| {
+            let inside = level.parts.min(self.node / level.stride).max(1);
+            rank - level.at(rank) % inside * level.stride
+        })
     }
 
     /// The ranks between which an operand's tiles, or summands of `out`, are sent. `tensor` is 0, 1 or 2 for `left`,
@@ -128,7 +143,7 @@ impl Grid {
 
     /// Whether each rank stores the whole tensor.
     pub fn replicates(&self, tensor: usize) -> bool {
-        self.shared[tensor].first().is_some_and(|sharing| sharing.along == sharing.cut)
+        self.shared[tensor].first().is_some_and(|sharing| sharing.along == sharing.cut.0)
     }
 
     /// `tensor` is as in [`Grid::exchanging`].
@@ -136,8 +151,8 @@ impl Grid {
         if self.replicates(tensor) {
             return Distribution::replicated(self.ranks());
         }
-        self.distribution_with(labels, |cut, _| {
-            self.sharings(tensor, cut)
+        self.distribution_with(labels, |level| {
+            self.sharings(tensor, level.cut)
                 .filter_map(|part| Some((labels.iter().position(|&l| l == part.along).map(even)?, part.ranks)))
                 .collect()
         })
@@ -145,29 +160,56 @@ impl Grid {
 
     /// The distribution of `out` before the reduce-scatter.
     pub fn summands(&self, labels: &[Label]) -> Distribution {
-        self.distribution_with(labels, |_, ranks| vec![(Role::Partial, ranks)])
+        self.distribution_with(labels, |level| vec![(Role::Partial, level.parts)])
     }
 
-    fn distribution_with(&self, labels: &[Label], others: impl Fn(Label, usize) -> Vec<(Role, usize)>) -> Distribution {
+    fn distribution_with(&self, labels: &[Label], others: impl Fn(&Level) -> Vec<(Role, usize)>) -> Distribution {
         let mut axes = Vec::new();
-        let cuts = || self.cuts.iter().zip(self.strides()).filter(|((_, parts), _)| *parts > 1);
-        for (&(label, ranks), stride) in cuts() {
-            if let Some(dim) = labels.iter().position(|&l| l == label) {
+        for Level { cut, parts: ranks, stride } in self.levels(labels, false).filter(|level| level.parts > 1) {
+            if let Some(dim) = labels.iter().position(|&l| l == cut.0) {
                 axes.push((Axis { ranks, role: even(dim) }, stride));
             }
         }
-        for (&(label, ranks), stride) in cuts().filter(|((label, _), _)| !labels.contains(label)) {
-            let parts = others(label, ranks);
+        for level in self.levels(labels, true).filter(|level| level.parts > 1) {
+            let parts = others(&level);
             let mut slower: usize = parts.iter().map(|(_, ranks)| ranks).product();
             for (role, ranks) in parts {
                 slower /= ranks;
-                axes.push((Axis { ranks, role }, stride * slower));
+                axes.push((Axis { ranks, role }, level.stride * slower));
             }
         }
         let (axes, strides): (Vec<Axis>, _) = axes.into_iter().unzip();
         let extents: Vec<usize> = axes.iter().map(|axis| axis.ranks).collect();
         Distribution::new(axes).owned_by(Owners::strided(0, strides, &extents))
     }
+}
+
+/// One cut of a dimension.
+pub struct Level {
+    /// As in [`Sharing::cut`].
+    pub cut: (Label, usize),
+    pub parts: usize,
+    /// The difference of neighbours' rank numbers.
+    pub stride: usize,
+}
+
+impl Level {
+    fn at(&self, rank: usize) -> usize {
+        rank / self.stride % self.parts
+    }
+}
+
+pub fn levels(cuts: &[(Label, usize)]) -> impl Iterator<Item = Level> {
+    let mut stride: usize = cuts.iter().map(|(_, parts)| parts).product();
+    cuts.iter().enumerate().map(move |(at, &(label, parts))| {
+        stride /= parts;
+        Level { cut: (label, cuts[..at].iter().filter(|(cut, _)| *cut == label).count()), parts, stride }
+    })
+}
+
+fn part(of: &Range<usize>, parts: usize, at: usize) -> Range<usize> {
+    let part = tile_bounds(of.len(), parts, at);
+    of.start + part.start..of.start + part.end
 }
 
 fn even(dim: usize) -> Role {

@@ -38,6 +38,15 @@ enum Peer {
     From(usize),
 }
 
+/// The part of an operand that rank `of` stores. Transfers are in an order on which all ranks agree: by round, forwarded
+/// after received, distances of the ranks, and operand.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Transfer {
+    key: [usize; 3],
+    peer: Peer,
+    of: usize,
+}
+
 /// The rounds of one rank; ranks that share operands have them in different orders.
 struct Tiles<'a> {
     grid: &'a Grid,
@@ -122,8 +131,11 @@ impl<'a> Tiles<'a> {
         cells.collect()
     }
 
-    /// The number of a rank's first cell, which is in its part of the leading operand.
+    /// The number of a rank's first cell, which is in the part of the leading operand that it stores, or the first rank
+    /// of its node that needs the same tile: ranks that forward have the same rounds.
     fn first(&self, rank: usize) -> usize {
+        let Contraction { left, right, .. } = self.contraction;
+        let rank = self.grid.first_on_node(&[left, right][self.leading].labels, rank);
         let held = self.along.map_or(0, |along| self.held(self.leading, along, rank).start);
         self.cells.partition_point(|cell| cell.start < held) % self.cells.len().max(1)
     }
@@ -144,16 +156,27 @@ impl<'a> Tiles<'a> {
         met.map(move |cell| (cell + cells - first) % cells)
     }
 
-    /// In an order on which all ranks agree: by round, distance of the ranks, operand, and [`Peer`].
-    fn transfers(&self, me: usize) -> Vec<([usize; 3], Peer)> {
-        let (ranks, mut transfers) = (self.grid.ranks(), Vec::new());
+    fn transfers(&self, me: usize) -> Vec<Transfer> {
+        let (grid, mut transfers) = (self.grid, Vec::new());
         for (operand, sharing) in self.sharing.iter().enumerate() {
-            for &other in sharing.iter().filter(|&&other| other != me) {
-                let (to, from) = ((other + ranks - me) % ranks, (me + ranks - other) % ranks);
-                let sent = self.rounds_between(operand, me, other);
-                transfers.extend(sent.map(|round| ([round, to, operand], Peer::To(other))));
-                let received = self.rounds_between(operand, other, me);
-                transfers.extend(received.map(|round| ([round, from, operand], Peer::From(other))));
+            let mut add = |peer: Peer, of: usize, [from, to]: [usize; 2]| {
+                let distance = |from: usize| (to + grid.ranks() - from) % grid.ranks();
+                let near = usize::from(from / grid.node == to / grid.node) * grid.ranks();
+                let at = (near + distance(from)) * grid.ranks() + distance(of);
+                let rounds = self.rounds_between(operand, of, to);
+                transfers.extend(rounds.map(|round| Transfer { key: [round, at, operand], peer, of }));
+            };
+            let near: Vec<usize> =
+                sharing.iter().filter(|&&rank| rank / grid.node == me / grid.node).copied().collect();
+            for &of in sharing {
+                if of != me {
+                    let source = grid.source(of, me);
+                    add(Peer::From(source), of, [source, me]);
+                }
+                let targets = if of == me { sharing } else { &near };
+                for &to in targets.iter().filter(|&&to| to != me && grid.source(of, to) == me) {
+                    add(Peer::To(to), of, [me, to]);
+                }
             }
         }
         transfers.sort_unstable();
@@ -215,11 +238,19 @@ impl Generator for Grid {
     }
 
     fn parameters(&self, name: &dyn Fn(Label) -> String) -> Vec<String> {
-        self.grid(0).into_iter().map(|(label, parts)| format!("{}/{parts}", name(label))).collect()
+        let cuts = self.cuts.iter().filter(|(_, parts)| *parts > 1);
+        cuts.map(|&(label, parts)| format!("{}/{parts}", name(label))).collect()
     }
 
     fn grid(&self, _: usize) -> Vec<(Label, usize)> {
-        self.cuts.iter().filter(|(_, parts)| *parts > 1).copied().collect()
+        let mut grid: Vec<(Label, usize)> = Vec::new();
+        for &(label, parts) in self.cuts.iter().filter(|(_, parts)| *parts > 1) {
+            match grid.iter_mut().find(|(cut, _)| *cut == label) {
+                Some((_, all)) => *all *= parts,
+                None => grid.push((label, parts)),
+            }
+        }
+        grid
     }
 
     fn applies(&self, kinds: &Kinds) -> bool {
@@ -268,10 +299,10 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
     let transfers = tiles.transfers(me);
     let mut transfers = transfers.iter().peekable();
     for round in 0..tiles.rounds_of(me) {
-        while let Some(&(key, peer)) = transfers.next_if(|(key, _)| key[0] == round) {
+        while let Some(&Transfer { key, peer, of }) = transfers.next_if(|transfer| transfer.key[0] == round) {
             match peer {
-                Peer::To(target) => operands[key[2]].send(builder, target, round, key),
-                Peer::From(source) => operands[key[2]].recv(builder, source, round, key),
+                Peer::To(target) => operands[key[2]].send(builder, (of, target), round, key),
+                Peer::From(source) => operands[key[2]].recv(builder, (of, source), round, key),
             }
         }
         let here = operands.each_ref().map(|pieces| pieces.here(builder, round));

@@ -4,7 +4,6 @@ use super::Grid;
 use crate::algorithm::contraction::Contraction;
 use crate::algorithm::cost::{Contracted, Cost, DEEP_ROUND_INDICES};
 use crate::dims::Label;
-use crate::distribution::tile_bounds;
 use crate::machine::Link;
 use crate::schedule::collective::{Collective, CollectiveAlgorithm, Pattern};
 
@@ -22,26 +21,41 @@ pub fn seconds(grid: &Grid, contracted: &Contracted) -> f64 {
 fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     let cost = contracted.cost;
     let Cost { machine, dtype, extents } = *cost;
+    let per_node = machine.ranks_per_node.max(1);
     let tile = |labels: &[Label]| -> f64 {
         let lengths = labels.iter().map(|&label| grid.tile(0, label, extents[label.0 as usize]).len() as f64);
         lengths.product()
     };
     let [left, right, out] = contracted.tensors.map(tile);
+    let ring = |tensor: usize| tensor == 2 && grid.algorithm == CollectiveAlgorithm::Ring;
     let links = [0, 1, 2].map(|tensor| -> Vec<Link> {
-        let others =
-            grid.exchanging(tensor, contracted.tensors[tensor], rank).into_iter().filter(|&other| other != rank);
-        others.map(|other| machine.busy_link(other, rank)).collect()
+        let group = grid.exchanging(tensor, contracted.tensors[tensor], rank);
+        let others = group.iter().enumerate().filter(|(_, other)| **other != rank);
+        let link = |(at, &other): (usize, &usize)| match tensor {
+            0 | 1 => machine.busy_link(grid.source(other, rank), rank),
+            _ if ring(tensor) => {
+                let next = group[(at + 1) % group.len()];
+                // One of the group's ranks on a node receives from another node.
+                let near = group.iter().filter(|&&member| member / per_node == rank / per_node).count();
+                let Link { bandwidth, latency } = machine.link(next, other);
+                Link { bandwidth: bandwidth.min(near as f64 * machine.busy_link(next, other).bandwidth), latency }
+            }
+            _ => machine.busy_link(other, rank),
+        };
+        others.map(link).collect()
     });
-    let receive = |elements: f64, links: &[Link], pieces: f64| -> f64 {
-        let part = elements / (links.len() + 1) as f64 * dtype.size() as f64;
-        links.iter().map(|link| pieces * link.latency + part / link.bandwidth).sum()
+    let receive = |elements: f64, tensor: usize, pieces: f64| -> f64 {
+        let part = elements / (links[tensor].len() + 1) as f64 * dtype.size() as f64;
+        let steps = links[tensor].iter().map(|link| pieces * link.latency + part / link.bandwidth);
+        // All wait for the slowest link of a ring.
+        if ring(tensor) { links[tensor].len() as f64 * steps.fold(0.0, f64::max) } else { steps.sum() }
     };
     let by_rounds =
         |operand: usize| grid.shared[operand].iter().any(|part| !contracted.tensors[2].contains(&part.along));
     let gather = |operand: usize, elements: f64| {
         // Parts along other dimensions send a piece in each round.
         let sharing = if by_rounds(operand) { (links[operand].len() + 1) as f64 } else { 1.0 };
-        receive(elements, &links[operand], (grid.rounds as f64 / sharing).max(1.0))
+        receive(elements, operand, (grid.rounds as f64 / sharing).max(1.0))
     };
     let gather = gather(0, left) + gather(1, right);
     let adds = if links[2].is_empty() { 0.0 } else { cost.stream(3.0 * out) };
@@ -51,10 +65,11 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     let more = (rounds - (tile(&contracted.labels) / out.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
     let compute = cost.product(tile(&contracted.labels), left + right + out) + cost.extra_passes(more * out);
     // The first piece of one operand is the rank's own, if its parts are pieces.
-    let waits = |operand: usize| if links[operand].is_empty() { 0 } else { 2 - usize::from(by_rounds(operand)) };
+    let own_first = |operand: usize| by_rounds(operand) && grid.node == 1;
+    let waits = |operand: usize| if links[operand].is_empty() { 0 } else { 2 - usize::from(own_first(operand)) };
     let exposed = if waits(0) + waits(1) > 1 || rounds < 2.0 { gather / rounds } else { 0.0 };
     cost.partly_overlapped([compute, compute / rounds], [gather, exposed])
-        + receive(out, &links[2], grid.pieces.max(1) as f64)
+        + receive(out, 2, grid.pieces.max(1) as f64)
         + adds
 }
 
@@ -65,25 +80,19 @@ pub fn words_received(grid: &Grid, contraction: &Contraction, rank: usize) -> u6
         return 0;
     }
     let Contraction { left, right, out, .. } = contraction;
-    let (mut rest, mut places) = (rank, Vec::new());
-    for &(label, parts) in grid.cuts.iter().rev() {
-        places.push((label, parts, rest % parts));
-        rest /= parts;
-    }
-    let lacks = |operand: usize, tensor: &super::Tensor| {
-        if grid.replicates(operand) {
-            return 0;
-        }
-        let tile = tensor.elements_of(|label| {
-            let (_, parts, at) = places.iter().find(|(cut, ..)| *cut == label)?;
-            Some(tile_bounds(tensor.extent(label), *parts, *at).len())
-        });
-        tile - tensor.held(rank)
-    };
+    let tile = |of: &super::Tensor| of.elements_of(|label| Some(grid.tile(rank, label, of.extent(label)).len()));
+    let lacks =
+        |operand: usize, of: &super::Tensor| if grid.replicates(operand) { 0 } else { tile(of) - of.held(rank) };
     let summing: usize = grid.cuts.iter().filter(|(cut, _)| !out.labels.contains(cut)).map(|cut| cut.1).product();
     let sums = match grid.algorithm {
         CollectiveAlgorithm::Direct => out.held(rank) * (summing as u64 - 1),
-        CollectiveAlgorithm::Ring | CollectiveAlgorithm::Tree => {
+        // The next member stores the part that this one passes on first.
+        CollectiveAlgorithm::Ring => {
+            let group = grid.sharing(&out.labels, rank);
+            let next = group.iter().position(|&member| member == rank).map_or(0, |me| (me + 1) % group.len());
+            if group.len() > 1 { tile(out) - out.held(group[next]) } else { 0 }
+        }
+        CollectiveAlgorithm::Tree => {
             let group = grid.sharing(&out.labels, rank);
             let me = group.iter().position(|&member| member == rank).unwrap_or(0);
             let pattern = Pattern::new(Collective::ReduceScatter, grid.algorithm, summing);

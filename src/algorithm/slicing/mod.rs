@@ -125,8 +125,8 @@ fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Station
         for distance in 1..ranks {
             let (target, source) = ((me + distance) % ranks, (me + ranks - distance) % ranks);
             for (at, pieces) in moving.iter().enumerate() {
-                pieces.send(builder, target, round, [2 * round, distance, at]);
-                pieces.recv(builder, source, round, [2 * round, distance, at]);
+                pieces.send(builder, (me, target), round, [2 * round, distance, at]);
+                pieces.recv(builder, (source, source), round, [2 * round, distance, at]);
             }
         }
         if let Some(share) = chunks[me].get(round) {

@@ -4,6 +4,7 @@ mod algorithms;
 mod contractions;
 mod delays;
 mod mutation;
+mod nodes;
 mod rings;
 mod slicing;
 mod verify;

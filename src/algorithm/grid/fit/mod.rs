@@ -61,8 +61,15 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
     // Few rounds suit long computing, and many rounds slow links.
     let rounds = |grid: Grid| [fit.few_rounds(&grid), fit.many_rounds(&grid), Some(grid)];
     grids = grids.into_iter().flat_map(rounds).flatten().collect();
-    if setting.machine.ranks_per_node > 1 {
-        grids = grids.iter().flat_map(Grid::orders).collect();
+    let node = setting.machine.ranks_per_node;
+    if node > 1 {
+        let twice = |grid: &Grid| {
+            let [direct, ring] = [CollectiveAlgorithm::Direct, CollectiveAlgorithm::Ring]
+                .map(|algorithm| fit.in_nodes(grid, node, algorithm));
+            let summed = grid.cuts.iter().any(|(label, _)| kinds.k.contains(label));
+            grid.orders().into_iter().chain(direct).chain(ring.filter(|_| summed))
+        };
+        grids = grids.iter().flat_map(twice).collect();
     }
     grids
 }
@@ -132,7 +139,7 @@ impl GridFit<'_> {
         let summed = out / parts[3] as f64;
         // At most one round per part of a shared operand (one without), or more of `DEEP_ROUND_INDICES` indices,
         // because every round passes over `out`.
-        let gathers = |operand: usize| shared[operand].iter().any(|sharing| sharing.along != sharing.cut);
+        let gathers = |operand: usize| shared[operand].iter().any(|sharing| sharing.along != sharing.cut.0);
         let shares = gathers(0) || gathers(1);
         let deep = if shares { (volumes.tile[3] / DEEP_ROUND_INDICES) as usize } else { 1 };
         let summed_indices = (volumes.tile[3] as usize).max(1);
@@ -145,7 +152,7 @@ impl GridFit<'_> {
             rounds = rounds.max((slots as f64 * volumes.travelling() / free_memory).min(k).ceil() as usize);
             pieces = pieces.max((SUMMANDS * summed / free_memory).min(m.max(n)).ceil() as usize);
         }
-        Some(Grid { cuts, shared, rounds, slots, pieces, in_place, algorithm: CollectiveAlgorithm::Direct })
+        Some(Grid { cuts, node: 1, shared, rounds, slots, pieces, in_place, algorithm: CollectiveAlgorithm::Direct })
     }
 
     /// The same grid with one round per part of an operand; `None` if it has no more rounds, or with a memory limit,
@@ -170,6 +177,45 @@ impl GridFit<'_> {
             cuts.map(|&(_, parts)| parts).product()
         };
         parts(1, &self.kinds.m).max(parts(0, &self.kinds.n))
+    }
+
+    /// Cuts dimensions both among nodes and among the `node` ranks of each, such that few words are sent between nodes:
+    /// a part of an operand, or a sum in a ring, once to each node.
+    pub fn in_nodes(&self, grid: &Grid, node: usize, algorithm: CollectiveAlgorithm) -> Option<Grid> {
+        if !grid.ranks().is_multiple_of(node) || grid.ranks() == node {
+            return None;
+        }
+        let Kinds { c, m, n, k } = self.kinds;
+        let words = |inside: &[usize]| -> f64 {
+            let of = |tensor: usize| -> f64 {
+                let lacked = [n, m, k][tensor];
+                let kinds = [[c, m, k], [c, k, n], [c, m, n]][tensor];
+                let lengths = kinds.into_iter().flatten().map(|&label| self.length(label, &grid.cuts) as f64);
+                let cuts = grid.cuts.iter().zip(inside).filter(|((cut, _), _)| lacked.contains(cut));
+                let (near, all) = cuts
+                    .fold((1.0, 1.0), |(near, all), ((_, parts), inside)| (near * *inside as f64, all * *parts as f64));
+                let once = tensor < 2 || algorithm == CollectiveAlgorithm::Ring;
+                let sent = if once { 1.0 / near - 1.0 / all } else { 1.0 - near / all };
+                if grid.replicates(tensor) { 0.0 } else { lengths.product::<f64>() * sent }
+            };
+            of(0) + of(1) + of(2)
+        };
+        let mut inside = vec![1; grid.cuts.len()];
+        for factor in prime_factors(node) {
+            let with = |at: usize| {
+                let mut inside = inside.clone();
+                inside[at] *= factor;
+                inside
+            };
+            let fits = |inside: &Vec<usize>| {
+                inside.iter().zip(&grid.cuts).all(|(inside, (_, parts))| parts.is_multiple_of(*inside))
+            };
+            inside = (0..inside.len()).map(with).filter(fits).min_by(|a, b| words(a).total_cmp(&words(b)))?;
+        }
+        let among = grid.cuts.iter().zip(&inside).map(|(&(cut, parts), inside)| (cut, parts / inside));
+        let inside = grid.cuts.iter().zip(&inside).map(|(&(cut, _), &inside)| (cut, inside));
+        let cuts: Vec<(Label, usize)> = among.chain(inside).filter(|(_, parts)| *parts > 1).collect();
+        Some(Grid { shared: self.shared(&cuts), cuts, node, algorithm, ..grid.clone() })
     }
 
     pub fn idle(&self) -> usize {

@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 
 use super::{GridFit, prime_factors};
 use crate::algorithm::grid::Sharing;
+use crate::algorithm::grid::cuts::levels;
 use crate::dims::{Kinds, Label};
 
 const MIN_REPLICAS: usize = 16;
@@ -22,13 +23,14 @@ impl GridFit<'_> {
         let Kinds { c, m, n, k } = self.kinds;
         let [left, right, out] = [[c, m, k], [c, k, n], [c, m, n]].map(|kinds| kinds.map(Vec::as_slice).concat());
         [(left, true), (right, true), (out, false)].map(|(labels, operand)| {
-            let lacking: Vec<(Label, usize)> = cuts.iter().copied().filter(|(cut, _)| !labels.contains(cut)).collect();
+            let lacking = levels(cuts).filter(|level| !labels.contains(&level.cut.0));
+            let lacking: Vec<((Label, usize), usize)> = lacking.map(|level| (level.cut, level.parts)).collect();
             let sharing: usize = lacking.iter().map(|(_, parts)| parts).product();
             let all: usize = labels.iter().map(|&label| self.extent(label)).fold(1, usize::saturating_mul);
             let whole = labels.iter().all(|label| !self.uncut.contains(label));
             let fits = self.memory.is_none_or(|memory| PARTS_OF_MEMORY * all as f64 <= memory);
             if operand && whole && fits && sharing >= MIN_REPLICAS.max(all) {
-                return lacking.first().map(|&(cut, ranks)| Sharing { cut, along: cut, ranks }).into_iter().collect();
+                return lacking.first().map(|&(cut, ranks)| Sharing { cut, along: cut.0, ranks }).into_iter().collect();
             }
             let free = labels.iter().filter(|label| !self.uncut.contains(label));
             let tile = Tile { lengths: free.map(|&label| (label, [self.length(label, cuts); 2])).collect(), operand };
@@ -44,8 +46,8 @@ impl GridFit<'_> {
     }
 
     /// Indices in the largest tile of a dimension.
-    fn length(&self, label: Label, cuts: &[(Label, usize)]) -> usize {
-        let parts = cuts.iter().find(|(cut, _)| *cut == label).map_or(1, |(_, parts)| *parts);
+    pub(super) fn length(&self, label: Label, cuts: &[(Label, usize)]) -> usize {
+        let parts: usize = cuts.iter().filter(|(cut, _)| *cut == label).map(|(_, parts)| parts).product();
         self.extent(label).div_ceil(parts)
     }
 }
@@ -81,12 +83,12 @@ impl Tile {
         (Reverse(if self.operand { smallest } else { 0 }), largest)
     }
 
-    fn along(mut self, along: Label, lacking: &[(Label, usize)]) -> ((Reverse<usize>, usize), Vec<Sharing>) {
+    fn along(mut self, along: Label, lacking: &[((Label, usize), usize)]) -> ((Reverse<usize>, usize), Vec<Sharing>) {
         lacking.iter().for_each(|&(_, ranks)| self.cut(along, ranks));
         (self.unevenness(), lacking.iter().map(|&(cut, ranks)| Sharing { cut, along, ranks }).collect())
     }
 
-    fn deal(mut self, lacking: &[(Label, usize)]) -> ((Reverse<usize>, usize), Vec<Sharing>) {
+    fn deal(mut self, lacking: &[((Label, usize), usize)]) -> ((Reverse<usize>, usize), Vec<Sharing>) {
         let mut shared: Vec<Sharing> = Vec::new();
         for &(cut, parts) in lacking {
             for ranks in prime_factors(parts) {
