@@ -64,10 +64,7 @@ impl Channel {
     /// channel is used.
     unsafe fn new(layout: Layout, segment: NonNull<u8>, to: usize) -> Channel {
         const { assert!(COUNT_STRIDE.is_multiple_of(HEADER_BYTES) && HEADER_BYTES.is_multiple_of(align_of::<AtomicU64>())) };
-        assert!(
-            segment.cast::<AtomicU64>().is_aligned(),
-            "MPI's memory is aligned, and segments are multiples of that"
-        );
+        assert!(segment.cast::<AtomicU64>().is_aligned(), "pages are aligned, and segments are multiples of that");
         let slots = layout.ranks * COUNTS + to * SLOTS * (HEADER_BYTES + layout.slot);
         // SAFETY: counts and slots are inside the segment (the caller's contract).
         unsafe { Channel { counts: segment.add(to * COUNTS), slots: segment.add(slots), slot: layout.slot } }

@@ -1,7 +1,7 @@
 //! Collective operations.
 //!
 //! Invariants: every rank makes the same calls in the same order. A waiting rank yields its core between polls, and
-//! later sleeps.
+//! later sleeps; in blocking calls, MPICH would spin.
 
 use std::ffi::{c_int, c_void};
 use std::fmt::Display;
@@ -157,7 +157,7 @@ impl Communicator {
 
     /// Starts a collective call and waits for it. Its memory must live until this returns, also after a failure: to
     /// MPI, a failed request is complete.
-    fn complete(
+    pub(super) fn complete(
         &self,
         name: &'static str,
         start: impl FnOnce(*mut ffi::MPI_Request) -> c_int,

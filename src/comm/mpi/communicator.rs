@@ -1,8 +1,8 @@
-//! Owns the library's communicators: duplicates or parts of a user's, so that no messages of the user match ours.
+//! Owns the library's communicators: duplicates of a user's, so that no messages of the user match ours.
 //!
 //! Invariants: MPI errors on a duplicate are returned, and the user's communicator keeps its error handler. The last
 //! owner's drop frees a duplicate, unless requests are in flight or the thread is panicking, because freeing is
-//! collective. A world has at most five, because MPI implementations support few (MPICH about 2,048).
+//! collective. A world has at most three, because MPI implementations support few (MPICH about 2,048).
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_int;
@@ -81,43 +81,20 @@ impl Communicator {
         if inter != 0 {
             return Err(CommError::Start("the communicator joins two groups; one group is needed".to_owned()));
         }
-        // SAFETY: as above.
-        let ours = unsafe { duplicate(session, user, Rc::default()) }?;
+        let kept = Cell::new(true);
+        let user = Communicator(Rc::new(Duplicate { session, raw: user, rank: 0, size: 0, kept, end: Rc::default() }));
+        let ours = user.another()?;
         ours.0.end.rank.set(ours.rank());
         Ok(ours)
     }
 
     /// The same ranks; messages cannot match. Collective.
     pub(super) fn another(&self) -> Result<Communicator, CommError> {
-        // SAFETY: our own duplicate is live until dropped.
-        unsafe { duplicate(self.0.session.clone(), self.0.raw, self.0.end.clone()) }
-    }
-
-    /// Collective.
-    pub(super) fn split_by_node(&self) -> Result<Communicator, CommError> {
-        self.derive("MPI_Comm_split_type", |key, raw| {
-            // SAFETY: our own duplicate is live until dropped; `raw` outlives the call; all other handles are
-            // constants of MPI.
-            unsafe { ffi::MPI_Comm_split_type(self.0.raw, ffi::RSMPI_COMM_TYPE_SHARED, key, ffi::RSMPI_INFO_NULL, raw) }
-        })
-    }
-
-    /// Collective.
-    pub(super) fn split(&self, color: usize) -> Result<Communicator, CommError> {
-        self.derive("MPI_Comm_split", |key, raw| {
-            // SAFETY: our own duplicate is live until dropped; `raw` outlives the call.
-            unsafe { ffi::MPI_Comm_split(self.0.raw, color as c_int, key, raw) }
-        })
-    }
-
-    fn derive(
-        &self,
-        name: &'static str,
-        call: impl FnOnce(c_int, *mut ffi::MPI_Comm) -> c_int,
-    ) -> Result<Communicator, CommError> {
         // SAFETY: reads a constant of the MPI library.
         let mut raw = unsafe { ffi::RSMPI_COMM_NULL };
-        self.session().call(name, || call(self.rank() as c_int, &raw mut raw))?;
+        let new = &raw mut raw;
+        // SAFETY: ours is live until dropped, a user's while borrowed (`from_raw`); `raw` outlives the request.
+        self.complete("MPI_Comm_idup", |request| unsafe { ffi::MPI_Comm_idup(self.raw(), new, request) })?;
         adopt(self.0.session.clone(), raw, self.0.end.clone())
     }
 
@@ -182,16 +159,6 @@ impl Communicator {
         let _ = writeln!(std::io::stderr(), "einsum-dist: rank {rank}: MPI_Abort returned: {returned:?}");
         std::process::abort()
     }
-}
-
-/// # Safety
-/// `from` is the handle of a live intracommunicator.
-unsafe fn duplicate(session: Rc<Session>, from: ffi::MPI_Comm, end: Rc<End>) -> Result<Communicator, CommError> {
-    // SAFETY: reads a constant of the MPI library.
-    let mut raw = unsafe { ffi::RSMPI_COMM_NULL };
-    // SAFETY: `from` is live (the caller's contract); `raw` outlives the call.
-    session.call("MPI_Comm_dup", || unsafe { ffi::MPI_Comm_dup(from, &raw mut raw) })?;
-    adopt(session, raw, end)
 }
 
 fn adopt(session: Rc<Session>, raw: ffi::MPI_Comm, end: Rc<End>) -> Result<Communicator, CommError> {

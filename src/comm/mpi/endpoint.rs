@@ -82,29 +82,13 @@ impl Endpoint {
         let node = Node::of(communicator, options.color)?;
         let messages = Messages::new(communicator, footprint.clone(), options.chunk)?;
         let used = |route| routes.near == route || (routes.far == route && !node.is_whole());
-        let (near, max_ranks) = (node.communicator.size(), node.max_ranks_per_node());
-        let bytes = [(Route::Shared, Shared::bytes(near)), (Route::Rma, Rma::bytes(max_ranks))];
+        let max_ranks = node.max_ranks_per_node();
+        let bytes = [(Route::Shared, Shared::bytes(node.ranks)), (Route::Rma, Rma::bytes(max_ranks))];
         let bytes = bytes.into_iter().filter(|(route, _)| used(*route)).map(|(_, bytes)| bytes).sum();
         communicator.agree_on_memory(check_space(node.here, bytes))?;
-        let shared = used(Route::Shared).then(|| Shared::new(&node, communicator.rank())).transpose();
-        let rma = used(Route::Rma).then(|| Rma::new(communicator, max_ranks, footprint)).transpose();
-        // If a single node cannot share memory, all ranks fail.
-        let outcome = [shared.as_ref().err(), rma.as_ref().err()].into_iter().flatten().next();
-        let outcome = outcome.map_or(Ok(()), |error| match error {
-            CommError::NoSharedMemory(why) => Err(why.clone()),
-            other => Err(other.to_string()),
-        });
-        if let Err(error) = communicator.agree_on_memory(outcome) {
-            // All ranks or none have this memory, so the collective close cannot hang.
-            if let (CommError::NoSharedMemory(_), Ok(Some(shared))) = (&error, shared) {
-                shared.close()?;
-            }
-            if let (CommError::NoSharedMemory(_), Ok(Some(rma))) = (&error, rma) {
-                rma.close()?;
-            }
-            return Err(error);
-        }
-        let (shared, rma, waker) = (shared?, rma?, Waker::default());
+        let shared = used(Route::Shared).then(|| Shared::new(communicator, &node)).transpose()?;
+        let rma = used(Route::Rma).then(|| Rma::new(communicator, max_ranks, footprint)).transpose()?;
+        let waker = Waker::default();
         waker.rings(shared.as_ref().map(Shared::bell));
         let pause = Pause::new(options.spin);
         Ok(Endpoint { routes, node, messages, shared, rma, waker, pause })
@@ -119,7 +103,6 @@ impl Endpoint {
             return Ok(());
         }
         self.waker.rings(None);
-        self.shared.take().map_or(Ok(()), Shared::close)?;
         self.rma.take().map_or(Ok(()), Rma::close)
     }
 

@@ -16,12 +16,13 @@ use super::box_descriptions::{self, Mapped};
 use super::channel::{Consumer, Filled, Layout, Producer, begin};
 use super::collective::Reduce;
 use super::node::Node;
-use super::window::Window;
+use super::window::NodeMemory;
 use crate::comm::bell::Bell;
 use crate::comm::{CommError, Completion, Waker};
 use crate::memory::{
     Aligned, ExportedView, Incoming, Outgoing, ReadLease, RemoteReader, StoreKind, WantedSegments, WriteLease,
 };
+use crate::sync::atomic::{Ordering, fence};
 
 /// Slots per peer and direction before the next peer's turn.
 const SLOTS_PER_TURN: usize = 2;
@@ -44,7 +45,7 @@ pub(super) struct Shared {
     mapped: Mapped,
     bell: Bell,
     /// The memory that the other fields point into.
-    window: Window,
+    _memory: NodeMemory,
 }
 
 #[derive(Debug)]
@@ -84,44 +85,26 @@ impl Shared {
         Bell::BYTES + Layout::of(ranks).segment_bytes()
     }
 
-    /// Collective over the node; `rank` is the world rank.
+    /// Collective over the world.
     ///
     /// # Errors
-    /// If MPI fails on any rank of the node, mostly for lack of shared memory.
-    pub(super) fn new(node: &Node, rank: usize) -> Result<Shared, CommError> {
-        let communicator = &node.communicator;
-        let window = Window::shared(communicator, Self::bytes(communicator.size()))?;
-        let readable_segments = can_read(communicator)?;
-        match communicator.agree_on_memory(peers(node, &window)) {
-            Ok(peers) => {
-                // SAFETY: `peers` has initialised the bell, whose memory lives as long as the window.
-                let bell = unsafe { Bell::new(window.own()) };
-                let mapped = Mapped::new(communicator.size());
-                Ok(Shared {
-                    rank,
-                    process: std::process::id(),
-                    peers,
-                    active: Vec::new(),
-                    readable_segments,
-                    mapped,
-                    bell,
-                    window,
-                })
-            }
-            Err(error) => {
-                if matches!(error, CommError::NoSharedMemory(_)) {
-                    window.close()?;
-                }
-                Err(error)
-            }
-        }
-    }
-
-    /// Collective over the node. No rank may have transfers in flight.
-    pub(super) fn close(self) -> Result<(), CommError> {
-        let Shared { peers, window, .. } = self;
-        drop(peers);
-        window.close()
+    /// If MPI fails, or the ranks of any node cannot share memory.
+    pub(super) fn new(world: &Communicator, node: &Node) -> Result<Shared, CommError> {
+        let memory = NodeMemory::new(world, node, Self::bytes(node.ranks))?;
+        let peers = peers(node, &memory);
+        // All ranks' memory is initialised when this returns.
+        let readable_segments = can_read(world, node)?;
+        Ok(Shared {
+            rank: world.rank(),
+            process: std::process::id(),
+            peers,
+            active: Vec::new(),
+            readable_segments,
+            mapped: Mapped::new(node.ranks),
+            // SAFETY: `peers` has initialised the bell, whose memory lives as long as `memory`.
+            bell: unsafe { Bell::new(memory.segment(node.number)) },
+            _memory: memory,
+        })
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -289,37 +272,36 @@ fn store_kind(total: usize) -> StoreKind {
     if total > MAX_CACHED_BYTES { StoreKind::Streaming } else { StoreKind::Cached }
 }
 
-fn peers(node: &Node, window: &Window) -> Result<Vec<Peer>, CommError> {
-    let layout = Layout::of(node.communicator.size());
-    let mine = node.communicator.rank();
-    // SAFETY: the window has room for the bell, followed by the channels. No rank uses them before all ranks agree that
-    // they are initialised.
+fn peers(node: &Node, memory: &NodeMemory) -> Vec<Peer> {
+    let (layout, own) = (Layout::of(node.ranks), memory.segment(node.number));
+    // SAFETY: a segment has room for the bell, followed by the channels. No rank uses them before all ranks have
+    // initialised them (`Shared::new`).
     unsafe {
-        Bell::begin(window.own());
-        begin(layout, window.own().add(Bell::BYTES));
+        Bell::begin(own);
+        begin(layout, own.add(Bell::BYTES));
     }
-    window.sync()?;
+    fence(Ordering::SeqCst);
     let here = node.members.iter().enumerate().filter_map(|(rank, number)| Some((rank, (*number)?)));
-    let peer = |(rank, number)| -> Result<Peer, CommError> {
-        let theirs = window.segment(number)?;
-        // SAFETY: every segment has the requested size, and lives as long as the window, which outlives the peers.
-        // There is one channel from each rank of the node to each. This process creates the only producer of each
-        // channel that it sends through, and the only consumer of each that it receives from.
+    let peer = |(rank, number)| {
+        let theirs = memory.segment(number);
+        // SAFETY: segments live as long as the memory, which outlives the peers. There is one channel from each rank of
+        // the node to each. This process creates the only producer of each channel that it sends through, and the only
+        // consumer of each that it receives from.
         unsafe {
             let bell = Bell::new(theirs);
-            let producer = Producer::new(layout, window.own().add(Bell::BYTES), number);
-            let consumer = Consumer::new(layout, theirs.add(Bell::BYTES), mine);
+            let producer = Producer::new(layout, own.add(Bell::BYTES), number);
+            let consumer = Consumer::new(layout, theirs.add(Bell::BYTES), node.number);
             let (sends, lent_sends, recvs) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-            Ok(Peer { rank, producer, consumer, bell, sends, lent_sends, copied: 0, recvs, moved: false })
+            Peer { rank, producer, consumer, bell, sends, lent_sends, copied: 0, recvs, moved: false }
         }
     };
     here.map(peer).collect()
 }
 
-/// If a node's ranks can read each other's segments, makes large buffers segments. Collective.
-fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
-    if node.size() < 2 {
-        return Ok(None);
+/// If the ranks of every node can read each other's segments, makes large buffers segments. Collective.
+fn can_read(world: &Communicator, node: &Node) -> Result<Option<WantedSegments>, CommError> {
+    if !node.any_shared() {
+        return world.barrier().map(|()| None);
     }
     let wanted = WantedSegments::default();
     // Without a sample, a rank sends an empty description, which none can read.
@@ -327,7 +309,7 @@ fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
     let process = std::process::id();
     // The token identifies this process even if another namespace has its id.
     let address = sample.as_ref().map_or(0, |sample| sample.as_ptr() as u64);
-    let token = [u64::from(process), address, node.rank() as u64].map(u64::to_ne_bytes).concat();
+    let token = [u64::from(process), address, world.rank() as u64].map(u64::to_ne_bytes).concat();
     if let Some(sample) = &mut sample {
         sample.as_mut_slice()[..token.len()].copy_from_slice(&token);
     }
@@ -336,19 +318,22 @@ fn can_read(node: &Communicator) -> Result<Option<WantedSegments>, CommError> {
         .and_then(ExportedView::sample)
         .map(|view| box_descriptions::write(process, &[view]))
         .unwrap_or_default();
-    let all = node.all_gather_bytes(&[token.as_slice(), &description].concat())?;
-    let read = |bytes: &Vec<u8>| {
+    let all = world.all_gather_bytes(&[token.as_slice(), &description].concat())?;
+    let read = |(bytes, number): (&Vec<u8>, &Option<usize>)| {
+        if number.is_none() {
+            return true;
+        }
         let (token, description) = bytes.split_at(token.len());
         let mut there = vec![0; token.len()];
-        let Ok(mut reader) = Mapped::new(node.size()).read(description) else { return false };
+        let Ok(mut reader) = Mapped::new(node.ranks).read(description) else { return false };
         if reader.left() != SAMPLE_BYTES {
             return false;
         }
         reader.read(&mut there);
         there == token
     };
-    let failed = u64::from(!all.iter().all(read));
-    let well = node.all_reduce(Reduce::Max, &[failed])? == [0];
+    let failed = u64::from(!all.iter().zip(&node.members).all(read));
+    let well = world.all_reduce(Reduce::Max, &[failed])? == [0];
     // The reduction above ensures that all ranks have read it.
     drop(sample);
     Ok(well.then_some(wanted))

@@ -1,14 +1,19 @@
-//! MPI windows for loads and stores, or for one-sided calls.
+//! Memory that ranks share: a file that a node's ranks map, or an MPI window for one-sided calls.
 //!
-//! Invariants: A window exists on all ranks or on none. Until `close`, every rank has one access epoch open to all. The
-//! initial content is arbitrary. A dropped window stays allocated, because freeing it would wait for all ranks.
+//! Invariants: Both exist on all ranks or on none. Until `close`, every rank has one access epoch open to all. A
+//! window's initial content is arbitrary. A dropped window stays allocated, because freeing it would wait for all ranks.
 
 use std::ffi::{c_int, c_void};
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::os::unix::fs::OpenOptionsExt;
 use std::ptr::NonNull;
 
 use ::mpi::ffi;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::Communicator;
+use super::node::Node;
 use crate::comm::CommError;
 
 #[derive(Debug)]
@@ -16,12 +21,10 @@ pub(super) struct Window {
     communicator: Communicator,
     raw: ffi::MPI_Win,
     own: NonNull<u8>,
-    bytes: usize,
 }
 
-/// The directory of MPI's shared memory; SIGBUS kills a program that exceeds its space.
-#[cfg(target_os = "linux")]
-const SHM_DIRECTORY: &str = "/dev/shm";
+/// The directory of shared memory, also of MPI's; SIGBUS kills a program that exceeds its space.
+pub(super) const SHM_DIRECTORY: &str = if cfg!(target_os = "linux") { "/dev/shm" } else { "/tmp" };
 /// Bytes per rank left free there for MPI itself.
 #[cfg(target_os = "linux")]
 const SPARE_BYTES: u64 = 1 << 20;
@@ -45,42 +48,21 @@ pub(super) fn check_space(_: usize, _: usize) -> Result<(), String> {
 }
 
 impl Window {
-    /// For loads and stores on a node. Collective.
+    /// For one-sided calls. Collective.
     ///
     /// # Errors
     /// If MPI fails on any rank, mostly for lack of shared memory.
-    pub(super) fn shared(node: &Communicator, bytes: usize) -> Result<Window, CommError> {
-        Self::allocate(node, bytes, "MPI_Win_allocate_shared", |start, raw| {
-            // SAFETY: the communicator is live, and its ranks share a node (`Node`); `start` and `raw` outlive the
-            // call.
-            unsafe {
-                ffi::MPI_Win_allocate_shared(bytes as ffi::MPI_Aint, 1, ffi::RSMPI_INFO_NULL, node.raw(), start, raw)
-            }
-        })
-    }
-
-    /// For one-sided calls. Collective.
     pub(super) fn remote(communicator: &Communicator, bytes: usize) -> Result<Window, CommError> {
-        Self::allocate(communicator, bytes, "MPI_Win_allocate", |start, raw| {
-            // SAFETY: the communicator is live; `start` and `raw` outlive the call.
-            unsafe {
-                ffi::MPI_Win_allocate(bytes as ffi::MPI_Aint, 1, ffi::RSMPI_INFO_NULL, communicator.raw(), start, raw)
-            }
-        })
-    }
-
-    fn allocate(
-        communicator: &Communicator,
-        bytes: usize,
-        name: &'static str,
-        call: impl FnOnce(*mut c_void, *mut ffi::MPI_Win) -> c_int,
-    ) -> Result<Window, CommError> {
         let made = || {
             // SAFETY: reads constants of the MPI library.
             let (mut raw, errors_return) = unsafe { (ffi::RSMPI_WIN_NULL, ffi::RSMPI_ERRORS_RETURN) };
             let mut start: *mut c_void = std::ptr::null_mut();
-            let session = communicator.session();
-            session.call(name, || call((&raw mut start).cast(), &raw mut raw))?;
+            let (session, name, size) = (communicator.session(), "MPI_Win_allocate", bytes as ffi::MPI_Aint);
+            session.call(name, || {
+                let start = (&raw mut start).cast();
+                // SAFETY: the communicator is live; `start` and `raw` outlive the call.
+                unsafe { ffi::MPI_Win_allocate(size, 1, ffi::RSMPI_INFO_NULL, communicator.raw(), start, &raw mut raw) }
+            })?;
             session.call("MPI_Win_set_errhandler", || {
                 // SAFETY: the window has just been created.
                 unsafe { ffi::MPI_Win_set_errhandler(raw, errors_return) }
@@ -91,29 +73,13 @@ impl Window {
                 // SAFETY: the window is live and in no epoch.
                 unsafe { ffi::MPI_Win_lock_all(ffi::MPI_MODE_NOCHECK as c_int, raw) }
             })?;
-            Ok::<_, CommError>(Window { communicator: communicator.clone(), raw, own, bytes })
+            Ok::<_, CommError>(Window { communicator: communicator.clone(), raw, own })
         };
         communicator.agree_on_memory(made())
     }
 
     pub(super) fn own(&self) -> NonNull<u8> {
         self.own
-    }
-
-    pub(super) fn segment(&self, rank: usize) -> Result<NonNull<u8>, CommError> {
-        let (mut bytes, mut unit, mut start): (ffi::MPI_Aint, c_int, *mut c_void) = (0, 0, std::ptr::null_mut());
-        self.communicator.session().call("MPI_Win_shared_query", || {
-            // SAFETY: the window is live and shared; all three outputs outlive the call.
-            unsafe {
-                let start = (&raw mut start).cast();
-                ffi::MPI_Win_shared_query(self.raw, rank as c_int, &raw mut bytes, &raw mut unit, start)
-            }
-        })?;
-        let whole = NonNull::new(start.cast::<u8>()).filter(|_| bytes as usize >= self.bytes);
-        whole.ok_or_else(|| CommError::Mpi {
-            call: "MPI_Win_shared_query",
-            message: format!("the segment of rank {rank} is not all there"),
-        })
     }
 
     /// Makes stores visible between this rank's segment and one-sided calls, both ways.
@@ -133,6 +99,59 @@ impl Window {
         session.call("MPI_Win_unlock_all", || unsafe { ffi::MPI_Win_unlock_all(self.raw) })?;
         // SAFETY: this rank owns the window, which is in no epoch and is not used afterwards.
         session.call("MPI_Win_free", || unsafe { ffi::MPI_Win_free(&raw mut self.raw) })
+    }
+}
+
+/// For loads and stores on a node: a segment per rank, initially zero. In `MPI_Win_allocate_shared`, 64 ranks of MPICH on
+/// two cores spin for 5 seconds.
+#[derive(Debug)]
+pub(super) struct NodeMemory {
+    start: NonNull<u8>,
+    segment_bytes: usize,
+    ranks: usize,
+}
+
+impl NodeMemory {
+    /// Collective over the world.
+    ///
+    /// # Errors
+    /// If MPI fails, or the ranks of any node cannot share a file.
+    pub(super) fn new(world: &Communicator, node: &Node, segment_bytes: usize) -> Result<NodeMemory, CommError> {
+        let map = |path: &str, new| Self::map(path, segment_bytes, node.ranks, new);
+        let path = format!("{SHM_DIRECTORY}/einsum-dist-{:x}", RandomState::new().build_hasher().finish());
+        let made = (node.number == 0).then(|| map(&path, true));
+        let first = node.members.iter().position(|number| *number == Some(0)).unwrap_or(0);
+        let memory = world.all_gather_bytes(path.as_bytes()).and_then(|paths| {
+            world.agree_on_memory(made.unwrap_or_else(|| map(&String::from_utf8_lossy(&paths[first]), false)))
+        });
+        let _ = std::fs::remove_file(path);
+        memory
+    }
+
+    fn map(path: &str, segment_bytes: usize, ranks: usize, new: bool) -> std::io::Result<NodeMemory> {
+        let file = File::options().read(true).write(true).create_new(new).mode(0o600).open(path)?;
+        let bytes = segment_bytes * ranks;
+        if new {
+            file.set_len(bytes as u64)?;
+        }
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping, at an address that the system chooses, of a file of `bytes` bytes.
+        let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, &file, 0) }?;
+        let start = NonNull::new(start.cast()).ok_or_else(|| std::io::Error::other("mapped at 0"))?;
+        Ok(NodeMemory { start, segment_bytes, ranks })
+    }
+
+    pub(super) fn segment(&self, number: usize) -> NonNull<u8> {
+        assert!(number < self.ranks, "the node has no rank {number}");
+        // SAFETY: the mapping has a segment for each rank.
+        unsafe { self.start.add(number * self.segment_bytes) }
+    }
+}
+
+impl Drop for NodeMemory {
+    fn drop(&mut self) {
+        // SAFETY: `map` mapped these bytes, and nothing in this process uses them any more; others have their own mappings.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.ranks * self.segment_bytes) };
     }
 }
 
