@@ -6,6 +6,8 @@
 //! values, and the others are zero. In round d, rank r sends to rank (r + d) mod p, so that not all send to the same
 //! one first.
 
+mod words;
+
 use std::ops::Range;
 
 use super::contraction::{Tensor, most_pieces};
@@ -308,6 +310,17 @@ impl Movement {
                 1 + 64 * sends(copy) + 8 * sends(copy + 1) + usize::from(copy == 0)
             }
         }
+    }
+
+    /// The maximum and the sum over all ranks of [`Movement::words_received`].
+    pub fn most_and_all_words(self, from: &Tensor, to: &Tensor) -> (u64, u128) {
+        let ranks = match self {
+            Movement::Direct => return words::over_ranks(&to.shape, &from.distribution, &to.distribution),
+            Movement::Tree => from.distribution.span(),
+            Movement::Broadcast => to.distribution.span(),
+        };
+        let words = ranks.map(|rank| self.words_received(from, to, rank));
+        words.fold((0, 0), |(most, all), words| (words.max(most), all + u128::from(words)))
     }
 
     /// Cost: O(axes + dimensions x index intervals).

@@ -167,12 +167,17 @@ pub fn over_ranks(plan: &Plan) -> Option<Vec<(u64, f64)>> {
                 all[id] = same;
                 continue;
             }
-            let mut words = vec![0; plan.ranks()];
-            batches.iter().try_for_each(|step| step.add_words(&mut words))?;
             let element = plan.dtype.size() as u64;
             let times = if *lasts == ReuseScope::Slice { plan.slice_count() as u64 } else { 1 };
-            let bytes = || words.iter().map(|words| (words * element).saturating_mul(times));
-            all[id] = (bytes().max().unwrap_or(0), mean(bytes().map(u128::from).sum()));
+            let (most, sum) = if let [Step::Redistribution { tensors, movement, .. }] = batches {
+                movement.most_and_all_words(&tensors[0], &tensors[1])
+            } else {
+                let mut words = vec![0; plan.ranks()];
+                batches.iter().try_for_each(|step| step.add_words(&mut words))?;
+                (words.iter().copied().max().unwrap_or(0), words.into_iter().map(u128::from).sum())
+            };
+            let bytes = u128::from(element) * u128::from(times);
+            all[id] = ((most * element).saturating_mul(times), mean(sum.saturating_mul(bytes)));
             if batches.len() == 1 {
                 known.insert(step, all[id]);
             }
