@@ -1,6 +1,8 @@
 //! Chooses the candidates for `summa` by the objective: the shape of the grid, the width of panels, and the broadcast
 //! (trees for few panels and high latency, rings for many).
 
+use std::collections::HashMap;
+
 use super::Summa;
 use super::panels::panel_count;
 use crate::algorithm::cost::{Contracted, Cost, DEEP_ROUND_INDICES};
@@ -25,19 +27,28 @@ pub fn candidates(setting: &Setting) -> Vec<Summa> {
     let ranks = contracted.ranks();
     let shapes = (1..=ranks).filter(|rows| ranks.is_multiple_of(*rows)).map(|rows| [rows, ranks / rows]);
     let shapes: Vec<[usize; 2]> = shapes.collect();
-    triples.flat_map(|triple| quickest(triple, &shapes, &contracted, setting)).collect()
+    let may_cut = |summa: &Summa| summa.cuts().iter().all(|cut| !setting.uncut.contains(cut));
+    let mut known: HashMap<[usize; 3], Vec<Summa>> = HashMap::new();
+    let mut chosen = Vec::new();
+    for [m, n, k] in triples {
+        let extents = [m, n, k].map(|label| setting.extents[label.0 as usize]);
+        let alike = known.entry(extents).or_insert_with(|| quickest_first([m, n, k], &shapes, &contracted, setting));
+        let own = alike.iter().map(|summa| Summa { m, n, k, ..*summa });
+        chosen.extend(own.filter(may_cut).take(SHAPES));
+    }
+    chosen
 }
 
-fn quickest(dims: [Label; 3], shapes: &[[usize; 2]], contracted: &Contracted, setting: &Setting) -> Vec<Summa> {
+/// Those for other dimensions differ only if the extents do.
+fn quickest_first(dims: [Label; 3], shapes: &[[usize; 2]], contracted: &Contracted, setting: &Setting) -> Vec<Summa> {
     let tuned = shapes.iter().filter_map(|shape| tuned(dims, *shape, contracted, setting.memory));
-    let may_cut = |summa: &Summa| summa.cuts().iter().all(|cut| !setting.uncut.contains(cut));
     let price = |(seconds, summa): (f64, Summa)| {
         let ([left, right, _], of_others) = (shares(&summa, contracted), |line: usize| 1.0 - 1.0 / line as f64);
         (Price { seconds, bytes: left * of_others(summa.columns) + right * of_others(summa.rows) }, summa)
     };
-    let mut priced: Vec<(Price, Summa)> = tuned.filter(|(_, summa)| may_cut(summa)).map(price).collect();
+    let mut priced: Vec<(Price, Summa)> = tuned.map(price).collect();
     priced.sort_by(|(a, _), (b, _)| setting.objective.compare(*a, *b));
-    priced.into_iter().take(SHAPES).map(|(_, summa)| summa).collect()
+    priced.into_iter().map(|(_, summa)| summa).collect()
 }
 
 fn tuned(
