@@ -2,6 +2,13 @@
 //!
 //! A plan may need several, such as for slices or groups, with different [`SearchArguments`].
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::rc::Rc;
+
+use xxhash_rust::xxh3::Xxh3Default;
+
 use super::candidates::{Candidates, SearchArguments};
 use super::error::PlanError;
 use super::options::PlanOptions;
@@ -32,6 +39,15 @@ pub struct SearchSpace<'a> {
     pub options: &'a PlanOptions,
     pub arguments: SearchArguments<'a>,
     pub cost: Cost<'a>,
+    known: Rc<Known>,
+}
+
+/// What several searches on one machine have in common.
+#[derive(Default)]
+struct Known {
+    candidates: RefCell<HashMap<NodeId, Vec<Algorithm>>>,
+    /// By hashes of shapes and distributions.
+    redistributions: RefCell<HashMap<u128, Price>>,
 }
 
 impl<'a> SearchSpace<'a> {
@@ -42,11 +58,25 @@ impl<'a> SearchSpace<'a> {
         arguments: SearchArguments<'a>,
     ) -> SearchSpace<'a> {
         let cost = Cost { machine, dtype: options.dtype, extents: &tree.extents };
-        SearchSpace { tree, machine, options, arguments, cost }
+        SearchSpace { tree, machine, options, arguments, cost, known: Rc::default() }
     }
 
     pub fn on<'b>(&'b self, machine: &'b Machine) -> SearchSpace<'b> {
         SearchSpace::new(self.tree, machine, self.options, self.arguments)
+    }
+
+    /// The search for the cheapest steps.
+    pub fn step_by_step(&self) -> SearchSpace<'a> {
+        let arguments = SearchArguments { step_by_step: true, ..self.arguments };
+        SearchSpace { known: self.known.clone(), ..SearchSpace::new(self.tree, self.machine, self.options, arguments) }
+    }
+
+    /// [`Cost::redistribution`], which is computed once.
+    pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> Price {
+        let mut hash = Xxh3Default::new();
+        (self.tree.shape(labels), from, to).hash(&mut hash);
+        let price = || self.cost.redistribution(labels, from, to);
+        *self.known.redistributions.borrow_mut().entry(hash.digest128()).or_insert_with(price)
     }
 
     /// Whether nothing restricts the choices, as groups and pipelines require.
@@ -117,10 +147,15 @@ impl<'a> SearchSpace<'a> {
     /// # Errors
     /// If the user forced an algorithm or a cut that the node does not support.
     pub fn candidates(&self, node: NodeId, kinds: &Kinds) -> Result<Vec<Algorithm>, PlanError> {
+        if let Some(known) = self.known.candidates.borrow().get(&node) {
+            return Ok(known.clone());
+        }
         let SearchSpace { tree, machine, options, arguments, .. } = *self;
         let (names, extents) = (tree.names.as_slice(), tree.extents.as_slice());
         let candidates = Candidates { options, names, extents, machine, arguments };
-        candidates.of(&tree.step_text(node), kinds, self.labels(node))
+        let all = candidates.of(&tree.step_text(node), kinds, self.labels(node))?;
+        self.known.candidates.borrow_mut().insert(node, all.clone());
+        Ok(all)
     }
 
     /// The distributions that an algorithm requires and produces, and its price. It may choose where

@@ -13,7 +13,7 @@ use super::algorithm_search_space::{SearchSpace, UnaryPlacement};
 use super::candidates::busy;
 use super::error::PlanError;
 use super::structure::Candidate;
-use crate::algorithm::{Algorithm, Cost, Objective, Price};
+use crate::algorithm::{Algorithm, Objective, Price};
 use crate::dims::{Kinds, Label};
 use crate::distribution::Distribution;
 use crate::tree::{NodeId, Step, Tree, inputs};
@@ -38,12 +38,9 @@ struct Entry {
     inputs: [usize; 2],
 }
 
-/// The possible distributions of a tensor. The consumer chooses for operands without a prescribed one, and unary steps
-/// over them.
-enum Table {
-    Free,
-    Entries(Vec<Entry>),
-}
+/// The possible distributions of a tensor. `None` if the consumer chooses, as for operands without a prescribed one, and
+/// unary steps over them.
+type Table = Option<Vec<Entry>>;
 
 #[derive(Clone, Default)]
 pub struct Choice {
@@ -61,48 +58,59 @@ pub struct Cheapest {
 }
 
 pub struct Tables {
-    tables: Vec<Table>,
+    /// `None` until added.
+    tables: Vec<Option<Table>>,
     considered: Vec<Vec<Candidate>>,
 }
 
 impl Tables {
-    pub fn new(space: &SearchSpace) -> Result<Tables, PlanError> {
-        let SearchSpace { tree, cost, options, .. } = space;
+    pub fn none(tree: &Tree) -> Tables {
+        let nodes = tree.nodes.len();
+        Tables { tables: vec![None; nodes], considered: vec![Vec::new(); nodes] }
+    }
+
+    /// Adds those of the subtree of `root`.
+    pub fn add(&mut self, space: &SearchSpace, root: NodeId) -> Result<(), PlanError> {
+        let SearchSpace { tree, options, .. } = space;
         let objective = options.objective;
         let keep = match tree.nodes.len() {
             steps if steps <= MAX_FULL_TABLE_NODES => usize::MAX,
             steps if steps <= MAX_PRUNED_TABLE_NODES => PRUNED_TABLE_ENTRIES,
             _ => 1,
         };
-        let mut tables: Vec<Table> = Vec::with_capacity(tree.nodes.len());
-        let mut all_considered = Vec::with_capacity(tree.nodes.len());
-        for node in 0..tree.nodes.len() {
-            let search = AlgorithmSearch { tree, cost, space, tables: &tables };
-            let (table, shown) = match search.table(node)? {
-                Table::Entries(mut entries) => {
-                    entries.sort_by(|a, b| objective.compare(a.price, b.price));
-                    let shown = shown(&entries, space);
-                    let by_own_cost = |a: &Entry, b: &Entry| objective.compare(a.own, b.own);
-                    let contracts = matches!(tree.nodes[node].step, Step::Contract { .. });
-                    let kept = if contracts && space.arguments.step_by_step {
-                        entries.into_iter().min_by(by_own_cost).into_iter().collect()
-                    } else {
-                        best(entries, keep)
-                    };
-                    (Table::Entries(kept), shown)
-                }
-                Table::Free => (Table::Free, Vec::new()),
-            };
-            tables.push(table);
-            all_considered.push(shown);
+        let (mut subtree, mut at) = (vec![root], 0);
+        while let Some(&node) = subtree.get(at) {
+            subtree.extend(inputs(&tree.nodes[node].step).into_iter().flatten());
+            at += 1;
         }
-        Ok(Tables { tables, considered: all_considered })
+        // Inputs come first.
+        subtree.sort_unstable();
+        for node in subtree.into_iter().filter(|&node| self.tables[node].is_none()).collect::<Vec<_>>() {
+            let mut table = AlgorithmSearch { space, tables: self }.table(node)?;
+            if let Some(entries) = &mut table {
+                entries.sort_by(|a, b| objective.compare(a.price, b.price));
+                self.considered[node] = shown(entries, space);
+                let by_own_cost = |a: &Entry, b: &Entry| objective.compare(a.own, b.own);
+                let contracts = matches!(tree.nodes[node].step, Step::Contract { .. });
+                let all = std::mem::take(entries).into_iter();
+                *entries = if contracts && space.arguments.step_by_step {
+                    all.min_by(by_own_cost).into_iter().collect()
+                } else {
+                    best(all, keep)
+                };
+            }
+            self.tables[node] = Some(table);
+        }
+        Ok(())
+    }
+
+    fn entries(&self, node: NodeId) -> Option<&[Entry]> {
+        self.tables[node].as_ref()?.as_deref()
     }
 
     /// `None` if the consumer chooses.
     pub fn cheapest(&self, tree: &Tree, node: NodeId) -> Option<Cheapest> {
-        let Table::Entries(entries) = &self.tables[node] else { return None };
-        let first = entries.first()?;
+        let first = self.entries(node)?.first()?;
         let (price, distribution) = (first.price, first.distribution.clone());
         Some(Cheapest { price, distribution, contractions: self.chosen(tree, node, 0) })
     }
@@ -111,7 +119,7 @@ impl Tables {
         let mut chosen = Vec::new();
         let mut open: Vec<(NodeId, usize)> = vec![(node, entry)];
         while let Some((node, entry)) = open.pop() {
-            let Table::Entries(entries) = &self.tables[node] else { continue };
+            let Some(entries) = self.entries(node) else { continue };
             let entry = &entries[entry];
             if let Some(algorithm) = &entry.algorithm {
                 let how = describe(tree, algorithm);
@@ -133,10 +141,10 @@ impl Tables {
 
 pub fn algorithms(space: &SearchSpace) -> Result<Vec<Choice>, PlanError> {
     let SearchSpace { tree, cost, options, .. } = space;
-    let tables = Tables::new(space)?;
-    let root = tree.root();
+    let (mut tables, root) = (Tables::none(tree), tree.root());
+    tables.add(space, root)?;
     let mut chosen: Vec<Choice> = tree.nodes.iter().map(|_| Choice::default()).collect();
-    let Table::Entries(entries) = &tables.tables[root] else { return Ok(chosen) };
+    let Some(entries) = tables.entries(root) else { return Ok(chosen) };
     let labels = &tree.nodes[root].labels;
     let whole = |entry: &Entry| {
         let wanted = options.fixed.output.as_ref();
@@ -153,7 +161,7 @@ pub fn algorithms(space: &SearchSpace) -> Result<Vec<Choice>, PlanError> {
 }
 
 /// The first entry for each distribution, at most `keep`. `entries` must be sorted, cheapest first.
-fn best(entries: Vec<Entry>, keep: usize) -> Vec<Entry> {
+fn best(entries: impl Iterator<Item = Entry>, keep: usize) -> Vec<Entry> {
     let mut kept: Vec<Entry> = Vec::new();
     for entry in entries {
         if kept.len() < keep && kept.iter().all(|other| other.distribution != entry.distribution) {
@@ -198,34 +206,23 @@ fn shown(entries: &[Entry], space: &SearchSpace) -> Vec<Candidate> {
 }
 
 struct AlgorithmSearch<'a> {
-    tree: &'a Tree,
-    cost: &'a Cost<'a>,
     space: &'a SearchSpace<'a>,
-    tables: &'a [Table],
+    tables: &'a Tables,
 }
 
 impl AlgorithmSearch<'_> {
     fn labels(&self, node: NodeId) -> &[Label] {
-        &self.tree.nodes[node].labels
+        &self.space.tree.nodes[node].labels
     }
 
     fn table(&self, node: NodeId) -> Result<Table, PlanError> {
-        Ok(match &self.tree.nodes[node].step {
-            Step::Leaf { .. } => match self.space.fixed(node) {
-                Some(distribution) => Table::Entries(vec![Entry {
-                    distribution,
-                    price: Price::default(),
-                    own: Price::default(),
-                    algorithm: None,
-                    inputs: [0; 2],
-                }]),
-                None => Table::Free,
-            },
-            Step::Unary { input, .. } => match &self.tables[*input] {
-                Table::Free => Table::Free,
-                Table::Entries(entries) => Table::Entries(self.unary(node, *input, entries)),
-            },
-            Step::Contract { left, right, kinds } => Table::Entries(self.contract(node, [*left, *right], kinds)?),
+        Ok(match &self.space.tree.nodes[node].step {
+            Step::Leaf { .. } => self.space.fixed(node).map(|distribution| {
+                let (price, own) = (Price::default(), Price::default());
+                vec![Entry { distribution, price, own, algorithm: None, inputs: [0; 2] }]
+            }),
+            Step::Unary { input, .. } => self.tables.entries(*input).map(|entries| self.unary(node, *input, entries)),
+            Step::Contract { left, right, kinds } => Some(self.contract(node, [*left, *right], kinds)?),
         })
     }
 
@@ -247,10 +244,8 @@ impl AlgorithmSearch<'_> {
 
     fn contract(&self, node: NodeId, inputs: [NodeId; 2], kinds: &Kinds) -> Result<Vec<Entry>, PlanError> {
         // If an algorithm accepts any distributions, the inputs have their cheapest.
-        let input_distributions = inputs.map(|input| match &self.tables[input] {
-            Table::Free => None,
-            Table::Entries(entries) => entries.first().map(|entry| &entry.distribution),
-        });
+        let input_distributions =
+            inputs.map(|input| self.tables.entries(input)?.first().map(|entry| &entry.distribution));
         let mut options_by_input: [Vec<(Distribution, Price, usize)>; 2] = [Vec::new(), Vec::new()];
         let mut entries = Vec::new();
         for algorithm in self.space.candidates(node, kinds)? {
@@ -276,8 +271,8 @@ impl AlgorithmSearch<'_> {
 
     fn bring(&self, input: NodeId, wanted: &Distribution) -> (Price, usize) {
         let labels = self.labels(input);
-        let Table::Entries(entries) = &self.tables[input] else {
-            return (self.cost.redistribution(labels, &self.space.before(input, wanted), wanted), 0);
+        let Some(entries) = self.tables.entries(input) else {
+            return (self.space.redistribution(labels, &self.space.before(input, wanted), wanted), 0);
         };
         let objective = self.space.options.objective;
         let mut best: Option<(Price, usize)> = None;
@@ -287,7 +282,7 @@ impl AlgorithmSearch<'_> {
             if !better(*price) {
                 break;
             }
-            let price = *price + self.cost.redistribution(labels, distribution, wanted);
+            let price = *price + self.space.redistribution(labels, distribution, wanted);
             if better(price) {
                 best = Some((price, at));
             }

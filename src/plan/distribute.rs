@@ -8,7 +8,6 @@ use std::ops::Range;
 
 use super::algorithm_search_space::{SearchSpace, UnaryPlacement};
 use super::algorithm_selection::{self, Choice};
-use super::candidates::SearchArguments;
 use super::context::PlanningContext;
 use super::error::PlanError;
 use super::options::PlanOptions;
@@ -59,9 +58,8 @@ pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) 
     if !differs || !arguments.uncut.is_empty() || plan.pipeline.is_some() {
         return plan;
     }
-    let space = SearchSpace::new(tree, machine, options, SearchArguments { step_by_step: true, ..arguments });
     // The step may require a redistribution that the user forbids.
-    let Ok(steps) = whole_tree(context, &space, &[]) else { return plan };
+    let Ok(steps) = whole_tree(context, &space.step_by_step(), &[]) else { return plan };
     if options.objective == Objective::Bytes {
         return if steps.beats(&plan) { steps } else { plan };
     }

@@ -105,14 +105,14 @@ impl<'a> Grouping<'a> {
     fn on<T>(&self, ranks: usize, run: impl FnOnce(&SearchSpace) -> T) -> T {
         // The plan must suit every range of this many ranks.
         let machine = Machine { speeds: Vec::new(), ..self.space.machine.part(0..ranks) };
-        run(&self.space.on(&machine))
+        if machine == *self.space.machine { run(self.space) } else { run(&self.space.on(&machine)) }
     }
 }
 
 struct GroupSearch<'a> {
     grouping: &'a Grouping<'a>,
     work: Vec<f64>,
-    /// Tables for the whole tree, by number of ranks.
+    /// By number of ranks.
     planned: BTreeMap<usize, Tables>,
 }
 
@@ -154,15 +154,13 @@ impl GroupSearch<'_> {
     }
 
     fn shared_plan(&mut self, node: NodeId, ranks: &Range<usize>) -> Option<PlannedSubtree> {
-        if !self.planned.contains_key(&ranks.len()) {
-            if self.planned.len() == MAX_GROUP_SIZES {
-                return None;
-            }
-            let tables = self.grouping.on(ranks.len(), |space| Tables::new(space).ok())?;
-            self.planned.insert(ranks.len(), tables);
+        let tree = self.grouping.space.tree;
+        if !self.planned.contains_key(&ranks.len()) && self.planned.len() == MAX_GROUP_SIZES {
+            return None;
         }
-        let Cheapest { price, distribution, contractions } =
-            self.planned[&ranks.len()].cheapest(self.grouping.space.tree, node)?;
+        let tables = self.planned.entry(ranks.len()).or_insert_with(|| Tables::none(tree));
+        self.grouping.on(ranks.len(), |space| tables.add(space, node).ok())?;
+        let Cheapest { price, distribution, contractions } = tables.cheapest(tree, node)?;
         let distribution = Some(distribution.moved(0, ranks.start));
         let contractions = contractions.into_iter().map(|(node, choice)| (node, ranks.clone(), choice)).collect();
         Some(PlannedSubtree { price, distribution, contractions })
@@ -188,7 +186,7 @@ impl GroupSearch<'_> {
                     let wanted = wanted.moved(0, ranks.start);
                     let labels = &tree.nodes[*input].labels;
                     let at = subtree.distribution.as_ref();
-                    price = price + at.map(|at| space.cost.redistribution(labels, at, &wanted)).unwrap_or_default();
+                    price = price + at.map(|at| space.redistribution(labels, at, &wanted)).unwrap_or_default();
                 }
                 (price, needs.out.moved(0, ranks.start), algorithm)
             });
