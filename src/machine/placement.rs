@@ -1,8 +1,7 @@
 //! Assigns a host's cores to ranks' threads, given the topology, the numbers of ranks and workers, and whether ranks
 //! communicate.
 //!
-//! `docs/placement.md` describes the rules. Ranks occupy the domains in order, with at least one each if possible.
-//! Invariant: at most one worker is bound to a core.
+//! `docs/placement.md` describes the rules. Invariant: at most one worker is bound to a core.
 
 use std::fmt;
 use std::ops::Range;
@@ -197,7 +196,7 @@ impl Topology {
         (0..ranks).map(run).collect()
     }
 
-    /// Each rank's domains and cores, across domains only if more than a quarter would else be idle.
+    /// Each rank's domains and cores, across domains only if too many cores would else be idle.
     fn shares(&self, ranks: usize) -> Vec<RankShare<'_>> {
         let (within, even) = (self.shares_within(ranks), self.cores() / ranks.max(1));
         if 4 * smallest_share(&within) >= 3 * even { within } else { self.shares_across(ranks) }

@@ -60,12 +60,6 @@ impl Topology {
     pub fn cores(&self) -> usize {
         self.domains.iter().map(|domain| domain.cores.len()).sum()
     }
-
-    /// The domain that has all of `units`.
-    pub fn domain_of(&self, units: &[usize]) -> Option<usize> {
-        let has = |domain: &&Domain| units.iter().all(|unit| domain.cores.iter().any(|core| core.contains(unit)));
-        self.domains.iter().find(has).filter(|_| !units.is_empty()).map(|domain| domain.number)
-    }
 }
 
 /// One line with numbers of sockets, domains, cores and threads, and sizes of memory and caches.

@@ -1,18 +1,8 @@
-//! Proves plans for thousands of ranks by checking one rank of each symmetry class.
+//! Proves plans for thousands of ranks by checking one rank of each symmetry class ([`super::classes`],
+//! `docs/decisions.md`). Reports state that symmetry is assumed.
 //!
 //! Each step is proved as a plan with its inputs as operands. The plan is correct if every step's result matches its
-//! specification whenever the inputs do. Of steps that differ only in the names of dimensions, one is proved.
-//!
-//! Ranks whose blocks of inputs and result have equal extents form a class ([`super::classes`]). One rank of each is
-//! proved alone, given what its messages carry, and a few of its peers state the same of these messages
-//! ([`verify::with_peers`]). If some message is not described, every element of these ranks is traced back through all
-//! ranks that contribute ([`verify::follow`]).
-//!
-//! Bounds, hazards and memory of whole schedules are checked on the sampled ranks. A step that produces partial sums
-//! and the redistribution that adds them are proved as one step, and so are all steps of a pipeline. In a plan with
-//! groups of ranks, the slices of one group are proved, with the copying of operands and the addition of results as
-//! steps over all ranks. That ranks of one class behave alike is assumed by symmetry; reports state that this is not
-//! proved.
+//! specification whenever the inputs do.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -23,7 +13,7 @@ use super::slice_groups::{self, Between};
 use super::structure::{Plan, Source, Value};
 use super::up_to_names::up_to_names;
 use super::{packing, spec};
-use crate::schedule::verify::{self, Described, Fault, VerifyError};
+use crate::schedule::verify::{self, Fault, VerifyError};
 use crate::schedule::{ReuseScope, Schedule};
 
 /// Maximum number of ranks for which every rank is proved.
@@ -53,19 +43,9 @@ impl Classes {
 }
 
 /// A step as a plan of its own.
-pub struct Step(Plan);
+pub struct Step(pub Plan);
 
 impl Step {
-    /// Proves every rank alone, and that it agrees with all of its peers; `None` if some transfer is not described.
-    ///
-    /// # Errors
-    /// Same as for [`Plan::verify`].
-    pub fn verify_each_alone(&self) -> Option<Result<(), VerifyError>> {
-        let Step(plan) = self;
-        let all: Vec<Described> = (0..plan.ranks()).map(|rank| plan.described(rank)).collect();
-        all.iter().all(Described::is_complete).then(|| verify::all_alone(&all, &plan.spec()))
-    }
-
     /// One rank of each class, ascending.
     pub fn representatives(&self) -> Vec<usize> {
         classes(&self.0).representatives()

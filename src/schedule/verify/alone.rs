@@ -7,12 +7,10 @@
 //!   send [k, n0] to 1               proved to be the box k, n0 of right
 //! ```
 //!
-//! If this holds for all ranks, and the ends of every message say the same ([`agree`]), the whole run is correct. By
-//! induction over the total order of transfers: a rank starts the first transfer that is not complete after tasks that
-//! depend on earlier ones only, so it starts; what it sends is right because what arrived before is right. The cost is
-//! that of one rank's tasks. [`super::whole`] proves the same for all ranks together.
+//! If this holds for all ranks, and the ends of every message say the same ([`agree`]), the whole run is correct, by
+//! induction over the total order of transfers.
 
-use super::provenance::{Content, Contents, Piece, Prior, products};
+use super::provenance::{Content, Contents, Piece, Prior, append, products};
 use super::semantics::Semantics;
 use super::{Fault, Origin, Spec, VerifyError, hazard};
 use crate::distribution::{Bounds, Region};
@@ -58,18 +56,18 @@ pub fn alone(described: &Described, spec: &Spec) -> Result<(), VerifyError> {
     hazard::check(schedule, spec)?;
     let at = |task: Option<TaskId>| move |fault| VerifyError { rank: schedule.rank, task, fault };
     in_order(described).map_err(|task| at(Some(task))(Fault::Deadlock))?;
-    let rank = Alone { semantics: Semantics { spec, schedule } };
-    let mut contents = rank.semantics.initial();
+    let rank = Semantics { spec, schedule };
+    let mut contents = rank.initial();
     for (id, (task, carried)) in schedule.tasks.iter().zip(carried).enumerate() {
         match (&task.action, carried) {
-            (Action::Work(work), _) => rank.semantics.work(&mut contents, work),
+            (Action::Work(work), _) => rank.work(&mut contents, work),
             (Action::Send { from, .. }, Some(carried)) => rank.sends(&contents, from, carried),
             (Action::Recv { into, .. }, Some(carried)) => rank.receives(&mut contents, into, carried),
             (Action::Send { peer, .. } | Action::Recv { peer, .. }, None) => Err(Fault::Mismatch { peer: *peer }),
         }
         .map_err(at(Some(id)))?;
     }
-    rank.semantics.result(&contents).map_err(at(None))
+    rank.result(&contents).map_err(at(None))
 }
 
 /// Proves that two ranks say the same of the messages between them.
@@ -115,14 +113,10 @@ fn in_order(described: &Described) -> Result<(), TaskId> {
     Ok(())
 }
 
-struct Alone<'a> {
-    semantics: Semantics<'a>,
-}
-
-impl Alone<'_> {
+impl Semantics<'_> {
     /// The described contents of each box of a message.
     fn expected(&self, views: &[View], carried: &Carried) -> Result<Vec<Piece>, Fault> {
-        let (spec, schedule) = (self.semantics.spec, self.semantics.schedule);
+        let (spec, schedule) = (self.spec, self.schedule);
         if views.iter().map(View::extents).ne(carried.boxes.iter().map(extents)) {
             return Err(Fault::Carries);
         }
@@ -139,7 +133,7 @@ impl Alone<'_> {
                     stored.collect::<Option<Vec<Region>>>().ok_or(Fault::Carries)?
                 }
             };
-            let sum = joined(sum.into_iter().filter(|region| !region.is_empty()), spec.values[value].order.joins());
+            let sum = joined(sum.iter().filter(|region| !region.is_empty()), spec.values[value].order.joins());
             let alpha = matches!(spec.values[value].origin, Origin::Contract { .. }) && spec.is_result(value);
             let at = Region::from(bounds.clone());
             let ascends = sum.len() < 2;
@@ -161,8 +155,8 @@ impl Alone<'_> {
             for Piece { bounds, content } in contents.read(view)? {
                 let wanted = expected.part(&bounds).content;
                 let value = expected.content.value.unwrap_or_default();
-                let joins = self.semantics.spec.values[value].order.joins();
-                let sum = joined(content.sum.iter().cloned(), joins);
+                let joins = self.spec.values[value].order.joins();
+                let sum = joined(&content.sum, joins);
                 let complete = carried.sum == CarriedSum::Complete;
                 let same_sum = if complete { products(&sum) == products(&wanted.sum) } else { sum == wanted.sum };
                 // Zeros of no tensor yet are sums without terms.
@@ -181,29 +175,10 @@ fn extents(bounds: &Bounds) -> Vec<usize> {
     bounds.iter().map(ExactSizeIterator::len).collect()
 }
 
-/// The regions, adjacent ones merged if `joins`.
-fn joined(regions: impl Iterator<Item = Region>, joins: bool) -> Vec<Region> {
-    let mut all: Vec<Region> = Vec::new();
-    for next in regions {
-        match all.last_mut() {
-            Some(last) if joins && let Some(both) = last.joined(&next) => *last = both,
-            _ => all.push(next),
-        }
-    }
+fn joined<'a>(regions: impl IntoIterator<Item = &'a Region>, joins: bool) -> Vec<Region> {
+    let mut all = Vec::new();
+    append(&mut all, regions, joins);
     all
-}
-
-/// Proves all ranks alone, and that any two that exchange messages agree on them, as [`super::whole`] does together.
-///
-/// # Errors
-/// If a check fails, with the rank and task of the first fault.
-pub fn all_alone(ranks: &[Described], spec: &Spec) -> Result<(), VerifyError> {
-    for described in ranks {
-        alone(described, spec)?;
-        // Both ways, because either end may lack all messages.
-        described.peers().into_iter().try_for_each(|peer| agree(described, &ranks[peer], spec))?;
-    }
-    Ok(())
 }
 
 /// Proves the rank `rank` alone, and that it agrees with up to four of its peers, whose distances depend on `number`.

@@ -58,7 +58,6 @@ pub fn intersect(a: &[Range<usize>], b: &[Range<usize>]) -> Bounds {
 }
 
 impl Contents {
-    /// Of this many buffers, with nothing written.
     pub fn of(buffers: usize) -> Contents {
         Contents((0..buffers).map(|_| BoxMap::default()).collect())
     }
@@ -133,7 +132,6 @@ impl Contents {
 
 #[derive(Debug, Clone, Copy)]
 pub struct Rules {
-    /// Whether adjacent regions are merged.
     pub joins: bool,
     /// Whether the order alone excludes repetitions in a sum that ascends.
     pub order_suffices: bool,
@@ -161,13 +159,18 @@ pub fn add(
     {
         return Err(Fault::Order);
     }
+    append(sum, more, joins);
+    Ok(())
+}
+
+/// Appends regions, each merged with the last one if `joins` and they are adjacent.
+pub fn append<'a>(sum: &mut Vec<Region>, more: impl IntoIterator<Item = &'a Region>, joins: bool) {
     for next in more {
         match sum.last_mut() {
             Some(last) if joins && let Some(both) = last.joined(next) => *last = both,
             _ => sum.push(next.clone()),
         }
     }
-    Ok(())
 }
 
 pub fn products(sum: &[Region]) -> usize {

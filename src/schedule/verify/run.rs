@@ -32,28 +32,18 @@ impl Rank<'_> {
     }
 }
 
-pub fn check(schedules: &[Schedule], spec: &Spec) -> Result<(), VerifyError> {
-    let schedules: Vec<&Schedule> = schedules.iter().collect();
-    for state in simulate(&schedules, spec)? {
-        let fault = |fault| VerifyError { rank: state.semantics.schedule.rank, task: None, fault };
-        state.semantics.result(&state.contents).map_err(fault)?;
-    }
-    Ok(())
-}
-
-/// Like [`check`], for the results of the ranks in `chosen`.
-pub fn of_some(schedules: &[&Schedule], spec: &Spec, chosen: &[usize]) -> Result<(), VerifyError> {
+/// Checks the results of the ranks that are `chosen`. The ranks ascend, and include both ends of every transfer.
+pub fn check(schedules: &[Schedule], spec: &Spec, chosen: impl Fn(usize) -> bool) -> Result<(), VerifyError> {
     for Rank { semantics, contents, .. } in simulate(schedules, spec)? {
         let rank = semantics.schedule.rank;
-        if chosen.binary_search(&rank).is_ok() {
+        if chosen(rank) {
             semantics.result(&contents).map_err(|fault| VerifyError { rank, task: None, fault })?;
         }
     }
     Ok(())
 }
 
-/// The ranks ascend, and include both ends of every transfer.
-fn simulate<'a>(schedules: &[&'a Schedule], spec: &'a Spec) -> Result<Vec<Rank<'a>>, VerifyError> {
+fn simulate<'a>(schedules: &'a [Schedule], spec: &'a Spec) -> Result<Vec<Rank<'a>>, VerifyError> {
     let mut ranks: Vec<Rank> = schedules.iter().map(|schedule| start(schedule, spec)).collect();
     let mut woken: Vec<usize> = (0..ranks.len()).rev().collect();
     while let Some(at) = woken.pop() {
@@ -93,20 +83,19 @@ fn work(rank: &mut Rank, task: TaskId) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Runs a lane's next transfer if it is also next on the peer's opposite lane, and returns the peer.
+/// A lane's next transfer, its peer, and the peer's task, if that is also next on the opposite lane.
+fn next(ranks: &[Rank], rank: usize, lane: Lane) -> Option<(TaskId, usize, TaskId)> {
+    let task = ranks[rank].head(lane)?;
+    let peer = ranks[rank].action(task).peer()?;
+    let peer = ranks.binary_search_by_key(&peer, |state| state.semantics.schedule.rank).ok()?;
+    let partner = ranks[peer].head(if lane == Lane::Send { Lane::Recv } else { Lane::Send })?;
+    let back = ranks[peer].action(partner).peer()?;
+    (back == ranks[rank].semantics.schedule.rank).then_some((task, peer, partner))
+}
+
+/// Runs a lane's next transfer, if any, and returns the peer.
 fn transfer(ranks: &mut [Rank], rank: usize, lane: Lane) -> Result<Option<usize>, VerifyError> {
-    let Some(task) = ranks[rank].head(lane) else { return Ok(None) };
-    let (Action::Send { peer, .. } | Action::Recv { peer, .. }) = *ranks[rank].action(task) else { return Ok(None) };
-    let place = ranks.binary_search_by_key(&peer, |state| state.semantics.schedule.rank);
-    let Ok(peer) = place else { return Ok(None) };
-    let other = if lane == Lane::Send { Lane::Recv } else { Lane::Send };
-    let Some(partner) = ranks[peer].head(other) else { return Ok(None) };
-    let (Action::Send { peer: back, .. } | Action::Recv { peer: back, .. }) = *ranks[peer].action(partner) else {
-        return Ok(None);
-    };
-    if back != ranks[rank].semantics.schedule.rank {
-        return Ok(None);
-    }
+    let Some((task, peer, partner)) = next(ranks, rank, lane) else { return Ok(None) };
     let ((source, send), (target, recv)) =
         if lane == Lane::Send { ((rank, task), (peer, partner)) } else { ((peer, partner), (rank, task)) };
     let at = ranks[target].semantics.schedule.rank;

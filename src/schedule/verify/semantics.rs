@@ -15,7 +15,6 @@ pub struct Semantics<'a> {
 }
 
 impl Semantics<'_> {
-    /// The operands, and the output's values if results are added to them.
     pub fn initial(&self) -> Contents {
         let mut contents = Contents::of(self.schedule.buffers.len());
         for (id, buffer) in self.schedule.buffers.iter().enumerate() {
@@ -272,11 +271,10 @@ impl Semantics<'_> {
         if more.prior != Prior::Absent || content.alpha != more.alpha || content.prior == Prior::Raw {
             return Err(Fault::Scaling);
         }
-        let (value, place) = (content.value.unwrap_or_default(), (self.schedule.rank, content.at.clone()));
+        let (value, rank, at) = (content.value.unwrap_or_default(), self.schedule.rank, content.at.clone());
         let order = &self.spec.values[value].order;
-        let rules = Rules { joins: order.joins(), order_suffices: order.excludes_repetition(self.schedule.rank) };
-        let place = (place.0, &place.1);
-        add(content, &more.sum, rules, |last, next| self.spec.follows(value, place, last, next))
+        let rules = Rules { joins: order.joins(), order_suffices: order.excludes_repetition(rank) };
+        add(content, &more.sum, rules, |last, next| self.spec.follows(value, (rank, &at), last, next))
     }
 }
 

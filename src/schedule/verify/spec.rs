@@ -30,7 +30,7 @@ pub struct Summand {
     pub products: Region,
 }
 
-/// The summands that one rank adds, in order.
+/// Of one rank, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Summands {
     list: Vec<Summand>,
@@ -99,9 +99,7 @@ pub struct Value {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     pub values: Vec<Value>,
-    /// The index of the run's result.
     pub output: usize,
-    /// Whether `beta` times the output's previous values are added.
     pub accumulate: bool,
 }
 

@@ -1,10 +1,10 @@
 //! Verifies the schedules of every algorithm without data, on 1 to 64 ranks.
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::mutation::has_equal_steps;
+use super::mutation::{all_alone, has_equal_steps};
 use crate::common::Rng;
-use einsum_dist::plan::{AlgorithmName, Source};
-use einsum_dist::schedule::verify::follow;
+use einsum_dist::plan::{AlgorithmName, Source, Step};
+use einsum_dist::schedule::verify::{Described, follow};
 use einsum_dist::schedule::{Accumulate, Action, Schedule, Work};
 use einsum_dist::{Machine, Plan, PlanOptions, Problem};
 use rayon::prelude::*;
@@ -171,8 +171,10 @@ fn ranks_are_proved_alone() {
                 let options = PlanOptions::default().algorithm(algorithm).accumulate(ranks % 2 == 0);
                 let shaped = Problem::parse("cmk,ckn->ncm").unwrap().shapes(&shapes.map(|s| s.to_vec())).unwrap();
                 let plan = shaped.plan(&Machine::new(ranks, 1), &options).unwrap();
-                for step in plan.each_step() {
-                    step.verify_each_alone().expect("all transfers are described").unwrap_or_else(|error| {
+                for Step(step) in plan.each_step() {
+                    let described: Vec<Described> = (0..step.ranks()).map(|rank| step.described(rank)).collect();
+                    assert!(described.iter().all(Described::is_complete), "all transfers are described");
+                    all_alone(&described, &step.spec()).unwrap_or_else(|error| {
                         panic!("{algorithm:?} {shapes:?} on {ranks}: {error}\n{:#?}", plan.described(error.rank))
                     });
                 }
