@@ -11,8 +11,7 @@ pub(super) fn file(name: &str) -> Option<PathBuf> {
     folder(|variable| std::env::var_os(variable)).map(|folder| folder.join(name))
 }
 
-/// As the XDG Base Directory Specification requires, empty or relative XDG variables are ignored. `EINSUM_DIST_CACHE`
-/// may be relative.
+/// Only `EINSUM_DIST_CACHE` may be relative.
 fn folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let absolute = |name: &str| set(name).filter(|path| path.is_absolute());

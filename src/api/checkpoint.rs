@@ -1,7 +1,7 @@
 //! Saves a run's state between slices, and continues an interrupted run.
 //!
-//! [`io::checkpoint`](crate::io::checkpoint) defines the files. Rank 0 decides at which slice the ranks next talk about
-//! saving, and whether to save there.
+//! [`io::checkpoint`](crate::io::checkpoint) defines the files. Rank 0 decides when the ranks talk about saving, and
+//! whether to save.
 //!
 //! Invariants: A refused file is neither changed nor removed. A run continues only if all ranks have read their sums.
 //! Slices are added in the same order as in an uninterrupted run, so the result has the same bits.
@@ -390,7 +390,7 @@ fn fingerprint<T: Element>(program: &Program<T>) -> Result<String> {
     Ok(digest(&[&plan.fingerprint().to_le_bytes()[..], &all].concat()))
 }
 
-/// A digest of an operand's values and distribution. Collective.
+/// Collective.
 fn digest_of<T: Element>(program: &Program<T>, operands: &mut Operands<T>, index: usize) -> Result<String> {
     let mut digests: Vec<String> = Vec::new();
     operands.each_part(&program.plan, index, |part| {

@@ -55,15 +55,11 @@ pub(super) fn ranges(list: &str) -> Vec<usize> {
 }
 
 /// The host's name; empty if the system provides none.
-#[cfg(unix)]
 pub fn name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
-}
-
-/// The host's name; empty if the system provides none.
-#[cfg(not(unix))]
-pub fn name() -> String {
-    String::new()
+    #[cfg(unix)]
+    return rustix::system::uname().nodename().to_string_lossy().into_owned();
+    #[cfg(not(unix))]
+    return String::new();
 }
 
 #[cfg(target_os = "linux")]

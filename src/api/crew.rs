@@ -36,7 +36,7 @@ impl Crew {
         Ok(Crew { pool, place })
     }
 
-    /// Pins the calling thread to the communication core or, without one, all of the rank's.
+    /// Pins the calling thread.
     pub(super) fn bind_communication(&self) {
         match self.place.communication {
             Some(unit) => cores::bind(&[unit]),
@@ -67,8 +67,7 @@ pub(super) fn no_threads(rank: usize, threads: usize, why: &dyn std::error::Erro
 }
 
 /// Starts rayon's global pool with `threads` threads, unless it exists. Call this first: a computation would otherwise
-/// start one thread per core, and panic on failure. A world of one rank keeps these threads on their own cores
-/// ([`Workers::on_own_cores`](super::Workers::on_own_cores)).
+/// start one thread per core, and panic on failure.
 ///
 /// # Errors
 /// If the threads cannot be started ([`Error::Threads`]).

@@ -1,8 +1,8 @@
-//! Runs programs whose values leave the range of the element type, with powers of two kept apart.
+//! Runs programs whose values leave the range of the element type, with powers of two kept apart
+//! (`docs/special-values.md`).
 //!
-//! Contractions multiply their results by powers of two, equal on all ranks and slices, so sums stay the same. Each run
-//! measures all values, and the next corrects the powers, until every value is of medium size ([`medium`]). The first
-//! step of another size has inputs of medium size, so two runs per step suffice, and one or two for most networks.
+//! Each run measures all values, and the next corrects the powers, until every value is of medium size ([`medium`]).
+//! The first step of another size has inputs of medium size, so two runs per step suffice.
 
 use super::operand_parts::Operands;
 use super::program::Slices;
@@ -223,12 +223,20 @@ impl<'a> Scaling<'a> {
 
     /// The exponents of the values' total factors.
     fn sums(&self, exponents: &[i32]) -> Vec<i64> {
-        let mut sums: Vec<i64> = Vec::with_capacity(exponents.len());
-        for (value, &own) in self.plan.values.iter().zip(exponents) {
+        self.sums_with(|id, _| i64::from(exponents[id]))
+    }
+
+    /// `own` gets a contraction's value and its inputs' sum, and returns its exponent.
+    fn sums_with(&self, mut own: impl FnMut(usize, i64) -> i64) -> Vec<i64> {
+        let mut sums: Vec<i64> = Vec::with_capacity(self.plan.values.len());
+        for (id, value) in self.plan.values.iter().enumerate() {
             sums.push(match value.source {
                 Source::Operand(_) => 0,
                 Source::Unary { input, .. } | Source::Redistribute { input } => sums[input],
-                Source::Contract { left, right, .. } => sums[left] + sums[right] + i64::from(own),
+                Source::Contract { left, right, .. } => {
+                    let inputs = sums[left] + sums[right];
+                    inputs + own(id, inputs)
+                }
             });
         }
         sums
@@ -262,21 +270,13 @@ impl<'a> Scaling<'a> {
                 }
             });
         }
-        let mut sums: Vec<i64> = Vec::with_capacity(values.len());
         let mut corrected = vec![0; values.len()];
-        for (id, value) in values.iter().enumerate() {
-            sums.push(match value.source {
-                Source::Operand(_) => 0,
-                Source::Unary { input, .. } | Source::Redistribute { input } => sums[input],
-                Source::Contract { left, right, .. } => {
-                    let inputs = sums[left] + sums[right];
-                    let most = i64::from(self.most);
-                    let own = (-sizes[self.ends[id]].round() as i64 - inputs).clamp(-most, most);
-                    corrected[id] = own as i32;
-                    inputs + own
-                }
-            });
-        }
+        self.sums_with(|id, inputs| {
+            let most = i64::from(self.most);
+            let own = (-sizes[self.ends[id]].round() as i64 - inputs).clamp(-most, most);
+            corrected[id] = own as i32;
+            own
+        });
         corrected
     }
 

@@ -78,8 +78,8 @@ pub(super) fn launch(
     }
 }
 
-/// Runs all ranks of a world in one process several times each. They must not communicate, and do not wait for each
-/// other. `rounds` and the metrics are by rank.
+/// Runs all ranks of a world in one process several times each, without communication. `rounds` and the metrics are by
+/// rank.
 ///
 /// # Errors
 /// Those of [`launch`].

@@ -18,9 +18,8 @@ use crate::timeline::{Activity, Span, Timeline};
 
 #[derive(Debug, Clone, Serialize, serde::Deserialize)]
 struct RankMeasurement {
-    /// Nanoseconds on the process's clock.
+    /// In nanoseconds, like `took`, on the process's clock.
     started: i64,
-    /// In nanoseconds.
     took: i64,
     /// In seconds since the start of the slice.
     spans: Vec<Span>,

@@ -1,8 +1,7 @@
 //! Keeps the workers of a rank without peers on their own cores while no other program computes there.
 //!
-//! Linux may let two workers that wake for a short run share a core for 0.1 s or longer beside an idle one, as measured
-//! on a virtual machine, so that runs take twice as long. Therefore each worker is pinned to a core. If one has to wait
-//! for it, all may use all cores, for a time that doubles whenever that recurs.
+//! Linux may let two workers that wake for a short run share a core for 0.1 s or longer beside an idle one, so each is
+//! pinned to a core (`docs/placement.md`).
 //!
 //! Invariant: the calling thread is never pinned. Workers are pinned only if there is one per core of the process,
 //! there is no CPU quota, the system reports how long they wait, and no one else changes their affinity masks.

@@ -12,7 +12,7 @@ use super::launch::{Slots, launch};
 use super::record::Record;
 use super::validate::{Tensor, expect_fit, expect_memory, expect_shape};
 use super::{DistTensor, Error, Operand, Output, Result, Shaped, World};
-use crate::distribution::{Bounds, Region};
+use crate::distribution::Bounds;
 use crate::exec::{Factors, Fault, Injection, Metrics, RankProgram, ResolvedKernel};
 use crate::kernel::Element;
 use crate::machine::Machine;
@@ -225,10 +225,7 @@ impl<T: Element> Program<T> {
         }
         self.each_slice(self.all_slices(), false, beta, |program, slice, beta| {
             let slots = bind(program.ranks[0].schedule(), |buffer| match buffer.home {
-                Home::Operand(index) => {
-                    let view = program.slice_of(views[index].view(), program.plan.operand(index), slice);
-                    region_of(buffer).map(|region| Slot::borrowed(&part(view, &region.only_box())))
-                }
+                Home::Operand(index) => program.operand_box(&views, index, buffer, slice),
                 Home::Output => block
                     .block_mut(rank)
                     .map(|block| Slot::borrowed_mut(&mut program.slice_of(block, program.plan.output(), slice))),
@@ -325,16 +322,19 @@ impl<T: Element> Program<T> {
             }
             let bound = program.ranks.iter().zip(parts).map(|(rank, mut output)| {
                 bind(rank.schedule(), |buffer| match buffer.home {
-                    Home::Operand(index) => {
-                        let view = program.slice_of(operands[index].view(), program.plan.operand(index), slice);
-                        region_of(buffer).map(|region| Slot::borrowed(&part(view, &region.only_box())))
-                    }
+                    Home::Operand(index) => program.operand_box(operands, index, buffer, slice),
                     Home::Output => output.take(),
                     Home::Arena | Home::Exchange => None,
                 })
             });
             Ok((Factors::new(alpha, beta), bound.collect()))
         })
+    }
+
+    fn operand_box(&self, operands: &[ArrayViewD<T>], index: usize, buffer: &Buffer, slice: usize) -> Option<Slot> {
+        let view = self.slice_of(operands[index].view(), self.plan.operand(index), slice);
+        let region = &buffer.place.as_ref()?.region;
+        Some(Slot::borrowed(&part(view, &region.only_box())))
     }
 
     fn all_slices(&self) -> Slices {
@@ -438,8 +438,4 @@ pub(super) fn bind(schedule: &Schedule, mut slot: impl FnMut(&Buffer) -> Option<
     let mut slots = Slots::with_capacity(users);
     slots.extend(schedule.buffers.iter().enumerate().filter_map(|(id, buffer)| Some((id, slot(buffer)?))));
     slots
-}
-
-fn region_of(buffer: &Buffer) -> Option<&Region> {
-    buffer.place.as_ref().map(|place| &place.region)
 }

@@ -14,7 +14,7 @@ const MAX_RECORDED_TASKS: usize = 1 << 18;
 pub(super) struct Record {
     /// By slice and local rank.
     slices: Vec<Vec<Metrics>>,
-    /// For each local rank; empty unless there are several slices.
+    /// By local rank; empty unless there are several slices.
     sum: Vec<Metrics>,
     busy: Vec<Busy>,
     /// By local rank and value of the plan.

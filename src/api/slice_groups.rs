@@ -1,8 +1,7 @@
-//! Runs plans in which groups of ranks take disjoint sets of slices.
+//! Runs plans in which groups of ranks take disjoint sets of slices (`docs/algorithms.md`).
 //!
-//! A run copies operands to all groups but the first, runs slices, and adds the groups' results. Copies and partial
-//! sums are kept between runs. In each round, every group runs one slice; those with fewer rest in the last round.
-//! Groups of one rank in one process run several short rounds independently.
+//! Copies and partial sums are kept between runs. In each round, every group runs one slice; those with fewer rest in
+//! the last round. Groups of one rank in one process run several short rounds independently.
 //!
 //! Invariant: all ranks of a group run a slice or all rest, so none waits for a resting rank.
 

@@ -7,7 +7,6 @@ use crate::comm::CommError;
 use crate::memory::LeaseError;
 use crate::schedule::TaskId;
 
-/// Why a rank's run ended early.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("rank {rank}, {}: {message}", self.place())]
 pub struct RunError {

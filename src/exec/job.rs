@@ -11,7 +11,7 @@ use crate::dims::Label;
 use crate::memory::{LeaseError, ReadLease, Store, WriteLease};
 use crate::schedule::{Accumulate, Factor, TaskId, View, Work};
 
-/// A task that can run; dropping it releases its leases.
+/// Dropping it releases its leases.
 #[derive(Debug)]
 pub struct Job<'a> {
     program: &'a RankProgram,

@@ -44,7 +44,7 @@ impl ResolvedKernel {
         })
     }
 
-    /// Its name in reports before any contraction is planned.
+    /// In reports, before any contraction is planned.
     pub const fn name(self) -> &'static str {
         match self {
             ResolvedKernel::Planned { family: KernelFamily::Xsmm, .. } => "xsmm",
@@ -53,7 +53,7 @@ impl ResolvedKernel {
         }
     }
 
-    /// Its name in reports, if LIBXSMM (`xsmm`) and this crate's kernels (`own`) run any contraction.
+    /// In reports, if LIBXSMM (`xsmm`) and this crate's kernels (`own`) run any contraction.
     pub const fn name_of(self, xsmm: bool, own: bool) -> &'static str {
         match self {
             ResolvedKernel::Planned { isa, family: KernelFamily::Mixed } if xsmm => match (own, isa) {

@@ -17,7 +17,7 @@ type Out<'a> = (&'a [Label], &'a mut WriteLease);
 type Task<'a> = (&'a mut Planned, TaskId, usize);
 type Contract = fn(Task, Factor, Input, Input, [bool; 2], Factor, Out) -> Result<(), OutOfMemory>;
 
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub struct Kernels {
     pub contract: Contract,
     pub unary: fn(Task, Input, Out) -> Result<(), OutOfMemory>,
@@ -38,12 +38,6 @@ impl Kernels {
             Dtype::Complex64 => kernels::<Complex<f32>>(),
             Dtype::Complex128 => kernels::<Complex<f64>>(),
         }
-    }
-}
-
-impl std::fmt::Debug for Kernels {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Kernels")
     }
 }
 

@@ -18,9 +18,8 @@ pub struct Lanes<'a> {
     schedule: &'a Schedule,
     overlap: bool,
     order: [Vec<TaskId>; 3],
-    /// Each lane's next task to start, as position in `order`.
+    /// As positions in `order`, each lane's next task to start, and to complete.
     next: [usize; 3],
-    /// Likewise to complete.
     completed: [usize; 3],
     states: Vec<State>,
     left: usize,
@@ -52,7 +51,6 @@ impl<'a> Lanes<'a> {
         under_way.first().copied()
     }
 
-    /// Starts a lane's next task, if it may and fewer than `window` are in flight.
     pub fn start(&mut self, lane: Lane, window: usize) -> Option<TaskId> {
         let at = self.next[lane as usize];
         let &task = self.order[lane as usize].get(at)?;

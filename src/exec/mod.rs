@@ -1,11 +1,7 @@
 //! Runs the verified schedule of one rank (`docs/transports.md`).
 //!
 //! The communication thread (the caller) starts transfers and work tasks whose edges allow it, and polls the transport;
-//! workers (a rayon pool) never wait for data. Each lane (a rank's work, send or receive tasks) starts and completes
-//! tasks in order, as the verifier assumes.
-//!
-//! A failed task ends its rank's run, and the caller stops the others; nothing is retried. The plan decides everything,
-//! except that `kernel_selection` resolves its kernel choice.
+//! workers (a rayon pool) never wait for data.
 
 mod fault;
 mod inline;
@@ -83,7 +79,6 @@ pub struct Factors {
 }
 
 impl Factors {
-    /// Converts without rounding.
     pub fn new<T: Element>(alpha: T, beta: T) -> Factors {
         Factors { alpha: alpha.to_c64(), beta: beta.to_c64() }
     }

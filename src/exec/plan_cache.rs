@@ -38,13 +38,12 @@ struct Entry<P> {
     plan: P,
 }
 
-/// Plans compared with a new one to share tables.
 const MAX_SHARING_CANDIDATES: usize = 256;
 
 trait Fits {
     fn fits(&self, tensor: usize, layout: &Layout) -> bool;
 
-    fn share(&mut self, kept: &Self);
+    fn share(&mut self, _kept: &Self) {}
 }
 
 impl Fits for LocalContract {
@@ -61,9 +60,6 @@ impl Fits for UnaryPlan {
     fn fits(&self, tensor: usize, layout: &Layout) -> bool {
         UnaryPlan::fits(self, tensor, layout.extents, layout.strides)
     }
-
-    /// Unary plans have no tables.
-    fn share(&mut self, _kept: &UnaryPlan) {}
 }
 
 impl<P: Fits> CachedPlans<P> {

@@ -19,13 +19,13 @@ pub struct RankProgram {
     /// In the store during a run.
     slots: Vec<Option<Slot>>,
     planned: Vec<Mutex<Planned>>,
-    /// For each value, whether its contractions apply `alpha`.
+    /// By value: whether its contractions apply `alpha`.
     is_result: Vec<bool>,
-    /// Values with at least this reuse scope (how long they stay valid) are skipped.
+    /// Values with at least this reuse scope are skipped.
     holds: Option<ReuseScope>,
     rests: bool,
     longest: ReuseScope,
-    /// For each value, the value that it is a redistribution of, or itself.
+    /// By value: what it is a redistribution of, or itself.
     tensors: Vec<usize>,
     scales: Option<Scales>,
     left_behind: Option<Arc<Store>>,
@@ -35,7 +35,6 @@ pub struct RankProgram {
 }
 
 impl RankProgram {
-    /// Allocates the buffers that the user does not provide, and plans for `threads` threads.
     pub fn compile(
         verified: Verified,
         spec: &Spec,
@@ -84,7 +83,6 @@ impl RankProgram {
         self.verified.schedule()
     }
 
-    /// The schedule, usable while a run borrows the program.
     pub fn verified(&self) -> Arc<Verified> {
         self.verified.clone()
     }
@@ -162,7 +160,6 @@ impl RankProgram {
         self.slots = store.close();
     }
 
-    /// Keeps the store after a failed run, because transfers may hold leases.
     pub(super) fn keep_open(&mut self, store: Arc<Store>) {
         self.left_behind = Some(store);
     }

@@ -14,7 +14,6 @@ use crate::memory::Store;
 use crate::schedule::{Action, Lane, TaskId};
 use crate::sync::{Mutex, Scope, ThreadPool, lock};
 
-/// The longest sleep if no event wakes the thread.
 const MAX_SLEEP: Duration = Duration::from_millis(20);
 
 /// Workers' finished tasks: outcome, start and end in seconds since the start of the run.

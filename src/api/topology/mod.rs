@@ -1,7 +1,7 @@
 //! Detects this host's topology once: from hwloc, if built in, Linux's sysfs, or as a flat list of cores.
 //!
-//! `EINSUM_DIST_TOPOLOGY` overrides it with a text for [`Synthetic`], if it is missing or wrong, and in tests. Cores
-//! and domains have the operating system's numbers. Distances, devices, and memory without processors are left out.
+//! `EINSUM_DIST_TOPOLOGY` overrides it with a text for [`Synthetic`], if it is missing or wrong, and in tests.
+//! Distances, devices, and memory without processors are left out.
 
 #[cfg(feature = "hwloc")]
 mod hwloc;

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::super::cores::ranges;
 use crate::machine::{Cache, Domain, Topology};
 
-/// The topology below `root`; `None` if the list of online units is missing.
+/// `None` if the list of online units is missing.
 pub fn probed(root: &Path) -> Option<Topology> {
     let read = |file: &str| Some(std::fs::read_to_string(root.join(file)).ok()?.trim().to_owned());
     let mut units = ranges(&read("sys/devices/system/cpu/online")?);
