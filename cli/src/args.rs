@@ -1,7 +1,6 @@
 //! Parses the command-line arguments with clap.
 //!
-//! Each flag is parsed independently of the others, apart from the conflicts that clap detects. Checks that depend on
-//! several flags, on the expression or on files are in `validate`.
+//! Checks that depend on several flags, on the expression or on files are in `validate`.
 
 use std::ffi::OsString;
 use std::num::{NonZeroU32, NonZeroUsize};

@@ -4,8 +4,7 @@
 //! double precision (J. L. Blue, A Portable Fortran Program to Find the Euclidean Norm of a Vector, ACM TOMS 4 (1978)).
 //! Each is a compensated sum over plainly summed blocks.
 //!
-//! Powers of two scale exactly. NaN gives NaN, otherwise infinity gives infinity. The same blocks in the same order
-//! give the same bits.
+//! NaN gives NaN, otherwise infinity gives infinity. The same blocks in the same order give the same bits.
 
 use super::compensated::Compensated;
 

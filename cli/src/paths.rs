@@ -1,8 +1,5 @@
-//! Checks a command's paths before the run: each output must be writable, and differ from all other files.
-//!
-//! Two flags must not name the same file, however spelt, if one writes it, except for
-//! `--accumulate FILE --output FILE`, which reads before it replaces. Nor may they name temporary files, which are
-//! removed.
+//! Checks a command's paths before the run: each output must be writable, and differ from all other files
+//! (`docs/files.md`).
 
 use std::path::Path;
 

@@ -33,12 +33,10 @@ pub struct Outcome {
     pub seconds: Seconds,
     /// Seconds for reading operands in parts in the last run, on this process.
     pub reading_seconds: f64,
-    /// Slices taken from a checkpoint.
     pub resumed_slices: usize,
     pub norm: f64,
     /// With `--exponent`, the power of two by which elements are to be multiplied.
     pub exponent: Option<i64>,
-    /// How the result left its type's range, if it did.
     pub out_of_range: Option<OutOfRange>,
     pub check: Option<CheckReport>,
     pub overflow: Option<Overflow>,

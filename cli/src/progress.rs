@@ -1,7 +1,6 @@
 //! Shows the progress of a path search, and a bar over a run's slices, with the time left.
 //!
-//! Guarantee: only rank 0 prints, only to a terminal, and not with `--quiet`. Lines are removed at the end, so they
-//! never mix with later messages.
+//! Guarantee: only rank 0 prints, only to a terminal, and not with `--quiet`.
 
 use std::io::IsTerminal;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};

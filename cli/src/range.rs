@@ -1,7 +1,6 @@
 //! Finds results that left the element type's range without `--check`.
 //!
-//! The operands are examined only if the norm leaves doubt. `docs/special-values.md` describes the rules; a result did
-//! not underflow if an operand is zero.
+//! The operands are examined only if the norm leaves doubt. `docs/special-values.md` describes the rules.
 
 use einsum_dist::{DistTensor, Dtype, Element, OperandParts, World};
 

@@ -1,6 +1,6 @@
 //! `--scaling`: plans and simulates on several numbers of ranks, as a table, JSON, CSV and curves.
 //!
-//! A number of ranks for which there is no plan has a row that says why. Rows are made from the [`Report`]s of plans.
+//! Rows are made from the [`Report`]s of plans.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,6 @@ use super::units::{bytes, digits, seconds};
 use super::validate::Request;
 use super::{Result, trace_files};
 
-/// A plan, and its simulation.
 struct Scaled {
     report: Report,
     /// The algorithm of the contraction that takes longest.
@@ -87,7 +86,6 @@ pub fn scaling(world: &World, mut args: Args) -> Result<(Option<String>, Option<
     Ok((Some(text), error))
 }
 
-/// The labels of `--weak`.
 fn labels<'a>(args: &'a Args, request: &Request) -> Result<BTreeSet<&'a str>> {
     let names = &request.shaped.einsums().names;
     let labels = args.weak.iter().flat_map(|labels| labels.split(',')).map(str::trim);

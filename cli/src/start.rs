@@ -1,7 +1,7 @@
 //! Creates a run's world (its ranks), from the flags and the launcher.
 //!
 //! MPI is initialised first, because ranks communicate to agree on an error. For tests, the environment variable
-//! `EINSUM_DIST_INJECT` injects faults, such as `worker@RANK`, a panic of a worker.
+//! `EINSUM_DIST_INJECT` injects faults.
 
 use std::time::Duration;
 

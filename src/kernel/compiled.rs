@@ -8,7 +8,6 @@ use super::workspace::{OutOfMemory, Workspace};
 use crate::local_plan::{Isa, LocalContract, UnaryPlan};
 
 pub trait Compiled: Copy {
-    /// Implements [`super::contract_strided`].
     fn contract(
         plan: &LocalContract,
         alpha: Self,
@@ -19,7 +18,6 @@ pub trait Compiled: Copy {
         workspace: &mut Workspace,
     ) -> Result<(), OutOfMemory>;
 
-    /// Implements [`super::unary_strided`].
     fn unary(
         plan: &UnaryPlan,
         isa: Isa,

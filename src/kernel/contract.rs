@@ -1,7 +1,4 @@
-//! Executes a [`LocalContract`].
-//!
-//! The plan divides the work into one share per thread, and fixes the order of all additions. Each share packs blocks
-//! of the operands into its part of the workspace. Every call packs again, because elements may have changed.
+//! Executes a [`LocalContract`] (`docs/kernels.md`).
 
 use super::elementwise::scale_strided;
 use super::pointer::{Const, Mut};

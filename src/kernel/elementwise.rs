@@ -12,7 +12,7 @@ pub fn add<T: Element>(input: ArrayViewD<T>, mut out: ArrayViewMutD<T>) {
     T::combine((&input).into(), T::ONE, (&mut out).into());
 }
 
-/// Sets every element of `out` to `value`; `out` is not read.
+/// `out` is not read.
 pub fn fill<T: Element>(value: T, mut out: ArrayViewMutD<T>) {
     T::broadcast(value, T::ZERO, (&mut out).into());
 }
@@ -37,7 +37,7 @@ fn conjugate_on<T: Element>(threads: usize, mut out: ArrayViewMutD<T>) {
     rayon::join(|| conjugate_on(threads / 2, first), || conjugate_on(threads - threads / 2, second));
 }
 
-/// Returns the largest absolute value of all real and imaginary parts, or 0 without elements. Any NaN gives NaN.
+/// The largest absolute value of all real and imaginary parts, or 0 without elements. Any NaN gives NaN.
 pub fn largest<T: Element>(input: ArrayViewD<T>) -> f64 {
     largest_on(useful_threads(rayon::current_num_threads(), input.len()), input)
 }

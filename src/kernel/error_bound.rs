@@ -2,8 +2,7 @@
 //!
 //! Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002, sections 3.1 and 3.6
 //! (`docs/check.md`). The bound holds for any order of additions, with or without fused multiply-adds. Each factor
-//! beyond two adds one rounding. Each part of a sum of n complex products is a sum of 2 n real products; combining the
-//! parts adds a factor of sqrt(2).
+//! beyond two adds one rounding.
 
 use crate::dtype::Dtype;
 

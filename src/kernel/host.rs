@@ -6,12 +6,12 @@ use std::sync::OnceLock;
 use super::simd::widest;
 use crate::local_plan::{Caches, Isa, KernelFamily, Target};
 
-/// Returns the target with the widest instruction set, the default family, and the threads of the current rayon pool.
+/// The target with the widest instruction set, the default family, and the threads of the current rayon pool.
 pub fn host() -> Target {
     target(widest(), default_family(), rayon::current_num_threads())
 }
 
-/// Returns the default micro-kernel family: it includes LIBXSMM if that generates code here.
+/// Includes LIBXSMM if that generates code here.
 pub fn default_family() -> KernelFamily {
     if generates() { KernelFamily::Mixed } else { KernelFamily::Own }
 }
@@ -33,7 +33,7 @@ fn generates() -> bool {
     false
 }
 
-/// Returns a target with this machine's caches. Unlike [`host`], does not start a thread pool.
+/// Unlike [`host`], does not start a thread pool.
 pub fn target(isa: Isa, family: KernelFamily, threads: usize) -> Target {
     static CACHES: OnceLock<Caches> = OnceLock::new();
     Target { isa, family, caches: *CACHES.get_or_init(caches), threads }

@@ -1,7 +1,7 @@
 //! Requests huge pages (`madvise`) for large buffers (`docs/placement.md`).
 //!
-//! They reduce TLB misses at large strides. A request touches no page, so the first user still decides its NUMA node.
-//! Reserved pages (hugetlbfs) need an administrator and are not used.
+//! A request touches no page, so the first user still decides its NUMA node. Reserved pages (hugetlbfs) need an
+//! administrator and are not used.
 
 use std::mem::MaybeUninit;
 

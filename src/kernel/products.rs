@@ -1,7 +1,6 @@
 //! Executes a [`SmallBatchPlan`] with LIBXSMM.
 //!
-//! Generated code overwrites its result, so a product that must be scaled or added goes through a buffer. Plain loops
-//! replace missing code. Each share has its own products and its own buffer.
+//! A product that must be scaled or added goes through its share's buffer. Plain loops replace missing code.
 
 use rayon::prelude::*;
 

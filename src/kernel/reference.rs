@@ -118,7 +118,7 @@ impl<'a, T: Element> Reference<'a, T> {
     }
 }
 
-/// Advances the last dimension fastest; returns false after the last index.
+/// Row-major; returns false after the last index.
 fn next(index: &mut [usize], extents: &[usize]) -> bool {
     for (at, &extent) in index.iter_mut().zip(extents).rev() {
         *at += 1;

@@ -1,8 +1,8 @@
 //! An allocator for programs that should end with a message when memory runs out.
 //!
-//! Rust's containers abort the process (SIGABRT) if they cannot grow, so memory whose size depends on the input is
-//! allocated inside [`fallible`], where a refusal is null, which the caller turns into an error. Without memory for
-//! other, small allocations, a program cannot continue: its report states the missing bytes and ends it.
+//! Rust's containers abort the process if they cannot grow, so memory whose size depends on the input is allocated
+//! inside [`fallible`], and fails with an error. Without memory for other, small allocations, the report ends the
+//! program.
 //!
 //! C libraries do not use this allocator.
 

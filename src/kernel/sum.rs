@@ -1,7 +1,6 @@
 //! Executes a [`Sum`] plan.
 //!
-//! Complex numbers are pairs of reals. Blocks of a long sum are added pairwise. `out` is written once and never read.
-//! The order of steps depends only on the plan, and chains of additions have at most the length
+//! Complex numbers are pairs of reals. Chains of additions have at most the length
 //! [`crate::local_plan::longest_chain`].
 
 use rayon::prelude::*;
@@ -165,7 +164,7 @@ impl<R: Real> SumShare<'_, R> {
     }
 }
 
-/// A range of units that are short contiguous lines.
+/// Units that are short contiguous lines.
 struct Rows<'a, R> {
     share: &'a SumShare<'a, R>,
     units: std::ops::Range<usize>,

@@ -1,7 +1,7 @@
 //! Keeps memory for packed blocks between calls.
 //!
-//! A workspace shrinks only in [`Workspace::clear`] or if growing fails, which returns an error. The thread that first
-//! packs into a page determines its NUMA node ([`Zeroed`]). The contents are unspecified between calls.
+//! A workspace shrinks only in [`Workspace::clear`] or if growing fails, which returns an error. The contents are
+//! unspecified between calls.
 
 use super::micro::Vectorized;
 use super::zeroed::Zeroed;

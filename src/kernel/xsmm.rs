@@ -4,9 +4,8 @@
 //! large enough leading dimensions. On x86-64, the upper halves of the vector registers are cleared after every call,
 //! because they would slow down SSE instructions.
 //!
-//! Products overwrite their destination and are not scaled: code that adds would round the old values once per term.
-//! The left operand cannot be transposed, because LIBXSMM 1.17 does not support it, and LIBXSMM 2 copies it in every
-//! call. Matrices are column-major; exchanged operands give row-major products.
+//! Products overwrite their destination and are not scaled, and the left operand cannot be transposed
+//! (`docs/kernels.md`). Matrices are column-major; exchanged operands give row-major products.
 
 pub trait Real: Copy {
     /// Generates code for checked extents, if LIBXSMM has any.
@@ -29,7 +28,7 @@ pub(super) struct Tile<R> {
 impl<R: Real> Tile<R> {
     /// Requests code for `c = a b`, where `c` is m x n, with columns `ldc`, `lda` and `ldb` elements apart, or rows of
     /// `b` if `transpose_b`. `None` if LIBXSMM has no code, without AVX on x86-64, or if an extent or a leading
-    /// dimension is 0, at least 2^24 or too small. Keeping the tile saves look-ups in LIBXSMM's cache.
+    /// dimension is 0, at least 2^24 or too small.
     pub(super) fn get([m, n, k]: [usize; 3], [lda, ldb, ldc]: [usize; 3], transpose_b: bool) -> Option<Tile<R>> {
         // Generated code counts bytes in 32 bits.
         let fits = |value: &usize| (1..1 << 24).contains(value);

@@ -1,8 +1,7 @@
 //! Allocates zeroed memory without touching it, because the first write to a page decides its NUMA node.
 //!
-//! [`Zeroed::new`] requests only the common alignment and extra bytes, and moves the start up: for more, Rust's allocator would clear the memory itself, and so
-//! touch every page on one thread. Large memory starts and ends at huge pages, because the first access to a huge page
-//! is slow (`docs/placement.md`).
+//! [`Zeroed::new`] requests only the common alignment and extra bytes, and moves the start up: for more, Rust's
+//! allocator would clear the memory itself, and so touch every page on one thread.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::mem::MaybeUninit;

@@ -1,7 +1,5 @@
-//! Bounds the additions, and thus roundings, of each term of a sum in one process (`docs/kernels.md`).
-//!
-//! n terms are added in blocks of at most b, and the blocks pairwise, so a term passes through at most b + log2(n / b)
-//! additions (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, 2002, sections 4.2 and 4.3).
+//! Bounds the additions, and thus roundings, of each term of a sum in one process (`docs/kernels.md`, and
+//! `docs/check.md` for the source).
 //!
 //! Invariant: the lengths hold for every instruction set; callers add the combination of parts from threads or ranks.
 

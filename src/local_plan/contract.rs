@@ -64,7 +64,7 @@ pub fn plan_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, 
     }
 }
 
-/// Estimates the cost of `left, right -> out` in a fraction of [`plan_contract`]'s time, with the same panics.
+/// In a fraction of [`plan_contract`]'s time, with the same panics.
 pub fn price_contract(left: &Layout, right: &Layout, out: &Layout, dtype: Dtype, target: &Target) -> Price {
     let dims = dims_of([left, right, out]);
     if trivial_body(&dims).is_some() {
@@ -163,7 +163,7 @@ impl LocalContract {
         }
     }
 
-    /// Stores lists of offsets that equal another plan's only once.
+    /// Stores lists that equal another plan's only once.
     pub fn share(&mut self, other: &LocalContract) {
         if let (Body::Gemm(plan), Body::Gemm(other)) = (&mut self.body, &other.body) {
             plan.share(other);

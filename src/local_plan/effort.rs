@@ -1,7 +1,6 @@
 //! Estimates work and memory traffic of local plans, to predict run times on a machine with known rates.
 //!
-//! The factors were fitted to measured times (processor family 26, AVX-512), which `benches/prices.py` compares with
-//! predicted ones.
+//! The factors were fitted to measured times (`benches/prices.py`).
 
 /// Factors of prices: of columns, windows and loops.
 const COLUMNS: f64 = 1.3;

@@ -130,7 +130,7 @@ impl StagedPlan {
         (multiply_adds >= MIN_MULTIPLY_ADDS).then(|| StagedPlan::new(dims, dtype, target)).flatten()
     }
 
-    /// Estimated nanoseconds with each share on its own core.
+    /// In nanoseconds, with each share on its own core.
     pub fn cost(&self) -> f64 {
         self.price as f64 / 1000.0
     }

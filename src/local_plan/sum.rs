@@ -1,8 +1,4 @@
-//! Plans sums over some dimensions of one tensor.
-//!
-//! `out` is divided into units: single elements if the source's dimension of smallest stride is summed, otherwise
-//! stretches. Each is summed in steps, and written once. A step adds a line (source elements of the innermost loop), or
-//! a piece of a long line.
+//! Plans sums over some dimensions of one tensor, in units and steps (`docs/kernels.md`).
 //!
 //! Invariants: units partition `out`, and steps partition the sum. Threads share units or, if these are few, each
 //! unit's steps. Lists of steps are halved recursively, and halves added in a fixed order.

@@ -1,6 +1,4 @@
 //! The choices, with prices, in one search for algorithms and distributions.
-//!
-//! A plan may need several, such as for slices or groups, with different [`SearchArguments`].
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -142,8 +140,6 @@ impl<'a> SearchSpace<'a> {
         UnaryPlacement { before, step, after, prices: [first, own, last] }
     }
 
-    /// The candidates for contracting a node.
-    ///
     /// # Errors
     /// If the user forced an algorithm or a cut that the node does not support.
     pub fn candidates(&self, node: NodeId, kinds: &Kinds) -> Result<Vec<Algorithm>, PlanError> {

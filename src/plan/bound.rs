@@ -1,11 +1,8 @@
 //! The communication lower bound of a contraction: the words that the busiest rank must receive if work and tensors are
 //! divided evenly.
 //!
-//! It is the larger of two bounds, and never negative. If each of the p ranks of a batch computes x = m n k / p
-//! multiply-adds and has S words of memory, it needs Q = 2x/a + a^2 words, where a = min(sqrt S, x^(1/3)) (COSMA,
-//! Theorem 2, in the form that its proof supports). The second bound, independent of memory, has the 1D, 2D and 3D
-//! cases of Al Daas, Ballard, Grigori, Kumar and Rouse (2022). The rank's share of the three tensors, which it stores
-//! from the start, is subtracted.
+//! It is the larger of two bounds (COSMA, Theorem 2; Al Daas, Ballard, Grigori, Kumar and Rouse, 2022;
+//! `docs/scaling.md`), and never negative.
 
 use std::ops::Range;
 

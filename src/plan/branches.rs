@@ -1,6 +1,5 @@
-//! Distributes independent subtrees over the workers of one rank.
-//!
-//! Small contractions would leave workers idle, so subtrees of them are concurrent branches, at most one per worker.
+//! Distributes independent subtrees of small contractions over the workers of one rank (`docs/trees.md`), at most one
+//! branch per worker.
 //!
 //! Invariants: branches come before all other steps, which keep their order. Plans for several ranks have no branches,
 //! and large contractions are never concurrent: their work is already divided.
@@ -29,10 +28,10 @@ const CONTENTION_OVERHEAD: f64 = 1e4;
 /// For starting and joining all branches.
 const SECTION_OVERHEAD: f64 = 2e5;
 
-/// Maximum fraction of the sequential time.
+/// Of the sequential time.
 const MAX_TIME_SHARE: f64 = 0.8;
 
-/// Maximum multiple of the sequential peak memory.
+/// Of the sequential peak memory.
 const MAX_MEMORY_FACTOR: u64 = 2;
 
 /// A plan with branches if faster and memory suffices, else `plan`, made from `tree`.

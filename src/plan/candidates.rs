@@ -6,7 +6,6 @@ use crate::algorithm::{Algorithm, AlgorithmName, Objective, Residency, Setting, 
 use crate::dims::{Kind, Kinds, Label};
 use crate::machine::Machine;
 
-/// The arguments of one search for algorithms.
 #[derive(Debug, Clone, Copy)]
 pub struct SearchArguments<'a> {
     /// Maximum bytes on each rank, which some passes set to another limit than the user's.

@@ -1,8 +1,6 @@
 //! Turns algorithms into a plan's values: steps and redistributions.
 //!
-//! The consumer chooses an operand's distribution, unless the user does. If a consumer requires another distribution of
-//! an intermediate than its step produces, the redistribution is a step of its own. Unary steps over free operands
-//! adopt what their consumers require. [`SearchSpace::unary`] places all others.
+//! [`SearchSpace::unary`] places unary steps, except those over free operands (`docs/algorithms.md`).
 
 use std::ops::Range;
 
@@ -37,7 +35,7 @@ struct Planner<'a> {
     values: Vec<Value>,
 }
 
-/// Plans a tree with the algorithms of [`algorithm_selection`].
+/// With the algorithms of [`algorithm_selection`].
 ///
 /// # Errors
 /// If a prescribed distribution is not possible, or [`emit`] fails.

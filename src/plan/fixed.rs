@@ -1,16 +1,7 @@
-//! The text form of prescribed distributions.
+//! The text form of prescribed distributions (`docs/algorithms.md`).
 //!
 //! Entries for each operand and then the result are separated by `;`. An entry lists the axes of a grid of ranks,
 //! slowest first, separated by spaces or commas. For `*` and omitted entries at the end, the planner chooses.
-//!
-//! | axis | means |
-//! |---|---|
-//! | `m:4` | m cut evenly over 4 ranks |
-//! | `m:cyclic(64,2)` | m block-cyclic: blocks of 64 indices, round-robin over 2 ranks |
-//! | `m:at(10,30)` | m cut before indices 10 and 30, over 3 ranks |
-//! | `x2` | replicated on 2 ranks |
-//! | `one` | the whole tensor on one rank |
-//! | `@4`, `@(2,0,7)` | at the end, the ranks of the grid in row-major order: from 4 on, or as listed |
 //!
 //! Users never provide or receive partial sums.
 

@@ -1,7 +1,6 @@
 //! Predicts steps from local plans, which know the order of dimensions.
 //!
-//! Algorithms are chosen with prices by size only ([`Cost::product`]), equal for all candidates. Plans without a
-//! target, for several ranks or other machines keep these.
+//! Plans without a target, for several ranks or other machines keep the prices by size ([`Cost::product`]).
 
 use super::structure::{Plan, Source, Value};
 use crate::algorithm::Cost;

@@ -6,8 +6,8 @@
 //!   rank 2 sends when it and rank 0 (for its receive with the same key) are ready
 //! ```
 //!
-//! Transfers are simulated in their total order ([`crate::schedule::Key`]), so every task has a time. They are not
-//! buffered, and interfere with work only where received. Those of ranks at equal distances share links equally.
+//! Transfers are simulated in their total order ([`crate::schedule::Key`]), so every task has a time
+//! (`docs/scaling.md`).
 
 use std::collections::HashMap;
 
@@ -59,7 +59,6 @@ pub fn simulate(
 
 struct Rank<'a> {
     described: &'a Described,
-    /// How many ranks it stands for.
     stands_for: usize,
     next: TaskId,
     times: LaneTimes,
@@ -98,7 +97,7 @@ struct Lockstep<'a> {
     cost: &'a Cost<'a>,
     overlap: bool,
     noise: Noise,
-    /// The position in `ranks` of each representative.
+    /// Positions in `ranks`.
     by_class: HashMap<usize, usize>,
     class_of: &'a dyn Fn(usize) -> Option<usize>,
     ranks: Vec<Rank<'a>>,

@@ -1,7 +1,6 @@
 //! Turns a plan into the tasks of one rank.
 //!
-//! Tasks follow the order of steps, in a pipeline ([`super::Pipeline`]) batch by batch. Its intermediates are
-//! double-buffered: a batch arrives while the previous one is contracted.
+//! Tasks follow the order of steps, in a pipeline ([`super::Pipeline`]) batch by batch.
 
 use std::ops::Range;
 

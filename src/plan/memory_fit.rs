@@ -1,10 +1,7 @@
 //! Chooses dimensions to slice so that a plan fits into memory.
 //!
-//! A model ([`slice_model`](super::slice_model)) proposes them, with ever smaller memory targets until a complete plan
-//! fits. For small trees, complete plans also slice one dimension after another, and the cheaper wins. The path
-//! search's slices are tried first. `docs/trees.md` says when results and operands are in parts.
-//!
-//! Invariant: the contraction order does not change.
+//! The path search's slices are tried first, then those that a model proposes ([`slice_model`](super::slice_model)),
+//! then one dimension after another (`docs/trees.md`). Invariant: the contraction order does not change.
 
 use super::candidates::SearchArguments;
 use super::context::PlanningContext;
@@ -19,7 +16,7 @@ use super::structure::{Plan, ResultResidency, Slice, Source, Value};
 use crate::dims::{Label, distinct};
 use crate::tree::{Step, Tree};
 
-/// Number of the largest intermediates, and operands in parts, whose dimensions are tried.
+/// Of intermediates and of operands in parts, the largest whose dimensions are tried.
 const CANDIDATE_INTERMEDIATES: usize = 4;
 
 /// Larger trees are not sliced with complete plans, which take long.
@@ -53,7 +50,7 @@ const ENOUGH_LESS: f64 = 0.97;
 /// A whole result may cost this many times the unsliced plan.
 const MAX_COST_INCREASE: f64 = 1.1;
 
-/// A plan made without the limit, if it fits. On one rank, the limit affects only slices.
+/// If it fits. On one rank, the limit affects only slices.
 pub fn without_limit(context: &PlanningContext) -> Result<Option<Plan>, PlanError> {
     let Some(limit) = context.options.memory_limit.filter(|_| context.machine.ranks > 1) else { return Ok(None) };
     let arguments = SearchArguments { memory: None, ..SearchArguments::new(context.options) };
@@ -332,7 +329,7 @@ impl MemoryFit<'_> {
         self.sliced(slices, whole.plan.result).ok().filter(|found| found.peak <= self.limit)
     }
 
-    /// The cheapest plan that fits. `least` gets the smallest peak of the others.
+    /// `least` gets the smallest peak of the plans that do not fit.
     fn by_model(&self, whole: &Sliced, packs: bool, least: &mut Option<Sliced>) -> Option<Sliced> {
         let model = Model::new(self.context.tree, whole.plan.result, self.reads, packs);
         let bytes = self.context.options.dtype.size() as f64;
@@ -399,7 +396,7 @@ impl MemoryFit<'_> {
         if self.context.machine.ranks > 1 { shared } else { (live - excess).max(shared / 2.0) }
     }
 
-    /// The dimension to exclude: the first that cannot be sliced alone, or else the last.
+    /// The first dimension that cannot be sliced alone, or else the last.
     fn refused(&self, slices: &[Slice], result: ResultResidency) -> Option<Label> {
         let infeasible = slices.iter().find(|slice| self.sliced(vec![**slice], result).is_err());
         infeasible.or(slices.last()).map(|slice| slice.label)
@@ -455,7 +452,7 @@ impl MemoryFit<'_> {
         best
     }
 
-    /// Enlarges `found.slices[at]` to the largest of the ascending `pieces` that fits; `found` must fit.
+    /// Enlarges `found.slices[at]` to the largest of the ascending `pieces` that fits.
     fn enlarge_piece(&self, mut found: Sliced, at: usize, pieces: &[usize]) -> Sliced {
         // Bisection, because larger pieces need more memory. The smallest is first, because often none fits.
         let (mut fit, mut do_not, mut middle) = (0, pieces.len(), 0);

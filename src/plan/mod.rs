@@ -1,8 +1,5 @@
 //! Plans a tree: a distribution per tensor and an algorithm per contraction.
 //!
-//! A [`Plan`] is a value that can be printed ([`Plan::explain`]), compared ([`Plan::fingerprint`]), turned into
-//! schedules ([`Plan::schedule`]), verified ([`Plan::verify`]), and run ([`crate::api::World`]).
-//!
 //! Invariants: values come after their inputs; inputs of contractions have the distributions that algorithms require.
 //! Only users, diagonals, and grids with an operand of at most one element per rank add replicas.
 
@@ -116,7 +113,6 @@ fn planned_together(context: &PlanningContext) -> Result<Plan, PlanError> {
     memory_fit::fitted(context, whole(context)?)
 }
 
-/// Runs the passes that do not depend on the memory limit.
 fn whole(context: &PlanningContext) -> Result<Plan, PlanError> {
     let tree = context.arranged(context.tree);
     let plan = distributed(context, &tree, SearchArguments::new(context.options))?;

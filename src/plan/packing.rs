@@ -23,7 +23,6 @@ impl<'a> Packing<'a> {
         Packing { plan, elements: HashMap::new(), between: Between::of(plan) }
     }
 
-    /// Peak bytes over all slices: user blocks, arena and workspace.
     pub fn peak_bytes(&mut self, schedule: &Schedule) -> u64 {
         let outside = self.plan.bytes_outside(schedule.rank, self.plan.result, true);
         let beside = self.between.arena_bytes(schedule.rank);
@@ -79,7 +78,7 @@ impl<'a> Packing<'a> {
     }
 }
 
-/// The most bytes on a sampled rank, and that rank.
+/// Of the sampled ranks: the most bytes, and the rank.
 pub fn busiest(plan: &Plan) -> (u64, usize) {
     let mut packing = Packing::new(plan);
     let peaks = plan.sampled_ranks().into_iter().map(|rank| (packing.peak_bytes(&plan.schedule(rank)), rank));

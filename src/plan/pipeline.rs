@@ -1,8 +1,4 @@
-//! Pipelines: batches pass through groups of steps, each with its own ranks.
-//!
-//! With s groups and b batches, a run takes b + s - 1 times the seconds of the slowest group for one batch (the maximum
-//! of computing and receiving), and its busiest rank receives b times the bytes for one batch. Operands of only one step,
-//! such as weights, stay on its ranks.
+//! Pipelines: batches pass through groups of steps, each with its own ranks (`docs/trees.md`).
 //!
 //! Invariant: groups are consecutive steps of the tree on consecutive ranges of ranks. The result of every contraction
 //! has the batch dimension. There are no pipelines for unary steps on intermediates, slices, and prescribed
@@ -186,7 +182,7 @@ impl<'a> Batched<'a> {
         Price { seconds: (self.pieces + groups - 1) as f64 * seconds, bytes: self.pieces as f64 * bytes }
     }
 
-    /// The price of a run; `None` unless less than `least`.
+    /// `None` unless less than `least`.
     fn price(
         &self,
         (nodes, numbers): (&[NodeId], &[Option<usize>]),

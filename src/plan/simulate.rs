@@ -1,11 +1,4 @@
-//! Runs the schedules of all ranks without data.
-//!
-//! A rank has three lanes (work, send, receive) of sequential tasks. [`super::cost`] prices work. Transfers are not
-//! buffered: one begins when both lanes are free and both ranks ready, and occupies them for (bytes / bandwidth)
-//! seconds, or until shared links, which serve transfers in the order in which they begin, have passed its bytes. Its
-//! latency overlaps with later tasks. A task that starts while its rank computes or receives takes `interference` times
-//! the common time longer, and the next of the other kind starts as much later. Without overlap, transfers and work wait
-//! for all of the other kind before them in the schedule.
+//! Runs the schedules of all ranks without data (`docs/scaling.md`).
 //!
 //! Guarantee: schedules that the verifier accepts run to their last task. Unlike predicted times, simulated times
 //! exclude startup.
@@ -181,11 +174,7 @@ impl<'a> Simulation<'a> {
             Action::Recv { peer, .. } => (peer, Lane::Send),
         };
         let (theirs, start) = self.head(peer, other)?;
-        let (Action::Send { peer: back, .. } | Action::Recv { peer: back, .. }) =
-            self.schedules[peer].tasks[theirs].action
-        else {
-            return None;
-        };
+        let back = self.schedules[peer].tasks[theirs].action.peer()?;
         (back == rank).then(|| (task, ready.max(start)))
     }
 

@@ -1,7 +1,4 @@
-//! Slicing runs the same steps for each piece (range of indices) of some dimensions, to save memory.
-//!
-//! If the result is too large too, ranks keep one part at a time
-//! ([`ResultResidency::InParts`](super::ResultResidency::InParts)), which the caller reads before the next.
+//! Slicing runs the same steps for each piece (range of indices) of some dimensions, to save memory (`docs/trees.md`).
 //!
 //! Invariants: pieces of a dimension have equal lengths, so one schedule suits all slices. No tensor is distributed
 //! along a sliced dimension, so the slice of a rank's block is its block of the slice. Loops over summed dimensions are

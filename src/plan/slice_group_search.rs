@@ -1,11 +1,5 @@
-//! Chooses the groups of [`slice_groups`].
-//!
-//! Only one group is planned, for some sizes, and composed with copies of operands and sums of results, so planning
-//! time does not depend on the number of ranks. Groups of one rank are planned first, and chosen for large trees if
-//! they use most of the machine, because other plans take long to make. Otherwise, the quickest plan that fits wins,
-//! possibly without groups.
-//!
-//! Tensors in parts and prescribed distributions have no groups.
+//! Chooses the groups of [`slice_groups`], as `docs/trees.md` describes. Of plans with some sizes of groups and
+//! without, the quickest wins.
 
 use super::context::PlanningContext;
 use super::error::PlanError;
@@ -166,7 +160,6 @@ struct Search<'a, P> {
 }
 
 impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
-    /// The best plan, if it beats `together`.
     fn best(&self, slices: usize, together: Option<&Plan>) -> Option<Plan> {
         let ranks = self.context.machine.ranks;
         let (mut best, mut slower) = (None::<Plan>, 0);

@@ -1,8 +1,7 @@
 //! Groups of ranks that take disjoint sets of slices.
 //!
-//! All parts are ordinary plans: the spread of an operand from the first group to all others ([`spread`]), so that no
-//! rank holds it twice; the slice plan of one group, with ranks from 0 ([`of_group`]); and the sum of all groups'
-//! partial sums ([`combination`]).
+//! All parts are ordinary plans (`docs/algorithms.md`): [`spread`], [`of_group`] (with ranks from 0) and
+//! [`combination`].
 //!
 //! A whole plan lists the operands, distributed over the first group as the user provides them, then the values of the
 //! slice plan, whose operands are redistributions of these, then the result, a redistribution over all ranks.
@@ -20,7 +19,7 @@ use crate::machine::Machine;
 use crate::schedule::{Action, ReuseScope, Schedule};
 
 impl Plan {
-    /// The ranks in each of [`Plan::slice_groups`].
+    /// The ranks in each group.
     pub fn ranks_per_group(&self) -> usize {
         self.ranks() / self.slice_groups
     }
@@ -178,7 +177,7 @@ fn moved(plan: &Plan, id: usize, from: &Distribution, to: &Distribution) -> Plan
     Plan { machine: plan.machine.clone(), ..moved }
 }
 
-/// Composes the plan for all ranks from the slice plan of one group.
+/// The plan for all ranks, from the slice plan of one group.
 pub fn composed(group: &Plan, machine: &Machine, groups: usize, result: Distribution, accumulate: bool) -> Plan {
     let operands = group.operands;
     let whole = |value: &Value, source: Source, lasts: ReuseScope| Value {

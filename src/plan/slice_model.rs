@@ -1,7 +1,7 @@
 //! Models how slicing changes a tree's memory and operations.
 //!
-//! Whole operands and results, which slicing does not shrink, are not counted. A query is one pass over the nodes.
-//! Ranks, alignment and algorithms are ignored, so only a plan shows whether slices suffice.
+//! Whole operands and results, which slicing does not shrink, are not counted. Ranks, alignment and algorithms are
+//! ignored, so only a plan shows whether slices suffice.
 
 use super::slice::{divisors, slice_count};
 use super::structure::{ResultResidency, Slice};
@@ -27,7 +27,6 @@ pub struct Model<'a> {
 #[derive(Clone)]
 pub struct State {
     pub slices: Vec<Slice>,
-    /// Elements in one slice.
     sizes: Vec<f64>,
     /// Multiply-adds in one slice.
     products: Vec<f64>,
@@ -174,7 +173,7 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Maximum elements of one contraction's tensors.
+/// In one contraction's tensors.
 pub fn largest_step(tree: &Tree) -> usize {
     let elements = |node: NodeId| tree.nodes[node].labels.iter().map(|&label| tree.extent(label));
     let elements = |node| elements(node).fold(1, usize::saturating_mul);

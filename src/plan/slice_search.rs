@@ -1,8 +1,4 @@
-//! Searches for labels to slice, with the model of [`slice_model`](super::slice_model).
-//!
-//! Until no step exceeds the target, a trial slices the label with the lowest score (added operations against reduced
-//! excess). Then it enlarges pieces (extents in one slice) and replaces labels where that is cheaper. As in cotengra's
-//! slice finder, trials differ in the weight and in noise with fixed seeds.
+//! Searches for labels to slice, with the model of [`slice_model`](super::slice_model) (`docs/trees.md`).
 //!
 //! Guarantee: the same tree and target give the same slices, which fit in the model.
 

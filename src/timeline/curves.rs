@@ -1,6 +1,6 @@
 //! Draws quantities over numbers of ranks as SVG: panels one below the other, both axes logarithmic.
 //!
-//! Points that are not positive have no logarithm, and are left out.
+//! Points that are not positive are left out.
 
 use svg::Document;
 use svg::node::element::{Circle, Group, Line, Path, Rectangle};

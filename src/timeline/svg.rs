@@ -1,7 +1,7 @@
 //! Draws a timeline as SVG, with one row per rank of three lines: work, receives and sends.
 //!
-//! A row's height decreases with the number of ranks, of which the first 64 are drawn. Bars less than a quarter of a
-//! pixel apart are merged. Invariant: this bounds the file's size, whatever the number of tasks.
+//! A row's height decreases with the number of ranks, of which the first 64 are drawn. Invariant: merging bars bounds
+//! the file's size, whatever the number of tasks.
 
 use std::fmt::Write;
 

@@ -1,9 +1,6 @@
 //! Chooses the memory budget for `--check`, which shares the limit and the available memory with the run
 //! (`docs/check.md`).
 //!
-//! Without a limit, it is half of the memory that the run leaves free in the process and on the host, at most
-//! [`MAX_BYTES`]. With one, the run is planned without a reserve for the check.
-//!
 //! Guarantee: both stay within the limit together; `cost` estimates the check.
 
 use einsum_dist::tree::Tree;

@@ -37,7 +37,7 @@ pub struct Comparison<'a> {
     /// The array of `--accumulate`.
     prior: Option<Source<'a>>,
     choice: Choice<'a>,
-    /// The elements are to be multiplied by 2 to this power.
+    /// A power of 2, by which elements are to be multiplied.
     pub exponent: i64,
 }
 

@@ -30,7 +30,6 @@ pub enum Evaluation {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
     pub products: f64,
-    /// Operand elements generated or read.
     pub fetched: f64,
     /// Overhead of steps and operands, in multiply-adds.
     overhead: f64,

@@ -1,7 +1,6 @@
 //! `--check`, which recomputes output elements from the operands, slowly and in double precision (`docs/check.md`).
 //!
-//! The reference is one sum over all dimensions, so that only the plan's labels and extents affect it, or uses
-//! intermediates along the tree if that sum costs much more. Every rank checks its own blocks, part by part.
+//! Every rank checks its own blocks, part by part.
 
 mod along_tree;
 pub mod budget;
@@ -28,7 +27,6 @@ use compare::{Comparison, Pass};
 use limits::{Limits, OperandLimits};
 use verdict::Tally;
 
-/// The message about an overflow: an element, its size and a remedy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overflow {
     /// Without a full stop.
@@ -46,7 +44,6 @@ pub struct Check<'a> {
     first: Pass<'a>,
     /// Limits from the operands, and any second pass; `None` until needed.
     operands: Option<(OperandLimits, Option<Pass<'a>>)>,
-    /// All ranks' findings in all parts so far.
     tally: Tally,
 }
 

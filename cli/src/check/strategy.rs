@@ -64,13 +64,12 @@ pub struct Strategy {
 #[derive(Clone, Copy)]
 pub struct Choice<'a> {
     pub tree: &'a Tree,
-    /// Floating-point operations per multiply-add.
+    /// Per multiply-add.
     pub flops: f64,
     /// Bytes available to the check.
     pub most: f64,
     pub threads: usize,
     pub seed: u64,
-    /// Whether the error bound is tight enough for direct sums.
     pub directly: bool,
 }
 

@@ -1,7 +1,4 @@
 //! Judges elements by their references, and combines the findings (`docs/check.md`).
-//!
-//! Parts of complex numbers are judged separately, but if [`Limits::unordered`] and the reference has an infinite or
-//! NaN part, any such element is accepted and counted as unclear, to be compared again along the tree if possible.
 
 use num_complex::Complex;
 

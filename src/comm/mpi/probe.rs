@@ -1,10 +1,6 @@
-//! Measures which transport is fastest by exchanging a few blocks.
+//! Measures which transport is fastest by exchanging a few blocks (`docs/transports.md` states the cost).
 //!
-//! Invariants: all ranks select the same routes, by the slowest rank; a route that fails on any rank is not tried
-//! again.
-//!
-//! Cost: about 25 milliseconds for two ranks with own cores, or half a second with more ranks than cores, plus the time
-//! to transfer [`BLOCKS`] between nodes; up to twice that.
+//! Invariant: all ranks select the same routes, by the slowest rank.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::ptr::NonNull;
 
 use ::mpi::ffi;
-use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
 use super::Communicator;
 use super::node::Node;
@@ -35,7 +35,7 @@ const SPARE_BYTES: u64 = 1 << 20;
 pub(super) fn check_space(ranks: usize, bytes: usize) -> Result<(), String> {
     let Some(place) = rustix::fs::statvfs(SHM_DIRECTORY).ok().filter(|place| place.f_blocks > 0) else { return Ok(()) };
     let (free, needed) = (place.f_bavail * place.f_frsize, ranks as u64 * (bytes as u64 + SPARE_BYTES));
-    // A single rank's window is private memory.
+    // A single rank's memory is private.
     match bytes == 0 || ranks < 2 || needed <= free {
         true => Ok(()),
         false => Err(format!("{ranks} ranks need {needed} bytes in {SHM_DIRECTORY}, which has {free}")),
@@ -129,14 +129,19 @@ impl NodeMemory {
     }
 
     fn map(path: &str, segment_bytes: usize, ranks: usize, new: bool) -> std::io::Result<NodeMemory> {
-        let file = File::options().read(true).write(true).create_new(new).mode(0o600).open(path)?;
-        let bytes = segment_bytes * ranks;
-        if new {
-            file.set_len(bytes as u64)?;
-        }
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping, at an address that the system chooses, of a file of `bytes` bytes.
-        let start = unsafe { mmap(std::ptr::null_mut(), bytes, access, MapFlags::SHARED, &file, 0) }?;
+        let (bytes, access, anywhere) =
+            (segment_bytes * ranks, ProtFlags::READ | ProtFlags::WRITE, std::ptr::null_mut());
+        let start = if ranks == 1 {
+            // SAFETY: a new mapping, at an address that the system chooses.
+            unsafe { mmap_anonymous(anywhere, bytes, access, MapFlags::PRIVATE) }?
+        } else {
+            let file = File::options().read(true).write(true).create_new(new).mode(0o600).open(path)?;
+            if new {
+                file.set_len(bytes as u64)?;
+            }
+            // SAFETY: as above, of a file of `bytes` bytes.
+            unsafe { mmap(anywhere, bytes, access, MapFlags::SHARED, &file, 0) }?
+        };
         let start = NonNull::new(start.cast()).ok_or_else(|| std::io::Error::other("mapped at 0"))?;
         Ok(NodeMemory { start, segment_bytes, ranks })
     }

@@ -1,8 +1,7 @@
 //! Computes register tiles with LIBXSMM (column-major matrices).
 //!
-//! Products that are added to `out` go through a buffer, because generated code overwrites its result. Plain loops
-//! compute tiles that LIBXSMM lacks: those with a leading dimension below the extent, or with neither stride of `right`
-//! 1, and perhaps others.
+//! Plain loops compute tiles that LIBXSMM lacks, such as those with a leading dimension below the extent, or with
+//! neither stride of `right` 1.
 
 use super::super::Element;
 use super::super::micro::Call;

@@ -1,7 +1,4 @@
 //! Executes a [`GemmPlan`] with packed panels and micro-kernels (`docs/kernels.md`).
-//!
-//! Shares of threads write disjoint boxes (cache blocks) of `out` or of partial sums, which are added up in a fixed
-//! order. Each packs into its own part of the workspace, and none waits for another.
 
 mod batch;
 mod contiguous;

@@ -56,8 +56,7 @@ pub(super) struct GemmShare<'a, T: Element> {
     buffers: [*mut T; 4],
     /// The batch, depth box and row box of the packed rows.
     packed_rows: Option<[usize; 3]>,
-    /// Columns that are packed panel by panel while the first box of rows is multiplied, so that they are in the
-    /// first-level cache.
+    /// Columns that are packed panel by panel while the first box of rows is multiplied.
     unpacked: Option<Pack<'a, T>>,
     /// The rows, and the first panel of columns, to be packed next.
     upcoming: [Upcoming<'a, T>; 2],

@@ -1,7 +1,6 @@
 //! Computes tiles of dot products, whose terms have stride 1 in both operands.
 //!
-//! New sums start after every [`CHAIN`] vectors to keep chains of additions short. Border tiles compute the last row or
-//! column several times, and discard duplicates.
+//! Border tiles compute the last row or column several times, and discard duplicates.
 
 use super::Task;
 use super::lanes::Lanes;
@@ -10,6 +9,7 @@ use super::walk::Walk;
 use crate::kernel::simd::prefetch;
 use crate::local_plan::Dots;
 
+/// Vectors added before new sums start.
 const CHAIN: usize = 64;
 /// Maximum vectors of terms in short rows, whose lanes are added up together.
 const MAX_SHORT: usize = 8;

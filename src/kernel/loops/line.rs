@@ -1,7 +1,5 @@
 //! Computes sums of vectors times scalars or other vectors. The innermost loop runs over lanes (elements of `out` with
 //! stride 1).
-//!
-//! Longer sums than one pass adds (`docs/kernels.md`) access a block of `out` several times in the first-level cache.
 
 use super::Task;
 use super::buffer::Buffer;

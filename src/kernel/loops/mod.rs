@@ -1,8 +1,7 @@
 //! Executes a [`LoopPlan`]: loops instead of matrix products (`docs/kernels.md`).
 //!
-//! `beta` is applied at the first visit to an element of `out`; if it is 0, the old value is not read. A sum is
-//! finished before it is added to the old value, except in [`Dots`] nests (at most 16 parts). Partial results are added
-//! in the order of the shares. Nothing is allocated.
+//! `beta` is applied at the first visit to an element of `out`. A sum is finished before it is added to the old value,
+//! except in [`Dots`] nests (at most 16 parts). Partial results are added in the order of the shares.
 
 mod blocks;
 mod buffer;

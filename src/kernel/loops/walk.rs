@@ -23,7 +23,7 @@ impl<const N: usize> Walk<N> {
         self.at
     }
 
-    /// Advances the last loop first; returns `false` after the last position and starts again.
+    /// The last loop is fastest; returns `false` after the last position, and starts again.
     #[inline(always)]
     pub fn next(&mut self, dims: &[Dim<N>]) -> bool {
         for (dim, index) in dims.iter().zip(&mut self.index).rev() {

@@ -1,9 +1,7 @@
 //! Transposes tiles of elements in registers.
 //!
-//! An element is `P` reals of 4, 8 or 16 bytes in total. A square tile has as many rows and columns as a vector has
-//! elements, and is loaded in pieces of 16 bytes, which saves half of the shuffles. A flat tile has as many rows as a
-//! piece has elements, and is stored in pieces. Only `rows` x `cols` elements are accessed, and the destination is
-//! never read.
+//! An element is `P` reals of 4, 8 or 16 bytes in total. `docs/kernels.md` describes square and flat tiles. Only `rows`
+//! x `cols` elements are accessed, and the destination is never read.
 
 use super::{Real, Simd};
 

@@ -1,6 +1,4 @@
 //! Computes vectors of `out`: adds up products of adjacent terms in segments of [`Windows::segment`] lanes.
-//!
-//! Lanes are added in pairs while segments have an even length; an odd number of them is picked.
 
 use super::super::loops::Lanes;
 use super::super::simd::half;

@@ -1,6 +1,5 @@
 //! Divides an axis of a matrix product (rows, columns or depth: one kind's dimensions as one long index) into boxes,
-//! with tables of offsets (Matthews, High-Performance Tensor Contraction without Transposition, 2018, section 4).
-//! `docs/kernels.md` describes boxes, panels and runs (evenly spaced indices).
+//! with tables of offsets. `docs/kernels.md` describes boxes, panels and runs (evenly spaced indices).
 //!
 //! Invariants: boxes are disjoint and cover every index. There is one table per subset of the dimensions with a shorter
 //! last piece. Lists of tables never change, so equal ones are shared.
@@ -41,7 +40,7 @@ pub struct Panel {
     pub len: usize,
 }
 
-/// An axis's dimensions, fastest first, and its boxes' tables.
+/// Dimensions are fastest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
     dims: Vec<AxisDim>,
@@ -118,7 +117,7 @@ impl Axis {
         self.tables.iter().map(|table| table.len() / table.run * table.run.div_ceil(size)).max().unwrap_or(0)
     }
 
-    /// The box with this number, below [`Axis::boxes`].
+    /// `number` is below [`Axis::boxes`].
     pub fn at(&self, number: usize) -> BoxAt<'_> {
         let (mut rest, mut shape, mut start) = (number, 0, [0; 2]);
         for (i, dim) in self.dims.iter().enumerate() {

@@ -1,6 +1,5 @@
 //! Divides rows, columns and depth into boxes that fit into the caches, for one way to read operands and write `out`
-//! (K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008, section 4;
-//! `docs/kernels.md`). The fractions below were measured with AVX2 and AVX-512 (`make bench`).
+//! (`docs/kernels.md`). The fractions below were measured with AVX2 and AVX-512 (`make bench`).
 //!
 //! Invariant: a box has at least one register tile of rows and columns.
 

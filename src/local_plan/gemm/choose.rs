@@ -1,4 +1,4 @@
-//! Chooses rows, columns, boxes and packing by a few candidates' prices ([`super::cost`]).
+//! Chooses rows, columns, boxes and packing by a few candidates' prices.
 
 use super::axis::AxisDims;
 use super::boxes::Blocking;

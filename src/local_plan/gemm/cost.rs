@@ -8,7 +8,6 @@ use super::{Access, AxisDim, OutAccess, PackBy, cycles_of_step};
 use crate::dtype::Dtype;
 use crate::local_plan::{CACHE_LINE, Effort, Target};
 
-/// How much threads slow each other down.
 pub(super) const PARALLEL_LOSS: f64 = 1.05;
 const CYCLE: f64 = 0.36;
 /// Nanoseconds per byte from memory and from the second-level cache.

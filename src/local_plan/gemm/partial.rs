@@ -15,7 +15,7 @@ const MAX_BOXES: usize = 128;
 /// Partial sums of halves may use the operands' memory divided by this.
 const OPERANDS_PER_PARTIAL: usize = 16;
 
-/// The memory that `out` spans, in elements.
+/// In elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Partial {
     /// From its lowest address to its first element.

@@ -1,4 +1,4 @@
-//! Chooses innermost and unrolled loops of the lowest price ([`super::price`]).
+//! Chooses innermost and unrolled loops of the lowest price.
 
 use super::choice::{Choice, Loop, TERMS};
 use super::{OUT, price};

@@ -157,7 +157,7 @@ impl LoopPlan {
         partials + blocks.map(SumBlocks::workspace_elements).sum::<usize>()
     }
 
-    /// Estimated nanoseconds with each share on its own core.
+    /// In nanoseconds, with each share on its own core.
     pub fn cost(&self) -> f64 {
         self.price as f64 / 1000.0
     }
