@@ -46,8 +46,8 @@ fn compare([m, n, k]: [usize; 3], ranks: usize, node: usize) -> [[u64; 2]; 2] {
 fn cuts_among_and_inside_nodes_save_words_between_them() {
     for (extents, ranks, node, at_most) in [
         ([64, 64, 64], 64, 4, 0.85),
-        ([72, 72, 72], 36, 6, 0.8),
-        ([61, 67, 71], 64, 8, 0.65),
+        ([72, 72, 72], 36, 6, 0.9),
+        ([61, 67, 71], 64, 8, 0.75),
         ([48, 48, 960], 24, 4, 0.3),
         ([960, 24, 24], 16, 2, 0.55),
         ([96, 96, 3], 36, 4, 0.8),

@@ -194,8 +194,11 @@ impl GridFit<'_> {
                 let cuts = grid.cuts.iter().zip(inside).filter(|((cut, _), _)| lacked.contains(cut));
                 let (near, all) = cuts
                     .fold((1.0, 1.0), |(near, all), ((_, parts), inside)| (near * *inside as f64, all * *parts as f64));
-                let once = tensor < 2 || algorithm == CollectiveAlgorithm::Ring;
-                let sent = if once { 1.0 / near - 1.0 / all } else { 1.0 - near / all };
+                let sent = match algorithm {
+                    _ if tensor < 2 => 1.0 / near - 1.0 / all,
+                    CollectiveAlgorithm::Ring if near < all => (1.0 - 1.0 / all) / near,
+                    _ => 1.0 - near / all,
+                };
                 if grid.replicates(tensor) { 0.0 } else { lengths.product::<f64>() * sent }
             };
             of(0) + of(1) + of(2)
