@@ -5,9 +5,10 @@
 use std::os::unix::fs::MetadataExt;
 
 use super::Communicator;
-use super::window::SHM_DIRECTORY;
 use crate::comm::CommError;
 
+/// The directory of shared memory, also of MPI's; SIGBUS kills a program that exceeds its space.
+pub(super) const SHM_DIRECTORY: &str = if cfg!(target_os = "linux") { "/dev/shm" } else { "/tmp" };
 const COLOR_BYTES: usize = size_of::<usize>();
 
 #[derive(Debug)]

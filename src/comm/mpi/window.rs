@@ -13,7 +13,7 @@ use ::mpi::ffi;
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
 use super::Communicator;
-use super::node::Node;
+use super::node::{Node, SHM_DIRECTORY};
 use crate::comm::CommError;
 
 #[derive(Debug)]
@@ -23,8 +23,6 @@ pub(super) struct Window {
     own: NonNull<u8>,
 }
 
-/// The directory of shared memory, also of MPI's; SIGBUS kills a program that exceeds its space.
-pub(super) const SHM_DIRECTORY: &str = if cfg!(target_os = "linux") { "/dev/shm" } else { "/tmp" };
 /// Bytes per rank left free there for MPI itself.
 #[cfg(target_os = "linux")]
 const SPARE_BYTES: u64 = 1 << 20;
