@@ -74,7 +74,7 @@ macro_rules! each {
 }
 
 impl Endpoint {
-    /// Frees the memory that the ranks share, unlike dropping an endpoint. Collective if ranks are processes.
+    /// Frees windows, unlike dropping an endpoint. Collective if ranks are processes.
     pub fn close(self) -> Result<(), CommError> {
         match self {
             Endpoint::InProcess(_) => Ok(()),

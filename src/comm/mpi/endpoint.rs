@@ -64,7 +64,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// Its transfers cannot match those of other endpoints. Collective over `communicator`.
     ///
-    /// Packing buffers count towards `footprint`, but windows, of fixed size, do not.
+    /// Packing buffers count towards `footprint`, but shared memory, of fixed size, does not.
     ///
     /// # Errors
     /// If MPI fails, or some rank cannot share memory.
@@ -94,7 +94,7 @@ impl Endpoint {
         Ok(Endpoint { routes, node, messages, shared, rma, waker, pause })
     }
 
-    /// Frees the memory that the ranks share. Collective. If any rank has transfers in flight, nothing is freed.
+    /// Frees windows. Collective. If any rank has transfers in flight, nothing is freed.
     pub fn close(mut self) -> Result<(), CommError> {
         let idle = self.messages.is_empty()
             && self.shared.as_ref().is_none_or(Shared::is_idle)

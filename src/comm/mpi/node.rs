@@ -2,12 +2,13 @@
 //!
 //! Invariant: the ranks of a node are numbered in world order.
 
+use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 
 use super::Communicator;
 use crate::comm::CommError;
 
-/// The directory of shared memory, also of MPI's; SIGBUS kills a program that exceeds its space.
+/// The directory of shared memory, on Linux also of MPI's; SIGBUS kills a program that exceeds its space.
 pub(super) const SHM_DIRECTORY: &str = if cfg!(target_os = "linux") { "/dev/shm" } else { "/tmp" };
 const COLOR_BYTES: usize = size_of::<usize>();
 
@@ -22,7 +23,7 @@ pub(super) struct Node {
     pub members: Vec<Option<usize>>,
     /// For each world rank, its node, in the order of first ranks.
     nodes: Vec<usize>,
-    node: usize,
+    pub node: usize,
 }
 
 impl Node {
@@ -33,16 +34,12 @@ impl Node {
         let all = world.all_gather_bytes(&[&color.unwrap_or(0).to_ne_bytes(), place().as_bytes()].concat())?;
         let mine = &all[world.rank()];
         let here = all.iter().filter(|other| other[COLOR_BYTES..] == mine[COLOR_BYTES..]).count();
-        let mut names = Vec::new();
-        let nodes: Vec<usize> = all
-            .iter()
-            .map(|name| {
-                names.iter().position(|known| *known == name).unwrap_or_else(|| {
-                    names.push(name);
-                    names.len() - 1
-                })
-            })
-            .collect();
+        let mut names = HashMap::new();
+        let mut number_of = |name| {
+            let next = names.len();
+            *names.entry(name).or_insert(next)
+        };
+        let nodes: Vec<usize> = all.iter().map(&mut number_of).collect();
         let node = nodes[world.rank()];
         let members = numbered(&nodes, node);
         let (number, ranks) = (members[world.rank()].unwrap_or(0), members.iter().flatten().count());
@@ -75,8 +72,8 @@ impl Node {
 fn place() -> String {
     let host = ::mpi::environment::processor_name().unwrap_or_default();
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let device = std::fs::metadata(SHM_DIRECTORY).map_or(0, |place| place.dev());
-    format!("{host} {boot} {device}")
+    let directory = std::fs::metadata(SHM_DIRECTORY).map_or((0, 0), |place| (place.dev(), place.ino()));
+    format!("{host} {boot} {directory:?}")
 }
 
 fn numbered(nodes: &[usize], node: usize) -> Vec<Option<usize>> {

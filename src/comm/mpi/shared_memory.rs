@@ -298,7 +298,7 @@ fn peers(node: &Node, memory: &NodeMemory) -> Vec<Peer> {
     here.map(peer).collect()
 }
 
-/// If the ranks of every node can read each other's segments, makes large buffers segments. Collective.
+/// If the ranks of this node can read each other's segments, makes large buffers segments. Collective over the world.
 fn can_read(world: &Communicator, node: &Node) -> Result<Option<WantedSegments>, CommError> {
     if !node.any_shared() {
         return world.barrier().map(|()| None);
@@ -332,9 +332,10 @@ fn can_read(world: &Communicator, node: &Node) -> Result<Option<WantedSegments>,
         reader.read(&mut there);
         there == token
     };
-    let failed = u64::from(!all.iter().zip(&node.members).all(read));
-    let well = world.all_reduce(Reduce::Max, &[failed])? == [0];
+    let mut failed = vec![0; world.size()];
+    failed[node.node] = u64::from(!all.iter().zip(&node.members).all(read));
+    let well = world.all_reduce(Reduce::Max, &failed)?[node.node] == 0;
     // The reduction above ensures that all ranks have read it.
     drop(sample);
-    Ok(well.then_some(wanted))
+    Ok((well && node.ranks > 1).then_some(wanted))
 }

@@ -1,7 +1,7 @@
 //! Memory that ranks share: a file that a node's ranks map, or an MPI window for one-sided calls.
 //!
-//! Invariants: Both exist on all ranks or on none. Until `close`, every rank has one access epoch open to all. A
-//! window's initial content is arbitrary. A dropped window stays allocated, because freeing it would wait for all ranks.
+//! Invariants: Both exist on all ranks or on none. Until a window's `close`, every rank has one access epoch open to
+//! all. Its initial content is arbitrary. A dropped window stays allocated, because freeing it would wait for all ranks.
 
 use std::ffi::{c_int, c_void};
 use std::fs::File;
@@ -93,7 +93,7 @@ impl Window {
     /// No rank may use the window any more. Collective.
     pub(super) fn close(mut self) -> Result<(), CommError> {
         let session = self.communicator.session();
-        // SAFETY: the epoch that `allocate` opened is still open.
+        // SAFETY: the epoch that `remote` opened is still open.
         session.call("MPI_Win_unlock_all", || unsafe { ffi::MPI_Win_unlock_all(self.raw) })?;
         // SAFETY: this rank owns the window, which is in no epoch and is not used afterwards.
         session.call("MPI_Win_free", || unsafe { ffi::MPI_Win_free(&raw mut self.raw) })
