@@ -265,7 +265,8 @@ impl Algorithm {
     pub(crate) fn most_words(&self, contraction: &Contraction, ranks: usize) -> Option<u64> {
         let Contraction { left, right, .. } = contraction;
         let mut sampled = vec![0];
-        for (label, parts) in self.grid(ranks) {
+        let cuts = if let Algorithm::Grid(grid) = self { grid.cuts.clone() } else { self.grid(ranks) };
+        for (label, parts) in cuts.into_iter().filter(|(_, parts)| *parts > 1) {
             let tensor = if left.labels.contains(&label) { left } else { right };
             let larger = (tensor.extent(label) % parts).saturating_sub(1);
             // Of many dimensions, the first decide.

@@ -370,10 +370,15 @@ impl Distribution {
         for (_, axis) in axes {
             let larger = match axis.cut() {
                 None => 0,
-                Some((dim, Cut::Even))
-                    if self.axes.iter().filter(|other| other.cut_dim() == Some(dim)).count() == 1 =>
-                {
-                    shape[dim] % axis.ranks
+                Some((dim, Cut::Even)) => {
+                    let cuts = self.axes.iter().filter(|other| other.cut_dim() == Some(dim));
+                    let even = cuts.clone().all(|other| matches!(other.cut(), Some((_, Cut::Even))));
+                    let parts: usize = cuts.map(|other| other.ranks).product();
+                    match shape[dim] % parts {
+                        0 if even => 0,
+                        larger if parts == axis.ranks => larger,
+                        _ => return rank - place % alike + alike,
+                    }
                 }
                 Some(_) => return rank - place % alike + alike,
             };

@@ -31,7 +31,7 @@ pub struct Grid {
     pub pieces: usize,
     /// Whether a rank sums its own part in its block of `out`, which takes less memory but more contractions.
     pub in_place: bool,
-    /// Of the reduce-scatter; the planner chooses direct messages.
+    /// Of the reduce-scatter: direct messages, or a ring through nodes of several ranks.
     #[serde(rename = "way")]
     pub algorithm: CollectiveAlgorithm,
 }
@@ -52,7 +52,8 @@ impl Grid {
         self.cuts.iter().map(|&(_, parts)| parts).product()
     }
 
-    /// One grid for every order of the cuts, which determines the neighbours; only itself above four cuts.
+    /// One grid for every order of the cuts, which determines the neighbours; only itself above four cuts. Not
+    /// for dimensions that are cut twice.
     pub fn orders(&self) -> Vec<Grid> {
         let mut orders: Vec<Vec<(Label, usize)>> = vec![Vec::new()];
         if self.cuts.len() > 4 {

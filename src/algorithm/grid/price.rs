@@ -7,6 +7,9 @@ use crate::dims::Label;
 use crate::machine::Link;
 use crate::schedule::collective::{Collective, CollectiveAlgorithm, Pattern};
 
+/// Pieces that arrive while one is contracted.
+const AHEAD: f64 = 2.0;
+
 /// Predicted for the busiest rank. Only the products of one round do not overlap with receiving operands; partial sums
 /// arrive afterwards.
 pub fn seconds(grid: &Grid, contracted: &Contracted) -> f64 {
@@ -31,16 +34,22 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     let links = [0, 1, 2].map(|tensor| -> Vec<Link> {
         let group = grid.exchanging(tensor, contracted.tensors[tensor], rank);
         let others = group.iter().enumerate().filter(|(_, other)| **other != rank);
-        let link = |(at, &other): (usize, &usize)| match tensor {
-            0 | 1 => machine.busy_link(grid.source(other, rank), rank),
-            _ if ring(tensor) => {
-                let next = group[(at + 1) % group.len()];
-                // One of the group's ranks on a node receives from another node.
-                let near = group.iter().filter(|&&member| member / per_node == rank / per_node).count();
-                let Link { bandwidth, latency } = machine.link(next, other);
-                Link { bandwidth: bandwidth.min(near as f64 * machine.busy_link(next, other).bandwidth), latency }
-            }
-            _ => machine.busy_link(other, rank),
+        let near = group.iter().filter(|&&member| member / per_node == rank / per_node).count() as f64;
+        let link = |(at, &other): (usize, &usize)| {
+            let (from, to) = match tensor {
+                0 | 1 => (grid.source(other, rank), rank),
+                _ if ring(tensor) => (group[(at + 1) % group.len()], other),
+                _ => (other, rank),
+            };
+            let (Link { bandwidth, latency }, busy) = (machine.link(from, to), machine.busy_link(from, to).bandwidth);
+            let bandwidth = match tensor {
+                // Of a node's ranks, those that receive and forward the pieces of the next rounds are busy.
+                0 | 1 if grid.node > 1 => busy.min(bandwidth * AHEAD / near.max(AHEAD)),
+                // Only one receives from another node.
+                2 if ring(tensor) => bandwidth.min(near * busy),
+                _ => busy,
+            };
+            Link { bandwidth, latency }
         };
         others.map(link).collect()
     });

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::CollectiveAlgorithm;
 use super::pattern::Pattern;
 use crate::distribution::Region;
 use crate::schedule::verify::Summand;
@@ -36,23 +37,39 @@ impl Pattern {
 }
 
 impl Pattern {
-    /// The members, in order, in the sum that a member sends for a part. Cost: O(1) for direct messages, else that of
+    /// The members, in order, in the sum that a member sends for a part. Cost: O(members), for trees that of
     /// [`Pattern::sums`].
     pub fn sum(&self, member: usize, part: usize) -> Vec<usize> {
-        if self.is_direct() {
-            return vec![member];
+        match self.algorithm() {
+            CollectiveAlgorithm::Direct => return vec![member],
+            CollectiveAlgorithm::Ring => return self.passed(member, part),
+            CollectiveAlgorithm::Tree => {}
         }
         let sums = self.sums().swap_remove(member);
         sums.into_iter().find(|sum| sum.part == part).map_or_else(|| vec![member], |sum| sum.members)
     }
 
-    /// [`Pattern::sums`] of one member. Cost: O(members) for direct messages.
+    /// [`Pattern::sums`] of one member. Cost: O(members) for direct messages, O(members^2) for a ring.
     pub fn sums_of(&self, member: usize) -> Vec<Sum> {
-        if !self.is_direct() || !self.reduces() {
-            return self.sums().swap_remove(member);
+        let members = self.members();
+        match self.algorithm() {
+            CollectiveAlgorithm::Direct if self.reduces() => {
+                let behind = (0..members).map(|distance| (member + members - distance) % members);
+                vec![Sum { part: member, members: behind.collect() }]
+            }
+            CollectiveAlgorithm::Ring if self.reduces() => {
+                let parts = (0..members).filter(|&part| part == member || part != (member + 1) % members);
+                parts.map(|part| Sum { part, members: self.passed(member, part) }).collect()
+            }
+            _ => self.sums().swap_remove(member),
         }
-        let behind = (0..self.members()).map(|distance| (member + self.members() - distance) % self.members());
-        vec![Sum { part: member, members: behind.collect() }]
+    }
+
+    /// Those in a member's sum for a part in a ring: sums start before the part's member, and pass down.
+    fn passed(&self, member: usize, part: usize) -> Vec<usize> {
+        let members = self.members();
+        let count = (part + members - member - 1) % members + 1;
+        (member..member + count).map(|member| member % members).collect()
     }
 }
 

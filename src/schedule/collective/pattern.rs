@@ -35,9 +35,8 @@ impl Pattern {
         if matches!(self.collective, Collective::Broadcast { .. }) { 1 } else { self.members }
     }
 
-    /// Whether no member forwards data.
-    pub fn is_direct(&self) -> bool {
-        self.algorithm == CollectiveAlgorithm::Direct
+    pub fn algorithm(&self) -> CollectiveAlgorithm {
+        self.algorithm
     }
 
     pub fn reduces(&self) -> bool {

@@ -15,6 +15,25 @@ fn sums_of_a_member_have_the_order_of_the_algorithm() {
     assert_eq!(own(CollectiveAlgorithm::Tree), Some(vec![1, 0, 3, 2]));
 }
 
+#[test]
+fn sums_of_one_member_are_those_of_all() {
+    for algorithm in CollectiveAlgorithm::ALL {
+        for members in 1..=9 {
+            let pattern = Pattern::new(Collective::ReduceScatter, algorithm, members);
+            if algorithm != CollectiveAlgorithm::Direct {
+                let of_each: Vec<_> = (0..members).map(|member| pattern.sums_of(member)).collect();
+                assert_eq!(of_each, pattern.sums(), "{algorithm:?} with {members} members");
+            }
+            for message in pattern.messages() {
+                let part = message.parts.iter().next().unwrap();
+                let sums = pattern.sums().swap_remove(message.from);
+                let sum = sums.into_iter().find(|sum| sum.part == part).map(|sum| sum.members);
+                assert_eq!(pattern.sum(message.from, part), sum.unwrap_or_else(|| vec![message.from]));
+            }
+        }
+    }
+}
+
 /// Recursive doubling: members 0 and 2, and 1 and 3, exchange one part; then neighbours exchange two parts.
 #[test]
 fn an_all_gather_on_a_tree_doubles_parts() {

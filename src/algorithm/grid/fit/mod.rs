@@ -20,6 +20,8 @@ use words::{OPERANDS, SUMMANDS, Volumes};
 const MAX_COUNTED_GRIDS: usize = 24;
 /// Equally good grids are within this multiple of the minimum.
 const MAX_EQUAL_VOLUME_RATIO: f64 = 1.01;
+/// Members of a ring. A proof lists the sums that each forwards, of members^2 / 2 summands.
+const MAX_RING: usize = 64;
 
 /// A search for the grid of a contraction.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +40,8 @@ struct Tiles {
     volume: f64,
 }
 
-/// With and without idle ranks, each also with fewer and with more rounds.
+/// With and without idle ranks, each also with fewer and with more rounds, and, if nodes have several ranks, with other
+/// neighbours.
 pub fn candidates(setting: &Setting) -> Vec<Grid> {
     let &Setting { kinds, extents, uncut, memory, .. } = setting;
     let fit = GridFit { kinds, extents, uncut, ranks: setting.ranks(), memory };
@@ -66,8 +69,9 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
         let twice = |grid: &Grid| {
             let [direct, ring] = [CollectiveAlgorithm::Direct, CollectiveAlgorithm::Ring]
                 .map(|algorithm| fit.in_nodes(grid, node, algorithm));
-            let summed = grid.cuts.iter().any(|(label, _)| kinds.k.contains(label));
-            grid.orders().into_iter().chain(direct).chain(ring.filter(|_| summed))
+            let summed: usize =
+                grid.cuts.iter().filter(|(label, _)| kinds.k.contains(label)).map(|cut| cut.1).product();
+            grid.orders().into_iter().chain(direct).chain(ring.filter(|_| (2..=MAX_RING).contains(&summed)))
         };
         grids = grids.iter().flat_map(twice).collect();
     }
