@@ -1,9 +1,8 @@
 //! A checkpoint's files (`docs/checkpoints.md`): a manifest, and every rank's sum.
 //!
-//! The manifest is a line with name and version, a line of JSON, and the digest of both in hexadecimal. It names a
-//! generation, whose lowest bit ends the names of its sums. Invariant: a generation's sums are complete before the
-//! manifest names it, and unchanged until it names the next, so after a kill, the manifest and its sums belong
-//! together.
+//! The manifest names a generation, whose lowest bit ends the names of its sums. Invariant: a generation's sums are
+//! complete before the manifest names it, and unchanged until it names the next, so after a kill, the manifest and its
+//! sums belong together.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -64,7 +63,7 @@ pub struct Manifest {
     pub factors: String,
     /// What the plan was made from, as JSON, if it is known.
     pub origin: String,
-    /// Of each operand, and of the output's prior values, if read.
+    /// Of operands, and of the output's prior values, if read.
     pub operands: Vec<String>,
     pub generation: u64,
     /// Number of finished slices, or of those of each group of ranks.

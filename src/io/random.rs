@@ -1,9 +1,7 @@
 //! Generates random operands: element `i` (row-major position in the whole) of operand `o` depends only on `(s, o, i)`
 //! for seed `s`, so any rank can fill any block.
 //!
-//! It is one call of the counter-based generator Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random
-//! numbers: as easy as 1, 2, 3", 2011). `docs/files.md` states the bits. Real values are uniform in [-1, 1) and
-//! computed without rounding.
+//! `docs/files.md` names the source and states the bits.
 
 use crate::dtype::Dtype;
 use rand_philox::philox4x32_10;

@@ -32,7 +32,7 @@ enum Memory {
 }
 
 impl Aligned {
-    /// Allocates `bytes` zeroed bytes and counts them in `footprint`.
+    /// Counts the bytes in `footprint`.
     ///
     /// # Errors
     /// If the system refuses the allocation, or the size overflows.
@@ -108,7 +108,6 @@ impl Footprint {
         self.live.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// The maximum live bytes so far.
     pub fn peak(&self) -> usize {
         self.peak.load(Ordering::Relaxed)
     }

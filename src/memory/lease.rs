@@ -1,7 +1,7 @@
-//! Leases: rights to read, or read and write, one box (one range per dimension) of one buffer until dropped.
+//! Leases: rights to read, or read and write, one box of one buffer until dropped.
 //!
-//! Invariant: while a [`WriteLease`] is alive, no other live lease overlaps its box. The ledger of [`Store`] (live
-//! leases) enforces this, so views through `&self` and `&mut self` are sound for the right element type.
+//! Invariant: while a [`WriteLease`] is alive, no other live lease overlaps its box. The ledger of [`Store`] enforces
+//! this, so views through `&self` and `&mut self` are sound for the right element type.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -99,8 +99,6 @@ pub struct ReadLease(Lease);
 pub struct WriteLease(Lease);
 
 impl Store {
-    /// Leases the box `bounds` of `buffer` for reading.
-    ///
     /// # Errors
     /// If the buffer does not exist, if the box is not inside it, or if a live write lease overlaps the box.
     pub fn read(self: &Arc<Self>, buffer: usize, bounds: &[Range<usize>]) -> Result<ReadLease, LeaseError> {
@@ -109,8 +107,6 @@ impl Store {
         Ok(ReadLease::new(self.clone(), id, place))
     }
 
-    /// Leases the box `bounds` of `buffer` for reading and writing.
-    ///
     /// # Errors
     /// If [`Store::read`] would fail, if a live read lease overlaps the box, or if the buffer is an operand.
     pub fn write(self: &Arc<Self>, buffer: usize, bounds: &[Range<usize>]) -> Result<WriteLease, LeaseError> {
@@ -170,7 +166,7 @@ impl ReadLease {
         view
     }
 
-    /// The box as an argument for kernels.
+    /// For kernels.
     ///
     /// # Panics
     /// If `T` is not the buffer's element type.
@@ -234,7 +230,7 @@ impl WriteLease {
         view
     }
 
-    /// The box as a mutable argument for kernels.
+    /// For kernels.
     ///
     /// # Panics
     /// If `T` is not the buffer's element type.

@@ -1,6 +1,5 @@
-//! Builds the schedule for one rank, with the edges (dependencies) between tasks.
-//!
-//! The builder derives all edges from the order of tasks and the boxes that they access.
+//! Builds the schedule for one rank, with edges (dependencies) derived from the order of tasks and the boxes that they
+//! access.
 
 use std::ops::Range;
 
@@ -45,7 +44,7 @@ impl Builder {
         self
     }
 
-    /// Sets the conjugated nodes, ascending.
+    /// Ascending nodes.
     pub fn conjugated(mut self, conjugated: Vec<usize>) -> Builder {
         self.schedule.conjugated = conjugated;
         self
@@ -57,7 +56,7 @@ impl Builder {
         self
     }
 
-    /// This rank's number in the group.
+    /// In the group.
     pub fn rank(&self) -> usize {
         self.schedule.rank - self.group.start
     }

@@ -17,7 +17,7 @@ pub struct Use {
 
 type Boxes = BoxMap<SmallVec<[Use; 1]>>;
 
-/// The uses to wait for. A read waits for writes only, so these are stored apart.
+/// A read waits for writes only, so these are stored apart.
 #[derive(Debug, Default)]
 pub struct Uses {
     writes: Boxes,

@@ -24,7 +24,6 @@ const LARGE_INTEGERS_ROUNDED: &str = "whole numbers beyond 2^53 are rounded";
 const EXTENDED_DIGITS_LOST: &str = "digits beyond double precision are lost";
 
 impl Elements {
-    /// Parses a spelling; `None` if unknown.
     pub fn parse(text: &str) -> Option<Elements> {
         let (order, rest) = match text.chars().next()? {
             order @ ('<' | '>' | '=' | '|') => (Some(order), &text[1..]),

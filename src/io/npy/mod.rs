@@ -172,7 +172,7 @@ impl PendingFile {
         self.temporary.path()
     }
 
-    /// Writes a block from dense C-order memory. Blocks from different callers must not overlap.
+    /// Blocks from different callers must not overlap.
     pub fn write_block(&self, ranges: &[Range<usize>], from: &[u8]) -> Result<(), NpyError> {
         self.write(ranges, from, Writers::Several)
     }

@@ -20,7 +20,7 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// The identity after following links, or `None` if no file can exist there.
+    /// Follows links; `None` if no file can exist there.
     pub fn of(path: &Path) -> Option<Identity> {
         let target = followed(path).ok()?;
         if let Ok(found) = fs::metadata(&target) {
@@ -30,7 +30,7 @@ impl Identity {
         Some(Identity::Place(directory.dev(), directory.ino(), target.file_name()?.to_owned()))
     }
 
-    /// The identity of an open regular file; `None` for others, which two writers may share.
+    /// `None` unless a regular file; two writers may share others.
     pub fn of_open(file: impl AsFd) -> Option<Identity> {
         let owned = file.as_fd().try_clone_to_owned().ok()?;
         let found = fs::File::from(owned).metadata().ok()?;

@@ -1,4 +1,4 @@
-//! This process's temporary files, which an early end removes.
+//! This process's temporary files.
 //!
 //! Invariants: temporary files are created, renamed and removed only under the list's lock, and listed meanwhile. A
 //! thread that ends the process keeps the lock, so no other creates or renames a file afterwards.
