@@ -311,7 +311,9 @@ fn several_ranks_have_the_order_and_slices_of_one() {
             for ranks in [2, 4] {
                 let several = plan(ranks, Some(limit));
                 let work = work(&several) / work(&one);
-                assert!((0.95..1.05).contains(&work), "{work} on {ranks} ranks, {limit} bytes: {}", several.explain());
+                // Groups can need more slices than one rank.
+                let most = if one.slice_count() < several.slice_groups { 1.25 } else { 1.05 };
+                assert!((0.95..most).contains(&work), "{work} on {ranks} ranks, {limit} bytes: {}", several.explain());
             }
         }
     }
