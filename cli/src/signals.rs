@@ -3,6 +3,11 @@
 //!
 //! A thread waits for them, from before the first file is created. After another signal, no other thread creates or
 //! renames a file. While a run has a checkpoint, the first signal only asks it to stop.
+//!
+//! Because MPICH's launcher kills rank 0 by SIGKILL, rank 0 starts this program again as a guard, in a separate process
+//! group, which waits for the end of a pipe from rank 0, and removes the temporary files that no process has locked.
+//!
+//! SIGPIPE and SIGSEGV are not handled.
 
 use std::ffi::c_int;
 use std::io::Read;

@@ -2,7 +2,7 @@
 //! completes exactly when its bytes have been read (rendezvous).
 //!
 //! A *throttled* fabric, for tests and benchmarks of overlap, completes a copy when a link of this bandwidth would have
-//! delivered it. A link carries one transfer at a time.
+//! delivered it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -24,7 +24,6 @@ impl fmt::Display for LauncherKind {
     }
 }
 
-/// The rank and world size that a launcher assigns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Launcher {
     pub kind: LauncherKind,

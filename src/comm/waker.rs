@@ -14,7 +14,7 @@ pub struct Waker(Arc<(Mutex<State>, Condvar)>);
 #[derive(Debug, Default)]
 struct State {
     raised: bool,
-    /// If set, the thread sleeps on this bell instead of the condition variable.
+    /// If set, the thread sleeps on this bell instead.
     #[cfg(feature = "mpi")]
     bell: Option<Bell>,
 }

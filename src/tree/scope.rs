@@ -1,7 +1,6 @@
 //! Maps each label in each bracket to a dimension.
 //!
-//! Labels in a bracket's output are dimensions of the enclosing einsum; all others are local. The mapping starts at the
-//! root, so an einsum's labels are mapped before those of brackets inside it.
+//! The mapping starts at the root, so an einsum's labels are mapped before those of brackets inside it.
 
 use std::collections::HashMap;
 

@@ -28,8 +28,6 @@ pub(super) struct Node {
 
 impl Node {
     /// Collective. Different colors count as different nodes.
-    ///
-    /// In `MPI_Comm_split_type`, 64 ranks of MPICH on two cores spin for 5 seconds.
     pub(super) fn of(world: &Communicator, color: Option<usize>) -> Result<Node, CommError> {
         let all = world.all_gather_bytes(&[&color.unwrap_or(0).to_ne_bytes(), place().as_bytes()].concat())?;
         let mine = &all[world.rank()];

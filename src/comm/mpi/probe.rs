@@ -1,6 +1,7 @@
 //! Measures which transport is fastest by exchanging a few blocks (`docs/transports.md` states the cost).
 //!
-//! Invariant: all ranks select the same routes, by the slowest rank.
+//! Invariants: all ranks select the same routes, by the slowest rank; a route that fails on any rank is not tried
+//! again.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -16,7 +16,7 @@ use crate::comm::CommError;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece {
     pub transfer: u64,
-    /// Offset in the transfer's bytes or, for a get, in the peer's window.
+    /// In the transfer's bytes or, for a get, in the peer's window.
     pub offset: usize,
     pub bytes: usize,
     pub tag: c_int,

@@ -100,8 +100,7 @@ impl Window {
     }
 }
 
-/// For loads and stores on a node: a segment per rank, initially zero. In `MPI_Win_allocate_shared`, 64 ranks of MPICH on
-/// two cores spin for 5 seconds.
+/// For loads and stores on a node: a segment per rank, initially zero (`docs/decisions.md`).
 #[derive(Debug)]
 pub(super) struct NodeMemory {
     start: NonNull<u8>,

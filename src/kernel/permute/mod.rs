@@ -1,4 +1,6 @@
 //! Executes a [`Permute`] plan: `to = alpha from + beta to` for strided tensors of equal shape.
+//!
+//! If `beta` is 0, `to` is never read. Nothing is allocated.
 
 mod elements;
 mod lines;

@@ -1,6 +1,6 @@
 //! Executes a [`StagedPlan`] block by block, with columns or windows (`docs/kernels.md`).
 //!
-//! Each share has its own part of the workspace.
+//! Each share has its own part of the workspace. If `beta` is 0, `out` is never read. Nothing is allocated.
 
 mod columns;
 mod pick;

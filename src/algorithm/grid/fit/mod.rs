@@ -67,11 +67,12 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
     let node = setting.machine.ranks_per_node;
     if node > 1 {
         let twice = |grid: &Grid| {
-            let [direct, ring] = [CollectiveAlgorithm::Direct, CollectiveAlgorithm::Ring]
-                .map(|algorithm| fit.in_nodes(grid, node, algorithm));
             let summed: usize =
                 grid.cuts.iter().filter(|(label, _)| kinds.k.contains(label)).map(|cut| cut.1).product();
-            grid.orders().into_iter().chain(direct).chain(ring.filter(|_| (2..=MAX_RING).contains(&summed)))
+            let ring = (2..=MAX_RING).contains(&summed).then_some(CollectiveAlgorithm::Ring);
+            let algorithms = [CollectiveAlgorithm::Direct].into_iter().chain(ring);
+            let inside = algorithms.filter_map(|algorithm| fit.in_nodes(grid, node, algorithm));
+            grid.orders().into_iter().chain(inside.collect::<Vec<_>>())
         };
         grids = grids.iter().flat_map(twice).collect();
     }
