@@ -67,19 +67,11 @@ mod api;
 #[cfg(not(feature = "internals"))]
 mod comm;
 #[cfg(not(feature = "internals"))]
-mod dims;
-#[cfg(not(feature = "internals"))]
 mod distribution;
-#[cfg(not(feature = "internals"))]
-mod dtype;
 #[cfg(not(feature = "internals"))]
 mod exec;
 #[cfg(not(feature = "internals"))]
 mod io;
-#[cfg(not(feature = "internals"))]
-mod kernel;
-#[cfg(not(feature = "internals"))]
-mod local_plan;
 #[cfg(not(feature = "internals"))]
 mod machine;
 #[cfg(not(feature = "internals"))]
@@ -107,25 +99,13 @@ pub mod api;
 pub mod comm;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
-pub mod dims;
-#[cfg(feature = "internals")]
-#[doc(hidden)]
 pub mod distribution;
-#[cfg(feature = "internals")]
-#[doc(hidden)]
-pub mod dtype;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod exec;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod io;
-#[cfg(feature = "internals")]
-#[doc(hidden)]
-pub mod kernel;
-#[cfg(feature = "internals")]
-#[doc(hidden)]
-pub mod local_plan;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod machine;
@@ -148,21 +128,31 @@ pub mod timeline;
 #[doc(hidden)]
 pub mod tree;
 
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub use einsum_local::{dims, dtype, kernel, local_plan};
+#[cfg(not(feature = "internals"))]
+use einsum_local::{dims, dtype, kernel, local_plan};
+
 pub use algorithm::{AlgorithmName, Objective, Reorder};
 pub use api::{
     Checkpoint, DistTensor, Error, NpyOutput, Operand, OperandParts, Output, Problem, Program, ProgramCache, Rank,
     Result, Shaped, Workers, World, einsum,
 };
 pub use comm::{CommError, Transport};
+#[doc(inline)]
 pub use dims::{Kind, Kinds, Label};
 pub use distribution::{Axis, Cut, Distribution, GridError, Owners, Region, Role};
+#[doc(inline)]
 pub use dtype::Dtype;
 pub use einsum_parser::{Expression, ParseError};
 pub use exec::{KernelError, Metrics, Moved, Only, RunOptions, TaskMetric};
 pub use io::checkpoint::CheckpointError;
 pub use io::npy::NpyError;
 pub use io::output::FileError;
+#[doc(inline)]
 pub use kernel::{Element, error_bound};
+#[doc(inline)]
 pub use local_plan::{Caches, Isa, KernelFamily, Target};
 pub use machine::{Link, Machine, Synthetic};
 pub use memory::OutOfMemory;

@@ -19,15 +19,16 @@ export RUSTC_WORKSPACE_WRAPPER=$PWD/tests/rustc/address_sanitizer.sh CARGO_TARGE
 # load, would replace the sanitizer's allocation functions by its own.
 export ASAN_OPTIONS="detect_leaks=1:detect_stack_use_after_return=1:allocator_may_return_null=1${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 export UCX_MEM_MMAP_HOOK_MODE=none
-run() { cargo test --features "$(./.ci/features)" --no-fail-fast "$@"; }
-unit_tests() { run -p einsum-dist -p einsum-parser --lib; }
-if [ "${1:-}" = --lib ]; then
-    unit_tests
-    exit
-fi
-# A filter applies to all test programs of a command, so each test program has its own command.
+features=$(./.ci/features)
+run() { cargo test --no-fail-fast --features "$features" "$@"; }
 status=0
-unit_tests || status=1
+# The kernels' own tests run with all of them; the unit tests of other code need only portable ones.
+generated=()
+case $features in full | *libxsmm*) generated=(--features libxsmm) ;; esac
+cargo test --no-fail-fast -p einsum-local --lib "${generated[@]}" || status=1
+RUSTC_WORKSPACE_WRAPPER=$PWD/tests/rustc/portable_address_sanitizer.sh run -p einsum-dist -p einsum-parser --lib || status=1
+[ "${1:-}" != --lib ] || exit $status
+# A filter applies to all test programs of a command, so each test program has its own command.
 run --test allocations kernel:: || status=1
 run --test integration -- kernel:: algorithm::delays:: plan::fixed:: || status=1
 exit $status

@@ -3,7 +3,7 @@
 
 // The library's private wrapper around LIBXSMM. It is included by path, because it is not part of the public interface.
 #[allow(dead_code, reason = "its tests, which run elsewhere")]
-#[path = "../../src/kernel/xsmm.rs"]
+#[path = "../../local/src/kernel/xsmm.rs"]
 mod xsmm;
 
 use ndarray::ArrayD;

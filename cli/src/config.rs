@@ -32,12 +32,10 @@ pub struct RunConfig {
 }
 
 impl RunConfig {
-    /// The kernel's name in [`Plan::sampled_schedules`].
     pub fn kernel(&self, sampled: &[Schedule]) -> &'static str {
         kernel_name(self.resolved_kernel, self.plan.dtype, sampled)
     }
 
-    /// Which memory limit was chosen, and why.
     pub fn chosen_limit(&self) -> Option<String> {
         let why = match self.path_search.method {
             PathMethod::Checkpoint => "as in the interrupted run",

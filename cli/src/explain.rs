@@ -70,7 +70,6 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
     Ok((Some(text), trace_error))
 }
 
-/// [`Plan::verify_by_classes`] on several threads.
 fn by_classes(plan: &Plan) -> std::result::Result<Classes, VerifyError> {
     let steps = plan.each_step();
     let proved = steps.par_iter().map(|step| {

@@ -1,6 +1,6 @@
 //! Failures that end the program early, with messages and exit codes.
 //!
-//! The message is the same in every output format; the caller chooses the rank that prints.
+//! The caller chooses the rank that prints.
 
 use std::fmt::Arguments;
 use std::io::{IsTerminal, Write};
@@ -126,7 +126,6 @@ impl Failure {
         }
     }
 
-    /// On one line, without the middle beyond `MAX_MESSAGE_BYTES`.
     pub fn message(&self) -> String {
         clipped(&self.whole_message())
     }

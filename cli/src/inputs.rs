@@ -20,7 +20,7 @@ pub fn expression(world: &World, typed: &str) -> Result<String> {
     if typed == "-" { shared(world, typed, "the expression") } else { text(world, typed, "the expression") }
 }
 
-/// Text of the command line, or of a file for `@FILE`; errors call it `what`. Collective.
+/// Text of the command line, or of a file for `@FILE`. Collective.
 pub fn text(world: &World, typed: &str, what: &str) -> Result<String> {
     if typed.starts_with('@') { shared(world, typed, what) } else { Ok(typed.to_owned()) }
 }
@@ -79,7 +79,7 @@ pub fn headers(args: &Args) -> Result<Headers> {
     Ok(Headers { operands, accumulate })
 }
 
-/// The type to which the files' types are promoted or, for random operands, `--dtype`.
+/// The files' promoted type or, for random operands, `--dtype`.
 ///
 /// # Errors
 /// If the type is unknown, or cannot represent the array of `--accumulate` without loss.

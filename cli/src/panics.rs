@@ -1,6 +1,4 @@
 //! Handles panics and failed allocations, with one line each and no waiting ranks.
-//!
-//! The library reports panics of runs; all others are bugs in this program.
 
 use std::fmt::Arguments;
 use std::io::Write;
@@ -24,7 +22,7 @@ static JSON: AtomicBool = AtomicBool::new(false);
 
 static RANK: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes for a line of the report, more than the longest has.
+/// More than the longest line of the report has.
 const LINE_BYTES: usize = 256;
 
 /// Makes a failed allocation end the program with a message; must precede all threads.
@@ -66,7 +64,7 @@ fn write_line(stream: impl AsFd, line: Arguments<'_>) {
     }
 }
 
-/// Reports a panic's place on one line, unless `RUST_BACKTRACE=full`.
+/// On one line, unless `RUST_BACKTRACE=full`.
 pub fn install() {
     if std::env::var("RUST_BACKTRACE").is_ok_and(|value| value == "full") {
         return;
@@ -83,6 +81,6 @@ pub fn install() {
 
 /// Calls `body`, and ends all ranks if it panics.
 pub fn contained<T>(world: &World, body: impl FnOnce() -> T) -> T {
-    // Nothing that `body` modified is used after a panic.
+    // Nothing modified is used afterwards.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| world.abort(&panic_message(panic.as_ref())))
 }

@@ -17,8 +17,6 @@ struct Named<'a> {
     writes: bool,
 }
 
-/// Checks the paths on this rank.
-///
 /// # Errors
 /// If a path cannot be a file, an output cannot be written, or an output is another file of the command.
 pub fn check(world: &World, args: &Args) -> Result<()> {

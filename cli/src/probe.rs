@@ -61,7 +61,6 @@ fn comments(world: &World, machine: &Machine) -> Result<String> {
     ))
 }
 
-/// Rates with four digits.
 fn rounded(value: Value) -> Value {
     match value {
         Value::Number(rate) if rate.is_f64() => {

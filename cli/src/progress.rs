@@ -12,7 +12,6 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::config::RunConfig;
 
-/// Shows a bar unless there is a single slice.
 pub fn show<T: Element>(world: &World, config: &RunConfig, program: &mut Program<T>) {
     let slices = config.plan.slice_count() as u64;
     if slices < 2 || !world.is_root() || config.args.quiet || !std::io::stderr().is_terminal() {
@@ -37,7 +36,7 @@ const SHOWN_AFTER: Duration = Duration::from_millis(500);
 
 const TICK: Duration = Duration::from_millis(100);
 
-/// Calls a search with a function that is told its progress, which is shown if it `may`.
+/// Shows the search's progress if it `may`.
 pub fn during_search<V>(may: bool, search: impl FnOnce(&dyn Fn(SearchProgress)) -> V) -> V {
     if !may || !std::io::stderr().is_terminal() {
         return search(&|_| ());

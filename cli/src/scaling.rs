@@ -1,6 +1,4 @@
 //! `--scaling`: plans and simulates on several numbers of ranks, as a table, JSON, CSV and curves.
-//!
-//! Rows are made from the [`Report`]s of plans.
 
 use std::collections::BTreeSet;
 
@@ -187,7 +185,6 @@ const COLUMNS: [[&str; 2]; 8] = [
     ["slowest step", "slowest_step"],
 ];
 
-/// A row's columns, or its number of ranks and what is wrong.
 fn cells((ranks, row): &Row, weak: &BTreeSet<&str>) -> Vec<[String; 2]> {
     let number = |text: String, number: f64| {
         if number.is_finite() { [text, number.to_string()] } else { Default::default() }
@@ -243,7 +240,6 @@ fn table(args: &Args, rows: &[Row], weak: &BTreeSet<&str>) -> String {
 fn csv(_: &Args, rows: &[Row]) -> String {
     let line = |row: &Row| {
         let cells = cells(row, &BTreeSet::new());
-        // What is wrong comes after all other columns.
         let [before, after] = if row.1.is_err() { [&",".repeat(COLUMNS.len() - 1), ""] } else { ["", ","] };
         let last = cells.len() - 1;
         let fields: Vec<&str> = cells[..last].iter().map(|cell| cell[1].as_str()).collect();

@@ -1,6 +1,4 @@
 //! Writes the files of `--trace` and `--timeline`, for a run or a simulated plan.
-//!
-//! Rank 0 writes each file, complete or not at all, and tells all ranks.
 
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Error, World};
@@ -35,7 +33,6 @@ pub fn write(world: &World, config: &RunConfig, timeline: Option<&Timeline>) -> 
     Ok(None)
 }
 
-/// The beginning of an expression.
 pub fn title(expression: &str) -> String {
     match expression.char_indices().nth(TITLE) {
         Some((end, _)) => format!("{}...", &expression[..end]),

@@ -307,7 +307,6 @@ fn invalid_machine(args: &Args, what: &str) -> Failure {
     usage(format!("--machine {}: {what}", display_path(path)))
 }
 
-/// The machine of `--machine`, with its own or these ranks.
 fn described(args: &Args, file: Option<&str>, ranks: Option<usize>) -> Result<Option<Machine>> {
     let Some(text) = file else { return Ok(None) };
     let machine = Machine::from_toml_with(text, ranks).map_err(|what| invalid_machine(args, &what))?;
@@ -376,7 +375,7 @@ fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
     let mut largest = 0;
     for (id, node) in tree.nodes.iter().enumerate() {
         let shape = tree.shape(&node.labels);
-        // An extent of 0 must not hide an overflow.
+        // 0 must not hide an overflow.
         let fits = shape.iter().filter(|&&n| n > 0).try_fold(dtype.size(), |bytes, &n| bytes.checked_mul(n));
         if fits.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
             let term = tree.term(&node.labels);

@@ -1,7 +1,6 @@
 //! Simulated annealing of a contraction tree by rotations.
 //!
-//! A step replaces a contraction ((a b) c) by ((a c) b) or ((b c) a). The two contractions that change are compared
-//! with those before.
+//! A step replaces a contraction ((a b) c) by ((a c) b) or ((b c) a).
 
 use crate::effort;
 use crate::fast_math::{exp2, log2};

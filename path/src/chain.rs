@@ -31,6 +31,12 @@ pub struct Solution {
     pub largest: f64,
 }
 
+impl Solution {
+    pub(crate) fn unpriced(steps: Vec<[usize; 2]>) -> Solution {
+        Solution { steps, sliced: Vec::new(), price: 0.0, products: 0.0, elements: 0.0, largest: 0.0 }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub enum Start {
     Greedy(GreedyParameters),
@@ -83,9 +89,7 @@ const WINDOW_SECONDS: f64 = 1e-3;
 
 impl Chain {
     pub fn of(steps: &[[usize; 2]]) -> Chain {
-        let [price, products, elements, largest] = [f64::INFINITY; 4];
-        let solution = Solution { steps: steps.to_vec(), sliced: Vec::new(), price, products, elements, largest };
-        Chain { start: Start::From(solution), seed: 7, hot: COLD, seconds: 0.0 }
+        Chain { start: Start::From(Solution::unpriced(steps.to_vec())), seed: 7, hot: COLD, seconds: 0.0 }
     }
 
     pub fn run(&self, network: &Prepared, settings: Settings) -> Solution {
@@ -174,7 +178,14 @@ impl<'a, const W: usize> Run<'a, W> {
         if self.tree.largest() > self.limit || !unsliced {
             self.slice_and_improve();
         }
-        solution(&self.tree)
+        Solution {
+            steps: self.tree.steps(),
+            sliced: self.tree.sliced.iter().collect(),
+            price: price(&self.tree),
+            products: self.tree.log2_products(),
+            elements: self.tree.log2_elements(),
+            largest: self.tree.largest(),
+        }
     }
 
     /// Makes another tree the current one. The effort stays spent.
@@ -251,15 +262,4 @@ impl<'a, const W: usize> Run<'a, W> {
 /// log2 of the price over all slices.
 fn price<const W: usize>(tree: &Tree<W>) -> f64 {
     tree.total().log2() + tree.log2_slices()
-}
-
-fn solution<const W: usize>(tree: &Tree<W>) -> Solution {
-    Solution {
-        steps: tree.steps(),
-        sliced: tree.sliced.iter().collect(),
-        price: price(tree),
-        products: tree.log2_products(),
-        elements: tree.log2_elements(),
-        largest: tree.largest(),
-    }
 }

@@ -1,7 +1,4 @@
 //! Greedy search: of all pairs of tensors with a common label, the one with the lowest score is contracted first.
-//!
-//! Guarantee: the same network and parameters give the same order. For each of its labels, a tensor is paired with at
-//! most [`PARTNERS_PER_LABEL`] others, because evaluating all pairs of thousands of tensors would take minutes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -23,7 +20,8 @@ pub struct GreedyParameters {
     pub noise: f64,
 }
 
-/// Maximum holders of a label with which a tensor is paired: those that follow in cyclic order of their numbers.
+/// Maximum holders of a label with which a tensor is paired, those that follow in cyclic order of their numbers.
+/// Evaluating all pairs of thousands of tensors would take minutes.
 const PARTNERS_PER_LABEL: usize = 32;
 
 /// The cheapest of several greedy orders, with random parameters in the ranges of cotengra's random greedy search.
@@ -66,14 +64,18 @@ pub fn greedy(given: Labelled, parameters: GreedyParameters) -> (f64, Vec<[usize
     (products, steps)
 }
 
-/// Multiplies tensors into one, smallest first. `sizes` has each tensor's log2 of elements, and number.
-pub fn multiply(sizes: Vec<(f64, usize)>, tensors: usize, steps: &mut Vec<[usize; 2]>) {
+/// Multiplies tensors into one, smallest first. `sizes` has each tensor's log2 of elements, and number. Returns log2 of
+/// each product's multiply-adds.
+pub fn multiply(sizes: Vec<(f64, usize)>, tensors: usize, steps: &mut Vec<[usize; 2]>) -> Vec<f64> {
+    let mut products = Vec::new();
     let mut left_over: BinaryHeap<Reverse<(Size, usize)>> =
         sizes.into_iter().map(|(log2, tensor)| Reverse((Size(log2), tensor))).collect();
     while let (Some(Reverse((one, left))), Some(Reverse((other, right)))) = (left_over.pop(), left_over.pop()) {
         steps.push([left, right]);
+        products.push(one.0 + other.0);
         left_over.push(Reverse((Size(one.0 + other.0), tensors + steps.len() - 1)));
     }
+    products
 }
 
 struct Network<'a> {

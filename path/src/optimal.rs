@@ -1,10 +1,6 @@
 //! The order with the fewest multiply-adds, by dynamic programming over sets of tensors, as in `opt_einsum`
 //! (`docs/expressions.md`).
 //!
-//! The first pass pairs only sets that share a label, one connected component after another. The second pass, of
-//! bounded steps, pairs any sets, and searches only for cheaper orders.
-//!
-//! Guarantee: the same network and limit give the same order on all ranks, because the limit counts steps, not seconds.
 //! A label is summed when its last tensor is contracted, and never if it is in the output.
 
 use std::collections::{BTreeMap, HashMap};
@@ -74,9 +70,7 @@ fn search<const W: usize>(network: Labelled, known: f64, mut left: u64) -> (Opti
             Err(proof) => return (None, proof),
         }
     }
-    let mut sizes: Vec<f64> = results.iter().map(|&(log2, _)| log2).collect();
-    multiply(results, count, &mut steps);
-    costs.extend(outer_costs(&mut sizes));
+    costs.extend(multiply(results, count, &mut steps));
     let connected = log2_sum(&costs);
     // Searches for any order cheaper than `connected`.
     let mut sets = Sets::<W>::new(network, (0..count).collect(), connected);
@@ -91,22 +85,6 @@ fn search<const W: usize>(network: Labelled, known: f64, mut left: u64) -> (Opti
         }
         Err(_) => (Some(steps), Proof::OptimalConnected),
     }
-}
-
-/// log2 of the cost of each product of connected components' results, smallest first.
-fn outer_costs(sizes: &mut Vec<f64>) -> Vec<f64> {
-    let mut costs = Vec::new();
-    sizes.sort_by(|one, other| other.total_cmp(one));
-    while let (Some(one), Some(other)) = (sizes.pop(), sizes.pop()) {
-        let product = one + other;
-        costs.push(product);
-        let place = sizes.partition_point(|&size| size > product);
-        sizes.insert(place, product);
-        if sizes.len() == 1 {
-            break;
-        }
-    }
-    costs
 }
 
 /// log2 of a sum of powers of 2; minus infinity if empty.

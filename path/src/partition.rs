@@ -1,8 +1,7 @@
 //! Orders from recursive bisection of the network.
 //!
-//! The tensors are divided into two parts that share few labels, then each part in the same way, with multilevel
-//! partitioning as in KaHyPar: a coarse division is improved on each finer network by the method of Fiduccia and
-//! Mattheyses (1982). Small parts are contracted greedily.
+//! Multilevel partitioning as in KaHyPar: a coarse division is improved on each finer network by the method of Fiduccia
+//! and Mattheyses (1982).
 
 use std::collections::BinaryHeap;
 

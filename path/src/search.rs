@@ -1,8 +1,7 @@
 //! Runs chains in rounds, on several threads, and keeps the best solutions.
 //!
-//! Invariant: the same network, settings and request give the same solutions, as far as the standard library's powers
-//! and logarithms do. Each round has a fixed number of independent chains, so any thread may run any. Budgets are in
-//! nominal seconds, so no clock is read.
+//! Invariant: solutions are repeatable as far as the standard library's powers and logarithms are. Each round has a
+//! fixed number of independent chains, so any thread may run any.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -88,14 +87,12 @@ pub struct Found {
 /// Cost: the budget, on a core of about 3 GHz per thread.
 pub fn search(network: &Prepared, settings: Settings, request: Request) -> Found {
     if network.tensors.len() < 2 {
-        let solution =
-            Solution { steps: vec![], sliced: vec![], price: 0.0, products: 0.0, elements: 0.0, largest: 0.0 };
-        return Found { solutions: vec![solution], seconds: 0.0, found_at: 0.0 };
+        return Found { solutions: vec![Solution::unpriced(Vec::new())], seconds: 0.0, found_at: 0.0 };
     }
     let unlimited = Settings { limit: f64::INFINITY, ..settings };
     let mut state = Search {
         network,
-        settings: unlimited,
+        settings,
         threads: request.threads.clamp(1, CHAINS),
         random: Random::new(7),
         lower: 0.0,
@@ -104,7 +101,6 @@ pub fn search(network: &Prepared, settings: Settings, request: Request) -> Found
         progress: Vec::new(),
         found: Found { solutions: Vec::new(), seconds: 0.0, found_at: 0.0 },
     };
-    state.settings = settings;
     let excess = |solution: &Solution| (request.excess)(solution).max(0.0);
     state.keep(state.starts.clone(), &excess);
     state.search(&request, &excess);

@@ -1,6 +1,5 @@
 //! Chooses labels to slice, so that no contraction's result has more elements than a limit.
 //!
-//! A sliced label has one value per slice, so it disappears from all tensors, and the tree runs once per value.
 //! Contractions without the label are repeated, which is a slice's overhead.
 
 use crate::bits::Bits;

@@ -66,20 +66,6 @@ impl<'a, const W: usize> Tree<'a, W> {
         tree
     }
 
-    /// Nodes with children before parents.
-    pub fn bottom_up(&self) -> Vec<usize> {
-        let mut order = Vec::with_capacity(self.children.len());
-        let mut open = vec![self.root];
-        while let Some(node) = open.pop() {
-            order.push(node);
-            if node >= self.leaves {
-                open.extend(self.children[node].iter().map(|&child| child as usize));
-            }
-        }
-        order.reverse();
-        order
-    }
-
     fn leaf_labels(&self, leaf: usize) -> Bits<W> {
         let mut labels = Bits::default();
         self.network.tensors[leaf].iter().for_each(|&label| labels.insert(label as usize));
@@ -88,7 +74,7 @@ impl<'a, const W: usize> Tree<'a, W> {
 
     pub fn refresh(&mut self) {
         self.effort += effort::refresh(W) * self.children.len() as f64;
-        let order = self.bottom_up();
+        let order = bottom_up(&self.children, self.leaves);
         let mut below = std::mem::take(&mut self.labels);
         for &node in &order {
             below[node] = match self.children[node] {
@@ -159,14 +145,32 @@ impl<'a, const W: usize> Tree<'a, W> {
         between.map(|node| self.log2[node]).fold(0.0, f64::max)
     }
 
-    /// The contractions, children before parents, with results numbered in order.
     pub fn steps(&self) -> Vec<[usize; 2]> {
-        let mut numbers: Vec<usize> = (0..self.children.len()).collect();
-        let mut steps = Vec::with_capacity(self.leaves);
-        for node in self.bottom_up().into_iter().filter(|&node| node >= self.leaves) {
-            numbers[node] = self.leaves + steps.len();
-            steps.push(self.children[node].map(|child| numbers[child as usize]));
-        }
-        steps
+        steps(&self.children, self.leaves)
     }
+}
+
+/// The nodes of the tree whose last node is the root, children before parents.
+pub fn bottom_up(children: &[[u32; 2]], leaves: usize) -> Vec<usize> {
+    let mut order = Vec::with_capacity(children.len());
+    let mut open = vec![children.len() - 1];
+    while let Some(node) = open.pop() {
+        order.push(node);
+        if node >= leaves {
+            open.extend(children[node].map(|child| child as usize));
+        }
+    }
+    order.reverse();
+    order
+}
+
+/// The contractions, children before parents, with results numbered in order.
+pub fn steps(children: &[[u32; 2]], leaves: usize) -> Vec<[usize; 2]> {
+    let mut numbers: Vec<usize> = (0..children.len()).collect();
+    let mut steps = Vec::with_capacity(leaves);
+    for node in bottom_up(children, leaves).into_iter().filter(|&node| node >= leaves) {
+        numbers[node] = leaves + steps.len();
+        steps.push(children[node].map(|child| numbers[child as usize]));
+    }
+    steps
 }

@@ -7,7 +7,7 @@ use crate::chain::{Chain, MAX_WORDS_AT_ONCE, Settings, Solution, Start};
 use crate::effort;
 use crate::network::Prepared;
 use crate::random::Random;
-use crate::tree::NONE;
+use crate::tree::{NONE, bottom_up, steps};
 
 /// The least relative gain of a window, above the errors of `fast_math`.
 const LEAST_GAIN: f64 = 1e-3;
@@ -97,16 +97,8 @@ impl<'a> Large<'a> {
         if part.labels().div_ceil(64) > MAX_WORDS_AT_ONCE {
             return false;
         }
-        let solution = Solution {
-            steps: self.steps_of(&frontier, &inner),
-            sliced: vec![],
-            price: 0.0,
-            products: 0.0,
-            elements: 0.0,
-            largest: 0.0,
-        };
-        let chain =
-            Chain { start: Start::From(solution), seed: random.next(), hot: 1.0 + 5.0 * random.uniform(), seconds };
+        let start = Start::From(Solution::unpriced(self.steps_of(&frontier, &inner)));
+        let chain = Chain { start, seed: random.next(), hot: 1.0 + 5.0 * random.uniform(), seconds };
         let settings = Settings { limit: f64::INFINITY, ..self.settings };
         let found = chain.run(&part, settings);
         let before: f64 = inner.iter().map(|&node| self.cost[node]).sum();
@@ -186,21 +178,9 @@ impl<'a> Large<'a> {
         let leaves = self.network.tensors.len();
         // A window's root keeps its number, so the last node remains the tree's root.
         let root = self.children.len() - 1;
-        let mut order = Vec::with_capacity(self.children.len());
-        let mut open = vec![root];
-        while let Some(node) = open.pop() {
-            if node >= leaves {
-                order.push(node);
-                open.extend(self.children[node].map(|child| child as usize));
-            }
-        }
-        let mut numbers: Vec<usize> = (0..self.children.len()).collect();
-        let mut steps = Vec::with_capacity(order.len());
         let (mut products, mut elements, mut largest) = (0.0f64, 0.0f64, 0.0f64);
-        for node in order.into_iter().rev() {
+        for node in bottom_up(&self.children, leaves).into_iter().filter(|&node| node >= leaves) {
             let [left, right] = self.children[node].map(|child| child as usize);
-            numbers[node] = leaves + steps.len();
-            steps.push([numbers[left], numbers[right]]);
             let [one, other] = [left, right].map(|child| self.log2(&self.labels[child]));
             let common = self.labels[left]
                 .iter()
@@ -214,7 +194,7 @@ impl<'a> Large<'a> {
             }
         }
         Solution {
-            steps,
+            steps: steps(&self.children, leaves),
             sliced: Vec::new(),
             price: self.total().log2(),
             products: products.log2(),

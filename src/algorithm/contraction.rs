@@ -32,7 +32,7 @@ impl Contraction {
         if self.onto { Accumulate::Beta } else { Accumulate::Overwrite }
     }
 
-    /// The products with these indices of each summed dimension (its label and extent).
+    /// The products with these summed indices.
     pub fn products(&self, indices: impl Fn(Label, usize) -> Intervals) -> Region {
         let summed = self.left.labels.iter().zip(&self.left.shape);
         let summed = summed.filter(|(label, _)| !self.out.labels.contains(label));
@@ -149,7 +149,7 @@ pub fn most_pieces(elements: f64) -> usize {
     (elements / PIECE_ELEMENTS).clamp(1.0, MAX_PIECES as f64) as usize
 }
 
-/// Appends a contraction. If an operand is empty, zeroes or scales `out` instead, or does nothing for `Add`.
+/// If an operand is empty, zeroes or scales `out` instead, or does nothing for `Add`.
 pub fn contract(builder: &mut Builder, left: View, right: View, out: View, accumulate: Accumulate) {
     if out.elements() == 0 {
         return;

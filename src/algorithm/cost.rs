@@ -32,7 +32,7 @@ impl Cost<'_> {
     }
 
     /// Seconds for all workers of one rank: those of a cube (equal extents, fewest elements), plus streaming all
-    /// further elements twice: operands are read and packed, and `out` is read and written.
+    /// further elements twice.
     pub fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
         self.product_of(1.0, multiply_adds, touched)
     }
@@ -56,7 +56,7 @@ impl Cost<'_> {
         work + traffic - hidden * work.min(traffic) + wake
     }
 
-    /// The time of an operation relative to one on real numbers of 4 bytes.
+    /// Relative to real numbers of 4 bytes.
     fn slower(&self) -> f64 {
         self.dtype.size() as f64 / if self.dtype.is_complex() { 8.0 } else { 4.0 }
     }

@@ -1,8 +1,7 @@
 //! The distributed algorithms: generators, which append a contraction's tasks to one rank's schedule.
 //! `docs/algorithms.md` explains them with examples.
 //!
-//! A generator never calls a kernel or a transport. It shares [`Algorithm::distributions`] with the planner, so they
-//! cannot disagree.
+//! A generator never calls a kernel or a transport.
 //!
 //! Several files cite J. Dressler, Scaling Out: Distributed Memory Parallelism for Einsum Trees, Jena 2025.
 //!

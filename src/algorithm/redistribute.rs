@@ -15,7 +15,7 @@ use crate::distribution::{Bounds, Distribution, Region, Role};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Meaning, Parts, Pattern};
 use crate::schedule::{Builder, CarriedSum, View, Work};
 
-/// What one rank has, and what it needs and is not filled with zeros.
+/// What one rank has and needs, without zeros.
 struct Blocks<'a> {
     from: &'a Tensor,
     to: &'a Tensor,
@@ -30,7 +30,7 @@ impl<'a> Blocks<'a> {
         Blocks { from, to, rank, have, need: needed(to, rank) }
     }
 
-    /// The boxes, in indices of the whole tensor, that `target` reads from this rank.
+    /// In indices of the whole tensor.
     fn read_by(&self, target: usize) -> Vec<Bounds> {
         self.common(self.rank, target, || Some(self.have.as_ref()?.intersect(&needed(self.to, target)?)))
     }
@@ -198,7 +198,6 @@ fn add_by_tree(builder: &mut Builder, from: &Tensor, to: &Tensor, column: &Colum
         let ranks = column.ranks(member..column.len().min(member + count));
         (block.iter().cloned().collect(), CarriedSum::StoredBy(ranks))
     };
-    // One block arrives while the previous one is added.
     let landings: Vec<View> = (0..children.len().min(2)).map(|_| like(builder)).collect();
     for (round, stride) in children.iter().enumerate() {
         let landing = &landings[round % 2];
@@ -350,7 +349,6 @@ fn children(member: usize, len: usize) -> impl Iterator<Item = usize> {
     strides.take_while(move |stride| member.is_multiple_of(2 * stride) && member + stride < len)
 }
 
-/// The ranks that add the same block along a binomial tree, if any.
 fn sums_by_tree<'a>(from: &'a Tensor, to: &Tensor, rank: usize) -> Option<Column<'a>> {
     let many = from.distribution.axes().first().is_some_and(|axis| axis.ranks > MAX_DIRECT_SUMMANDS);
     many.then(|| Column::new(&from.distribution, &to.distribution, &Role::Partial, rank)).flatten()

@@ -69,7 +69,7 @@ impl World {
             .map_err(|cause| allocation_error(ranks.start, cause))
     }
 
-    /// All ranks' sums together exceed common caches.
+    /// All ranks' sums exceed common caches.
     fn most_summed(&self) -> usize {
         ((8 * MOVED_ELEMENTS) / self.ranks()).max(4 * MOVED_ELEMENTS)
     }
@@ -157,7 +157,7 @@ impl World {
         Ok(Machine { startup_seconds, sync_overhead, interference, ..measured })
     }
 
-    /// How many seconds the first run takes longer than later ones. Collective.
+    /// Collective.
     fn first_run_seconds(&self, plan: &Plan) -> Result<f64> {
         const LATER: usize = 3;
         let all = self.all_seconds_of(plan, LATER)?;
@@ -220,8 +220,7 @@ impl World {
         Ok(if alike && hosts.len() == self.ranks() && each < self.ranks() { each } else { 1 })
     }
 
-    /// Moves a row of a matrix from each rank to rank `to(rank)`. Each run first copies the rows, in `copied` seconds for
-    /// [`MOVED_ELEMENTS`] elements each.
+    /// Each run first copies the rows, in `copied` seconds for [`MOVED_ELEMENTS`] elements each.
     fn link(&self, machine: &Machine, copied: f64, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];

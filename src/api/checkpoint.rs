@@ -1,7 +1,6 @@
 //! Saves a run's state between slices, and continues an interrupted run.
 //!
-//! [`io::checkpoint`](crate::io::checkpoint) defines the files. Rank 0 decides when the ranks talk about saving, and
-//! whether to save.
+//! Rank 0 decides when the ranks talk about saving, and whether to save.
 //!
 //! Invariants: A refused file is neither changed nor removed. A run continues only if all ranks have read their sums.
 //! Slices are added in the same order as in an uninterrupted run, so the result has the same bits.
@@ -116,7 +115,7 @@ impl Checkpoint {
     /// If a file cannot be removed.
     pub fn remove(&self, world: &World) -> Result<()> {
         let failed = |cause| Error::output(world.local_ranks().start, NpyError::File(cause));
-        // The manifest first, without which sums are not read.
+        // Without the manifest, sums are not read.
         world.agree(if world.is_root() { remove_all(&self.path).map_err(failed) } else { Ok(()) })?;
         let mut sums = world.local_ranks().flat_map(|rank| [0, 1].map(|at| sum_path(&self.path, rank, at)));
         world.agree(sums.try_for_each(|sum| remove_all(&sum)).map_err(failed))

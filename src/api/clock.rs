@@ -11,7 +11,7 @@ use super::{Result, World};
 /// Joint readings of both clocks; the fastest counts, because others may have been interrupted.
 const CLOCK_READINGS: usize = 32;
 
-/// Collective calls whose times are compared between hosts.
+/// Collective calls to compare times.
 const ROUNDS: usize = 256;
 
 /// Entry and exit time of a collective call, in nanoseconds.

@@ -22,7 +22,7 @@ pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// A process's host, its busy threads, and the cores that it may use.
+/// A process's host, busy threads and cores.
 pub(super) type Load = (String, usize, Vec<usize>);
 
 pub(super) fn load(threads: usize) -> Load {

@@ -61,7 +61,7 @@ pub(super) fn room_for_threads(rank: usize, threads: usize) -> Result<()> {
 }
 
 pub(super) fn no_threads(rank: usize, threads: usize, why: &dyn std::error::Error) -> Error {
-    // The system's message, if there is one, is more specific than rayon's.
+    // The system's message is more specific than rayon's.
     let message = why.source().map_or_else(|| why.to_string(), ToString::to_string);
     Error::Threads { rank: Rank::here(rank), threads, message }
 }

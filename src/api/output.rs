@@ -34,7 +34,6 @@ impl PreparedOutput {
         }
         let tag = String::from_utf8_lossy(&world.all_gather(new_tag().as_bytes())?[0]).into_owned();
         let announced = Temporary::announce(path, &tag);
-        // All ranks announce the file before rank 0 creates it.
         let announced = world.agree(match announced {
             Err(error) if writes => Err(Error::from(error)),
             announced => Ok(announced.ok()),

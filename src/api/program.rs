@@ -376,7 +376,7 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// Whether all ranks still have the values of constant operands; otherwise all recompute them. Collective.
+    /// Whether all ranks still have the values; otherwise all recompute. Collective.
     pub(super) fn all_hold(&self) -> Result<bool> {
         if self.plan.constant.is_empty() || self.world.is_one_process() {
             return Ok(self.holds);
@@ -396,7 +396,7 @@ impl<T: Element> Program<T> {
         view
     }
 
-    /// A slice's index range in each of a value's sliced dimensions, which every block has in full.
+    /// A slice's index range in each of a value's sliced dimensions.
     fn slice_bounds(&self, value: &Value, slice: usize) -> Option<impl Iterator<Item = (Axis, Slice)>> {
         if self.plan.slices.is_empty() {
             return None;

@@ -109,12 +109,11 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// Whether ranks are threads that do not communicate in slices.
     fn runs_apart(&self) -> bool {
         self.plan.ranks_per_group() == 1 && self.world.is_one_process()
     }
 
-    /// Adds slices of every group onto the partial sums. `lasts` is for the first.
+    /// `lasts` is for the first.
     fn run_rounds(
         &mut self,
         steps: &mut GroupSteps<T>,

@@ -56,7 +56,7 @@ pub(super) fn expect_fit(shape: &[usize], distribution: &Distribution, ranks: us
 /// A trial allocation does not pay for smaller arrays.
 const MIN_TRIAL_BYTES: usize = 1 << 30;
 
-/// Checks the memory for this array: a failed allocation would abort the process.
+/// A failed allocation would abort the process.
 pub(super) fn expect_memory<T: Element>(rank: usize, shape: &[usize]) -> Result<()> {
     let elements = shape.iter().try_fold(1usize, |elements, &extent| elements.checked_mul(extent));
     let bytes = elements.and_then(|elements| elements.checked_mul(size_of::<T>())).unwrap_or(usize::MAX);

@@ -1,8 +1,7 @@
 //! Copies bytes between ranks of one process. The receiver drops the sender's read leases after copying, so a send
 //! completes exactly when its bytes have been read (rendezvous).
 //!
-//! A *throttled* fabric, for tests and benchmarks of overlap, completes a copy when a link of this bandwidth would have
-//! delivered it.
+//! A *throttled* fabric completes a copy when a link of this bandwidth would have delivered it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -79,7 +78,7 @@ pub struct Endpoint {
     rank: usize,
     sends: Vec<PendingSend>,
     recvs: Vec<PendingRecv>,
-    /// When the throttled link from each rank is free.
+    /// When each throttled link is free.
     links: Vec<Option<Instant>>,
 }
 

@@ -173,7 +173,7 @@ impl Region {
     }
 }
 
-/// Collects without spare capacity, because schedules have very many of these lists.
+/// Without spare capacity, because schedules have very many lists.
 fn each_dim(ranges: impl ExactSizeIterator<Item = Option<Range<usize>>>) -> Option<Bounds> {
     let mut bounds = Vec::with_capacity(ranges.len());
     for range in ranges {

@@ -107,7 +107,7 @@ pub fn run(
     let store = program.open(bound)?;
     let result = match team {
         Team::Inline => inline::run(program, &store, factors, options),
-        // Handing every task to a worker takes longer than many tasks of a sliced tree.
+        // Handing a task to a worker takes longer than many tasks.
         Team::Pool { pool, endpoint, on_failure } if options.only.is_none() && !program.has_transfers() => {
             if let Some(fault) = program.injected(options.injection) {
                 fault.trigger();

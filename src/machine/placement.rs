@@ -71,7 +71,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// One line for each of the first `MAX_LISTED_RANKS` ranks.
+/// For the first `MAX_LISTED_RANKS` ranks.
 pub fn listed(places: &[RankPlacement]) -> impl Iterator<Item = String> {
     let more = places.len().saturating_sub(MAX_LISTED_RANKS);
     let lines = places.iter().take(MAX_LISTED_RANKS).enumerate().map(|(rank, place)| format!("rank {rank}: {place}"));
@@ -228,7 +228,6 @@ impl Topology {
         }
         let mut members = vec![1; count];
         for _ in count..ranks {
-            // The rank goes to the first domain with the most cores per rank afterwards.
             let cores = |domain: usize| self.domains[domain].cores.len();
             let each = |a: usize, b: usize| (cores(a) * (members[b] + 1)).cmp(&(cores(b) * (members[a] + 1)));
             let next = (0..count).max_by(|&a, &b| each(a, b).then(b.cmp(&a))).unwrap_or(0);
@@ -249,7 +248,6 @@ fn smallest_share(shares: &[RankShare<'_>]) -> usize {
     shares.iter().map(|share| share.cores.len()).min().unwrap_or(0)
 }
 
-/// The cores' units, ascending.
 fn units_of(cores: &[&Vec<usize>]) -> Vec<usize> {
     let mut units: Vec<usize> = cores.iter().copied().flatten().copied().collect();
     units.sort_unstable();

@@ -1,7 +1,7 @@
 //! Parses and prints regular topologies in hwloc's synthetic format: levels with counts per element of the one above.
 //!
-//! `docs/machines.md` lists the levels. Units, domains and sockets are numbered in order. Printing and parsing are inverse.
-//! No rule uses hwloc's other attributes and levels, so they are not supported.
+//! `docs/machines.md` lists the levels. Units, domains and sockets are numbered in order. Printing and parsing are
+//! inverse.
 
 use std::fmt;
 use std::str::FromStr;

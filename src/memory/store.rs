@@ -35,7 +35,7 @@ unsafe impl Send for Slot {}
 unsafe impl Sync for Slot {}
 
 impl Slot {
-    /// Creates a dense row-major buffer `offset` bytes into `memory`, where it must fit.
+    /// A dense row-major buffer `offset` bytes into `memory`, where it must fit.
     pub fn owned(memory: Arc<Aligned>, offset: usize, dtype: Dtype, extents: &[usize]) -> Slot {
         let strided = Strided::row_major(extents);
         let bytes = strided.elements() * dtype.size();

@@ -49,7 +49,6 @@ impl Runs {
         }
     }
 
-    /// The next part's offset and length (at most `max_bytes`).
     fn next(&mut self, max_bytes: usize) -> (isize, usize) {
         let bytes = max_bytes.min(self.run - self.done);
         let offset = self.offset + self.done as isize;

@@ -36,7 +36,7 @@ impl Strided {
         (offset, Strided { extents: bounds.iter().map(|b| b.len()).collect(), strides: self.strides.clone() })
     }
 
-    /// How many trailing dimensions form one dense run, and its elements.
+    /// The trailing dimensions in one dense run, and its elements.
     pub fn dense_suffix(&self) -> (usize, usize) {
         let (mut dims, mut run) = (0, 1usize);
         for (&extent, &stride) in self.extents.iter().zip(&self.strides).rev() {

@@ -34,7 +34,7 @@ struct Entry {
     /// For the node's own step.
     own: Price,
     algorithm: Option<Algorithm>,
-    /// The index into each input's table; 0 if free.
+    /// In each input's table; 0 if free.
     inputs: [usize; 2],
 }
 
@@ -83,7 +83,6 @@ impl Tables {
             subtree.extend(inputs(&tree.nodes[node].step).into_iter().flatten());
             at += 1;
         }
-        // Inputs come first.
         subtree.sort_unstable();
         for node in subtree.into_iter().filter(|&node| self.tables[node].is_none()).collect::<Vec<_>>() {
             let mut table = AlgorithmSearch { space, tables: self }.table(node)?;

@@ -52,7 +52,7 @@ struct SideBySide {
     branches: Vec<Range<NodeId>>,
 }
 
-/// A subtree of small steps. `cost` is in multiply-adds.
+/// `cost` is in multiply-adds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Piece {
     root: NodeId,
@@ -90,7 +90,6 @@ fn split(tree: &Tree, workers: usize) -> Option<SideBySide> {
         loads[least] += piece.cost;
         branches[piece.root] = Some(least);
     }
-    // Consumers pass their branches on to inputs.
     for node in (0..tree.nodes.len()).rev() {
         if let Some(branch) = branches[node] {
             inputs(tree, node).for_each(|input| branches[input] = Some(branch));
@@ -145,7 +144,6 @@ fn cut(tree: &Tree, workers: usize, contention: f64, costs: &[f64], small: Vec<O
     });
     let begin: BinaryHeap<Piece> = (0..=root).filter(|&id| !is_inner[id]).filter_map(piece_at(&small)).collect();
     let all: f64 = begin.iter().map(|piece| piece.cost).sum();
-    // No branch scales the result or adds it onto an output.
     let stays_whole =
         |piece: &Piece| piece.root != root && inputs(tree, piece.root).all(|input| small[input] == Some(0.0));
     let time = |heap: &BinaryHeap<Piece>, inside: f64, above: f64| {
@@ -172,7 +170,6 @@ fn cut(tree: &Tree, workers: usize, contention: f64, costs: &[f64], small: Vec<O
     if best > MAX_TIME_SHARE * sequential {
         return None;
     }
-    // Undoes the cuts after the best time.
     let cut = &popped[..until];
     let mut pieces: Vec<Piece> = begin.into_vec();
     pieces.extend(cut.iter().flat_map(|&root| inputs(tree, root)).filter_map(piece_at(&small)));

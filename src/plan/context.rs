@@ -69,7 +69,6 @@ impl<'a> PlanningContext<'a> {
         let PlanOptions { dtype, layout, target, runs, .. } = *self.options;
         match target.filter(|_| layout) {
             Some(target) => {
-                // The tree may be that of one slice.
                 let pieces = self.tree.extents.iter().zip(&tree.extents);
                 let slices: f64 = pieces.map(|(&all, &piece)| all.max(1) as f64 / piece.max(1) as f64).product();
                 let runs = runs as f64 * slices / self.machine.ranks as f64;

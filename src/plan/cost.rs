@@ -60,7 +60,7 @@ impl Cost<'_> {
 
     /// Seconds of a unary step whose result has this distribution.
     pub fn unary(&self, input: &[Label], out: &[Label], distribution: &Distribution) -> f64 {
-        // Permutations and sums reach half of the rate of copies.
+        // Half of the rate of copies.
         let passes = if input == out { 1.0 } else { 2.0 };
         passes * self.stream((self.volume(input) + self.volume(out)) / distribution.parts() as f64)
     }
@@ -108,7 +108,7 @@ impl Cost<'_> {
     }
 }
 
-/// The rounds, the pieces of a block, and the pieces that the busiest rank receives; `None` for direct messages.
+/// The rounds, a block's pieces, and those that the busiest rank receives; `None` for direct messages.
 fn by_collective(from: &Distribution, to: &Distribution, shape: &[usize]) -> Option<(usize, usize, usize)> {
     let (first, start) = (from.span().start, to.span().start);
     let elements: usize = to.largest_block(shape).iter().product();

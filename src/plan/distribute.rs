@@ -56,7 +56,7 @@ pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) 
     if !differs || !arguments.uncut.is_empty() || plan.pipeline.is_some() {
         return plan;
     }
-    // The step may require a redistribution that the user forbids.
+    // The user may forbid redistributions.
     let Ok(steps) = whole_tree(context, &space.step_by_step(), &[]) else { return plan };
     if options.objective == Objective::Bytes {
         return if steps.beats(&plan) { steps } else { plan };
@@ -189,7 +189,7 @@ impl Planner<'_> {
 
     fn materialise(&mut self, node: NodeId, wanted: &Distribution) -> Result<usize, PlanError> {
         let mut chain = vec![(node, wanted.clone())];
-        // Down to the operand; values are then added bottom-up.
+        // Values are then added bottom-up.
         loop {
             let (node, wanted) = chain[chain.len() - 1].clone();
             let Step::Unary { input, .. } = self.space.tree.nodes[node].step else { break };
@@ -210,7 +210,6 @@ impl Planner<'_> {
             };
             below = Some(self.push(labels, wanted, source, seconds));
         }
-        // The chain contains at least the node itself.
         Ok(below.unwrap_or_default())
     }
 

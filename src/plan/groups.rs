@@ -74,7 +74,6 @@ impl<'a> Grouping<'a> {
         Some(chosen)
     }
 
-    /// Whether there are contractions below both inputs.
     fn forks(&self, node: NodeId) -> bool {
         match self.space.tree.nodes[node].step {
             Step::Contract { left, right, .. } => self.contracts(left) && self.contracts(right),
@@ -103,7 +102,7 @@ impl<'a> Grouping<'a> {
     }
 
     fn on<T>(&self, ranks: usize, run: impl FnOnce(&SearchSpace) -> T) -> T {
-        // The plan must suit every range of this many ranks.
+        // For every range of this many ranks.
         let machine = Machine { speeds: Vec::new(), ..self.space.machine.part(0..ranks) };
         if machine == *self.space.machine { run(self.space) } else { run(&self.space.on(&machine)) }
     }

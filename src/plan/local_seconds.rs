@@ -22,7 +22,6 @@ pub fn predicted(mut plan: Plan) -> Plan {
     plan
 }
 
-/// `None` for steps that are not priced here.
 fn step_seconds(plan: &Plan, value: &Value, touched: f64, target: &Target) -> Option<f64> {
     let cost = Cost { machine: &plan.machine, dtype: plan.dtype, extents: &plan.extents };
     let strides = |value: &Value| row_major(&value.shape);

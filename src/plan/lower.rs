@@ -61,7 +61,7 @@ fn append(plan: &Plan, mut builder: Builder) -> Builder {
     let mut blocks: Vec<Block> = Vec::with_capacity(plan.values.len());
     let mut starts = Vec::with_capacity(plan.values.len());
     for piece in 0..plan.pipeline.as_ref().map_or(1, |pipeline| pipeline.pieces) {
-        // Values without the batch dimension are computed with the first batch.
+        // Others are computed with the first batch.
         for (id, value) in plan.values.iter().enumerate().filter(|(id, _)| piece < plan.pieces_of(*id)) {
             builder.set_node(id);
             let start = plan.pieces(id, piece).map(|(dim, range)| (value.labels[dim], range.start));
@@ -164,7 +164,7 @@ fn declare(builder: &mut Builder, plan: &Plan, node: usize, home: Home) -> Optio
     }))
 }
 
-/// A buffer for any batch; the first is the largest.
+/// The first batch is the largest.
 fn declare_batch_buffer(builder: &mut Builder, plan: &Plan, node: usize) -> Option<BufferId> {
     let tensor = plan.tensor(node, 0);
     let region = tensor.distribution.block(&tensor.shape, builder.rank())?;

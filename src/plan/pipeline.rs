@@ -132,7 +132,7 @@ impl Pipelining<'_> {
         .collect()
     }
 
-    /// For each wanted number of groups, the contraction after each group, and its ranks.
+    /// By number of groups: the contraction after each group, and its ranks.
     fn groups(&self, nodes: &[NodeId], wanted: Range<usize>) -> Vec<Vec<(usize, usize)>> {
         let work: Vec<f64> = nodes.iter().map(|&node| self.space.tree.products(node)).collect();
         let most = nodes.len().min(self.space.machine.ranks).min(wanted.end.saturating_sub(1));
@@ -239,7 +239,7 @@ impl<'a> Batched<'a> {
                     let (algorithm, price, _) = priced.first().cloned()?;
                     let before = compute;
                     compute = compute + price;
-                    // Per batch, alone and with those before it in the group.
+                    // Per batch.
                     let shown = priced.iter().map(|(a, own, _)| (a, *own, before + *own));
                     let mut considered = considered(&self.tree, shown);
                     considered.iter_mut().take(1).for_each(|first| first.chosen = true);

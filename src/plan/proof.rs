@@ -174,7 +174,7 @@ pub fn each_step(plan: &Plan) -> Vec<Step> {
     }
     let made = |id: usize| !matches!(plan.values[id].source, Source::Operand(_));
     let mut units: Vec<Vec<usize>> = Vec::new();
-    // For each value, the index in `units` of the unit (values that are proved as one step) that ends with the value.
+    // The index of the unit (values that are proved as one step) that ends with each value.
     let mut ends: Vec<Option<usize>> = vec![None; plan.values.len()];
     for (id, value) in plan.values.iter().enumerate().filter(|(id, _)| made(*id)) {
         let joins = match value.source {
@@ -194,8 +194,8 @@ pub fn each_step(plan: &Plan) -> Vec<Step> {
     steps.filter(|step| known.insert((step.accumulate, values(step)))).map(Step).collect()
 }
 
-/// A plan for one slice, without names and extents, which no schedule needs. How long values last is checked in whole
-/// schedules. Cost: O(values in `unit`).
+/// A plan for one slice, without names and extents. How long values last is checked in whole schedules. Cost: O(values
+/// in `unit`).
 fn unit_plan(plan: &Plan, unit: &[usize]) -> Plan {
     let mut values: Vec<Value> = Vec::new();
     let mut places: BTreeMap<usize, usize> = BTreeMap::new();

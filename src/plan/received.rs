@@ -37,7 +37,6 @@ impl Step<'_> {
                 let mut rank = 0;
                 while rank < group.len() {
                     let received = algorithm.words_received(contraction, rank, group.len())?;
-                    // Ranks whose blocks are equal along every axis of a grid have equal tiles.
                     let alike = [left, right, out].map(|tensor| tensor.distribution.alike_until(&tensor.shape, rank));
                     let next = if by_tiles { alike.into_iter().min() } else { None };
                     let next = next.unwrap_or(rank + 1).min(group.len());
@@ -58,11 +57,9 @@ impl Step<'_> {
     }
 }
 
-/// The steps of one plan without groups.
 struct Steps<'a>(Vec<Step<'a>>);
 
 impl<'a> Steps<'a> {
-    /// `None` if a contraction's tensors are not distributed as its algorithm distributes them.
     fn of(plan: &'a Plan) -> Option<Steps<'a>> {
         let mut steps = Vec::new();
         for (id, value) in plan.values.iter().enumerate() {

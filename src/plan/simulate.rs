@@ -148,7 +148,7 @@ impl<'a> Simulation<'a> {
             for (rank, lane) in
                 changed.iter().flat_map(|&rank| [Lane::Work, Lane::Send, Lane::Recv].map(|lane| (rank, lane)))
             {
-                // Times are not negative, so their bits have the same order.
+                // Nonnegative floats are ordered like their bit patterns.
                 let start = self.start(rank, lane).map(|(task, start)| (start.to_bits(), rank, task));
                 queue.extend(start.map(Reverse));
             }
@@ -178,7 +178,7 @@ impl<'a> Simulation<'a> {
         (back == rank).then(|| (task, ready.max(start)))
     }
 
-    /// Runs the head of a lane. Returns the ranks whose lanes advance.
+    /// Returns the ranks whose lanes advance.
     fn step(&mut self, rank: usize, task: TaskId, start: f64) -> [usize; 2] {
         let schedule = &self.schedules[rank];
         let action = &schedule.tasks[task].action;

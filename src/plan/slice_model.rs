@@ -125,7 +125,6 @@ impl<'a> Model<'a> {
         self.live(state, |_, live| {
             slice_cost.peak = slice_cost.peak.max(live);
             if live > target {
-                // `max` prevents a division by 0.
                 slice_cost.excess += (live / target.max(1.0)).powi(4);
             }
         });

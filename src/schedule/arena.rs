@@ -4,7 +4,7 @@
 //! Invariants: every buffer starts at a multiple of [`ALIGNMENT`]. Buffers share bytes only if their contents are never
 //! needed at the same time, so a node's operands and result share none. The first task to use an element waits for all
 //! tasks that used its bytes as another buffer; these edges cannot deadlock, because transfers of different nodes never
-//! need to be in flight together. `reuse.rs` restricts sharing further. The user's memory is outside.
+//! need to be in flight together. The user's memory is outside.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use super::{BufferId, Lane, ReuseScope, Schedule, TaskId, View};
 /// Size in bytes of a cache line and of the widest vector register.
 pub const ALIGNMENT: usize = 64;
 
-/// Maximum number of buffers that are also placed in order of size.
+/// Maximum buffers also placed by size.
 const MAX_BUFFERS_BY_SIZE: usize = 2_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -83,7 +83,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
                 if schedule.section(last) == Some(section) && schedule.branch(first) == schedule.branch(last) {
                     inner.entry((section, schedule.branch(first))).or_default().push(allocation);
                 } else {
-                    // Other branches may run meanwhile, so its lifetime starts with the section.
+                    // Other branches may run meanwhile.
                     allocation.lifetime.0 = turns[schedule.sections[section].tasks().start];
                     outer.push(allocation);
                 }
@@ -96,7 +96,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
         let lifetime = (turns[tasks.start], turns[tasks.end - 1]);
         let buffers = allocations.iter().map(|allocation| allocation.buffer).collect();
         let arrangement = place(allocations, schedule.buffers.len());
-        // A virtual buffer, numbered after the real ones, is the branch's block.
+        // The branch's block, as a virtual buffer.
         let buffer = schedule.buffers.len() + nested.len();
         outer.push(Allocation { buffer, bytes: arrangement.bytes, lifetime });
         nested.push((buffer, arrangement, buffers));
@@ -127,8 +127,8 @@ fn grouped(allocations: Vec<Allocation>, groups: &[ReuseScope]) -> Arrangement {
     whole
 }
 
-/// The smaller of the arrangements in order of first use and of size; only the first, which is quicker, above
-/// `MAX_BUFFERS_BY_SIZE` buffers.
+/// The smaller of the arrangements in order of first use and of size; only the first above `MAX_BUFFERS_BY_SIZE`
+/// buffers.
 fn place(allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     let in_order = in_order(&allocations, buffers);
     if allocations.len() > MAX_BUFFERS_BY_SIZE {
@@ -163,7 +163,7 @@ fn by_size(mut allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     arrangement
 }
 
-/// Grouped by the binary logarithm of their length and sorted by start, so that a query skips most that end earlier.
+/// By the binary logarithm of their length, and sorted by start: a query skips most that end earlier.
 #[derive(Default)]
 struct Lifetimes(Vec<BTreeMap<usize, Vec<Lifetime>>>);
 
@@ -319,7 +319,6 @@ pub fn order(schedule: &mut Schedule, arrangement: &Arrangement, fresh: &[(TaskI
             let bytes = schedule.buffers[buffer].elements() * schedule.element;
             for before in occupants.replace(buffer, arrangement.offsets[buffer], bytes) {
                 for lane in 0..3 {
-                    // `fresh` lists a task once per box.
                     waits[buffer][lane] = waits[buffer][lane].max(last[before][lane].filter(|_| before != buffer));
                 }
             }

@@ -30,7 +30,7 @@ impl Uses {
         self.writes.values(&view.bounds).chain(reads.into_iter().flatten()).flatten().copied()
     }
 
-    /// Records a use, and removes those that it replaces, unless both may run at the same time (`may_overlap`).
+    /// Removes the uses that it replaces, unless both may run at the same time.
     pub fn insert(&mut self, view: &View, new: Use, may_overlap: impl Fn(TaskId) -> bool) {
         if view.elements() == 0 {
             return;
@@ -48,7 +48,6 @@ impl Uses {
     }
 }
 
-/// Removes the uses in a box by other tasks.
 fn remove_covered(boxes: &mut Boxes, view: &View, task: TaskId) {
     boxes.retain(&view.bounds, |bounds, uses| {
         let covered = bounds.iter().zip(&view.bounds).all(|(&[start, end], by)| by.start <= start && end <= by.end);

@@ -91,7 +91,7 @@ impl<'s> Scope<'s> {
 }
 
 /// Runs a test in `orders` random interleavings, and in `orders` of Shuttle's PCT scheduler, with few switches at
-/// random points. Shuttle prints how to reproduce a failed run.
+/// random points.
 pub fn explore(orders: usize, test: impl Fn() + Send + Sync + 'static) {
     let test = std::sync::Arc::new(test);
     let schedulers: [Box<dyn Scheduler + Send>; 2] =

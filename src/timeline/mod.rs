@@ -117,7 +117,6 @@ impl Timeline {
         self.all_busy().hidden_share()
     }
 
-    /// The ranks that have spans, ascending.
     fn rows(&self) -> Vec<usize> {
         if self.shown.is_empty() { (0..self.ranks).collect() } else { self.shown.clone() }
     }

@@ -72,7 +72,7 @@ impl TreeBuilder {
         &self.tree.nodes[node].labels
     }
 
-    /// Adds an einsum's steps, and returns its result. Each group is contracted from left to right.
+    /// Each group is contracted from left to right.
     fn einsum(&mut self, inputs: Vec<NodeId>, output: &[Label], order: &Order) -> NodeId {
         let mut result = inputs[inputs.len() - 1];
         let mut uses = LabelUses(HashMap::new());
@@ -102,7 +102,7 @@ impl TreeBuilder {
         self.unary(result, output.to_vec())
     }
 
-    /// The distinct labels of `node` that also occur in `other`, the output, or a tensor not contracted yet.
+    /// Those that also occur in `other`, the output, or a tensor not contracted yet.
     fn kept(&self, node: NodeId, other: NodeId, uses: &LabelUses) -> Vec<Label> {
         let mut kept: Vec<Label> = Vec::new();
         for &label in self.labels(node) {

@@ -66,8 +66,7 @@ impl Einsums {
                 }
                 NodeKind::Einsum { inputs, .. } => {
                     let inputs: Vec<usize> = inputs.iter().map(|input| input.0 as usize).collect();
-                    // A broadcast input has a new dimension instead of the label. If all inputs with a label are
-                    // broadcast along it, the output cannot have it either.
+                    // If all inputs with a label are broadcast along it, the output cannot have it either.
                     let below: HashSet<Label> =
                         inputs.iter().flat_map(|&input| &nodes[input].labels).copied().collect();
                     let labels = term.labels.into_iter().filter(|label| below.contains(label)).collect();
@@ -135,7 +134,7 @@ fn check_count(expression: &Expression, given: usize) -> Result<(), ShapeError> 
 /// An extent, its operand, and the label's place in the text.
 type ExtentSource = (usize, usize, Span);
 
-/// Every dimension's extent. A label with extent 1 in some operands and another in others has the other.
+/// Every dimension's extent.
 fn extents(
     expression: &Expression,
     terms: &[Resolved],

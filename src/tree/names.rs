@@ -1,8 +1,7 @@
 //! Distinct names for dimensions. Of several with the same letter, the first is named by the letter, the next three
 //! have one to three primes appended, and all further ones a prime and a number.
 //!
-//! A name's cost does not depend on how many dimensions have its letter, so an expression may have thousands of
-//! brackets with their own `j`.
+//! A name's cost does not depend on how many dimensions have its letter.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +14,6 @@ const MAX_PRIMES: usize = 3;
 pub struct Names {
     pub all: Vec<String>,
     used: HashSet<String>,
-    /// Attempts so far to derive a new name from each.
     attempts: HashMap<String, usize>,
 }
 

@@ -20,7 +20,7 @@ struct Source {
     code: String,
 }
 
-/// The modules of `src/` that each module may import; every module has a row.
+/// The modules of the library and of `einsum-local` that each module may import; every module has a row.
 const IMPORTS: [(&str, &str); 18] = [
     ("sync", ""),
     ("dims", ""),
@@ -60,8 +60,11 @@ const PURE: [&str; 11] = [
     "report",
 ];
 
+/// The sources of the library and of the crate that contains its kernels.
+const CORE: [&str; 2] = ["src", "local/src"];
+
 /// Folders in which `unsafe` is allowed.
-const UNSAFE: [&str; 5] = ["libxsmm-sys/", "src/kernel/", "src/memory/", "src/comm/", "python/src/"];
+const UNSAFE: [&str; 5] = ["libxsmm-sys/", "local/src/kernel/", "src/memory/", "src/comm/", "python/src/"];
 
 const MAX_LINES: usize = 600;
 const MAX_MEDIAN_LINES: usize = 200;
@@ -73,9 +76,9 @@ impl Source {
         Source { path, code: without_tests(&only_code(&text)), text }
     }
 
-    /// The module of `src/` that the file belongs to; `None` for `lib.rs` and files outside `src/`.
+    /// The module that the file belongs to; `None` for `lib.rs` and files outside [`CORE`].
     fn module(&self) -> Option<&str> {
-        let inside = self.path.strip_prefix("src/")?;
+        let inside = self.path.strip_prefix("local/").unwrap_or(&self.path).strip_prefix("src/")?;
         let name = inside.split(['/', '.']).next()?;
         (name != "lib").then_some(name)
     }
@@ -91,7 +94,8 @@ impl Source {
 
     /// Names that follow `crate::` or a chain of `super::` that reaches the root, with their line numbers.
     fn imports(&self) -> Vec<(usize, String)> {
-        let parts = self.path.trim_end_matches(".rs").trim_end_matches("/mod").split('/').count();
+        let path = self.path.strip_prefix("local/").unwrap_or(&self.path);
+        let parts = path.trim_end_matches(".rs").trim_end_matches("/mod").split('/').count();
         let to_root = "super::".repeat(parts - 1);
         let mut found = Vec::new();
         for prefix in ["crate::", to_root.as_str()] {
@@ -245,11 +249,12 @@ fn sources(folders: &[&str]) -> Vec<Source> {
     files.iter().map(|path| Source::read(path)).collect()
 }
 
-const LIBRARIES: [&str; 6] = ["src", "cli/src", "parser/src", "path/src", "libxsmm-sys", "python/src"];
-const EVERYTHING: [&str; 14] = [
+const LIBRARIES: [&str; 7] = ["src", "cli/src", "local/src", "parser/src", "path/src", "libxsmm-sys", "python/src"];
+const EVERYTHING: [&str; 15] = [
     "src",
     "cli/src",
-    "build.rs",
+    "local/build.rs",
+    "local/src",
     "parser/src",
     "parser/tests",
     "path/src",
@@ -271,7 +276,7 @@ fn none(rule: &str, faults: Vec<String>) {
 #[test]
 fn imports_go_one_way() {
     let mut faults = Vec::new();
-    for source in sources(&["src"]) {
+    for source in sources(&CORE) {
         let Some(module) = source.module() else { continue };
         let Some((_, allowed)) = IMPORTS.iter().find(|(name, _)| *name == module) else {
             faults.push(format!("{}: the module `{module}` has no row in IMPORTS of {}", source.path, file!()));
@@ -298,7 +303,7 @@ fn imports_go_one_way() {
 fn planning_is_pure() {
     let forbidden = ["mpi", "rayon", "ndarray", "npyz"];
     let mut faults = Vec::new();
-    for source in sources(&["src"]).iter().filter(|source| source.module().is_some_and(|m| PURE.contains(&m))) {
+    for source in sources(&CORE).iter().filter(|source| source.module().is_some_and(|m| PURE.contains(&m))) {
         for name in forbidden {
             let path = format!("{name}::");
             let lines = source.lines_with(&path);
@@ -313,7 +318,9 @@ fn mpi_is_called_in_comm_only() {
     // These paths are allowed. They are our own module `comm::mpi`, and the types of communicators that users pass.
     let ours = ["comm::mpi::", "mpi::raw::AsRaw", "mpi::ffi::MPI_Comm>"];
     let mut faults = Vec::new();
-    for source in sources(&["src", "cli/src"]).iter().filter(|source| !source.path.starts_with("src/comm/")) {
+    for source in
+        sources(&["src", "cli/src", "local/src"]).iter().filter(|source| !source.path.starts_with("src/comm/"))
+    {
         for (at, line) in source.code.lines().enumerate() {
             let rest = ours.iter().fold(line.to_owned(), |rest, allowed| rest.replace(allowed, ""));
             if rest.contains("MPI_") || has_word(&rest, "mpi::") {
@@ -384,11 +391,10 @@ fn every_file_says_what_it_is() {
 
 #[test]
 fn examples_use_public_items() {
-    let library = Source::read(&root().join("src/lib.rs")).text;
-    let hidden = library.split("#[doc(hidden)]\npub mod ").skip(1).filter_map(|rest| rest.split(';').next());
+    let hidden = IMPORTS.iter().map(|(module, _)| *module).filter(|module| *module != "sync");
     let hidden: Vec<String> = hidden.map(|module| format!("{module}::")).collect();
     let mut faults = Vec::new();
-    for source in sources(&["src"]) {
+    for source in sources(&CORE) {
         for (at, line) in source.text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("//")) {
             if line.contains("use einsum_dist::") && hidden.iter().any(|module| has_word(line, module)) {
                 faults.push(source.place(at + 1, line.trim()));
@@ -447,7 +453,7 @@ fn failures_are_errors() {
 #[test]
 fn standard_error_may_be_gone() {
     let mut faults = Vec::new();
-    for source in sources(&["src", "cli/src", "parser/src", "path/src"]) {
+    for source in sources(&["src", "cli/src", "local/src", "parser/src", "path/src"]) {
         for word in ["eprintln!", "eprint!", "println!", "print!"] {
             faults.extend(source.lines_with(word).map(|line| source.place(line, word)));
         }
@@ -458,15 +464,16 @@ fn standard_error_may_be_gone() {
 #[test]
 fn the_code_map_is_complete() {
     let map = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let found = |path: &str| CORE.iter().any(|folder| root().join(folder).join(path).exists());
     let missing = IMPORTS.iter().filter(|(name, _)| {
-        let exists = root().join("src").join(name).exists() || root().join(format!("src/{name}.rs")).exists();
+        let exists = found(name) || found(&format!("{name}.rs"));
         let mapped = map.contains(&format!("`{name}/`")) || map.contains(&format!("`{name}.rs`"));
         !exists || !mapped
     });
     none("Every module is there and in the code map of ARCHITECTURE.md.", missing.map(|m| m.0.to_owned()).collect());
     // Every path of a Rust file that is in backticks and contains a folder must exist in the repository.
     let named = map.split('`').skip(1).step_by(2).filter(|name| name.contains('/') && name.ends_with(".rs"));
-    let gone = named.filter(|name| !root().join(name).exists() && !root().join("src").join(name).exists());
+    let gone = named.filter(|name| !root().join(name).exists() && !found(name));
     none("Files that ARCHITECTURE.md names exist.", gone.map(str::to_owned).collect());
 }
 

@@ -1,7 +1,7 @@
 //! Chooses the memory budget for `--check`, which shares the limit and the available memory with the run
 //! (`docs/check.md`).
 //!
-//! Guarantee: both stay within the limit together; `cost` estimates the check.
+//! Guarantee: both stay within the limit together.
 
 use einsum_dist::tree::Tree;
 use einsum_dist::{Error, Plan, World};
@@ -46,7 +46,6 @@ pub fn plan_beside(
     let least = least(tree);
     let reserve = |share: u64| (limit / share).clamp(least, SUFFICIENT_BYTES.max(least));
     let mut chosen = plan(Some(limit))?;
-    // The run gets less memory or, if that is impossible, the check.
     let smaller = |reserve: u64| limit.checked_sub(reserve).and_then(|less| plan(Some(less)).ok());
     if left(&chosen) < reserve(LIMIT_DIVISOR) {
         chosen = match smaller(reserve(LIMIT_DIVISOR)) {

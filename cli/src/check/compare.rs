@@ -34,7 +34,6 @@ pub struct Comparison<'a> {
     out: &'a [Label],
     summed: Vec<Label>,
     sources: Vec<Source<'a>>,
-    /// The array of `--accumulate`.
     prior: Option<Source<'a>>,
     choice: Choice<'a>,
     /// A power of 2, by which elements are to be multiplied.
@@ -118,8 +117,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// A second pass along the tree, with finite operands scaled to at most about 1. `None` if it would take too much
-    /// time or memory, or change nothing.
+    /// A second pass along the tree, with finite operands scaled to at most about 1. `None` if too costly or pointless.
     pub fn second_pass(&self, first: &Pass<'_>, largest: &[f64], operand_limits: &OperandLimits) -> Option<Pass<'a>> {
         if !operand_limits.finite && first.strategy.evaluation == Evaluation::AlongTree {
             return None;
@@ -236,7 +234,6 @@ impl<'a> Comparison<'a> {
         got: &(impl Fn(&[usize]) -> Complex<f64> + Sync),
     ) -> Result<Tally> {
         let prior = self.prior.as_ref().map(|prior| prior.fetch(self.out, piece, self.out)).transpose()?;
-        // The positions of the selected indices in the block, per dimension.
         let local = |(label, range): (&Label, &std::ops::Range<usize>)| -> Result<Vec<usize>> {
             let mut all = memory(room_for(piece.len(*label)))?;
             all.extend(piece.of(*label).ranges().iter().cloned().flatten().map(|index| index - range.start));
@@ -264,7 +261,7 @@ fn exponents(largest: &[f64]) -> Vec<i32> {
     largest.iter().map(|&largest| if largest > 0.0 { largest.log2().floor() as i32 } else { 0 }).collect()
 }
 
-/// Writes to `at` the index at row-major position `place`; `dims` lists each dimension's indices.
+/// `place` is a row-major position; `dims` lists each dimension's indices.
 fn index(mut place: usize, dims: &[Vec<usize>], at: &mut Vec<usize>) {
     at.clear();
     at.resize(dims.len(), 0);

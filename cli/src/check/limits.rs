@@ -11,7 +11,7 @@ use super::super::norm::scaled;
 use super::cost::Evaluation;
 use super::sum::{Reference, Rounding};
 
-/// The largest allowed error, relative to the estimated random error.
+/// Largest error relative to the estimated random one.
 const CONFIDENCE_FACTOR: f64 = 4.0;
 
 /// Upper limit for a step's estimated underflow loss, with a finite square.
@@ -131,7 +131,6 @@ impl OperandLimits {
     /// `operands`: each operand's largest absolute value.
     pub fn new(tree: &Tree, limits: &Limits, operands: &[f64]) -> OperandLimits {
         let finite = operands.iter().all(|largest| largest.is_finite());
-        // Each node's logarithms of the terms per element, and of the largest product of its operands.
         let mut below: Vec<(f64, f64)> = Vec::with_capacity(tree.nodes.len());
         for (id, node) in tree.nodes.iter().enumerate() {
             let own = terms(tree, id).ln();

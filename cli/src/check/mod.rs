@@ -1,6 +1,4 @@
 //! `--check`, which recomputes output elements from the operands, slowly and in double precision (`docs/check.md`).
-//!
-//! Every rank checks its own blocks, part by part.
 
 mod along_tree;
 pub mod budget;
@@ -100,7 +98,7 @@ impl<'a> Check<'a> {
         let largest = agree(self.world, self.comparison.largest_operands())?;
         let operand_limits = OperandLimits::new(&self.config.tree, &self.limits, &largest);
         let second = self.comparison.second_pass(&self.first, &largest, &operand_limits);
-        // A second pass that is too slow on some ranks, with fewer threads, is made on none.
+        // If it is too slow on some ranks, none makes it.
         let all = gather(self.world, &[f64::from(u8::from(second.is_some()))])?;
         let second = second.filter(|_| all.iter().all(|has| *has == [1.0]));
         Ok((operand_limits, second))

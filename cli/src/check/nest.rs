@@ -26,7 +26,6 @@ pub struct Nest<'a> {
     /// Loops over outer summed labels, fastest varying first.
     outer: Vec<Loop>,
     inner: Loop,
-    /// Factors that vary along the inner loop, and others.
     varying: Vec<usize>,
     fixed: Vec<usize>,
     complex: bool,

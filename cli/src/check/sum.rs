@@ -33,7 +33,7 @@ impl Tracked {
         Tracked { value: both(self.value), magnitude: by(self.magnitude), error: both(self.error) }
     }
 
-    /// The reference for an element, multiplied by 2^`exponent`.
+    /// The reference, times 2^`exponent`.
     pub fn reference(self, exponent: i32) -> Reference {
         let Tracked { value, magnitude, error } = self.scaled(exponent);
         Reference { value, magnitude, spread: error.norm() }

@@ -70,7 +70,6 @@ impl Grid {
         orders.into_iter().map(|cuts| Grid { cuts, ..self.clone() }).collect()
     }
 
-    /// Cuts of dimensions that a tensor lacks, or has, as `lacking` says.
     fn levels(&self, labels: &[Label], lacking: bool) -> impl Iterator<Item = Level> {
         levels(&self.cuts).filter(move |level| labels.contains(&level.cut.0) != lacking)
     }
@@ -123,7 +122,7 @@ impl Grid {
         if forwarding == to { of } else { forwarding }
     }
 
-    /// The first of the ranks of a node that need the same tile of an operand as `rank`.
+    /// The first rank of a node that needs the same tile as `rank`.
     pub fn first_on_node(&self, labels: &[Label], rank: usize) -> usize {
         self.levels(labels, true).fold(rank, |rank, level| {
             let inside = level.parts.min(self.node / level.stride).max(1);

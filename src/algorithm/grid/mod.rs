@@ -6,8 +6,6 @@
 //! Each rank gathers its tiles of `left` and `right` along k in rounds. If k is cut, a reduce-scatter adds up the
 //! partial sums of `out`. A rank receives the fraction (s - 1) / s of each tile that s ranks share. The next two pieces
 //! (fewer if memory is short) arrive while one is contracted.
-//!
-//! [`fit`] chooses the cuts.
 
 mod cuts;
 mod fit;
@@ -53,13 +51,12 @@ struct Tiles<'a> {
     contraction: &'a Contraction,
     /// The dimension along which operands arrive.
     along: Option<Label>,
-    /// The operand whose blocks determine in which cell a rank starts.
+    /// The operand that determines in which cell a rank starts.
     leading: usize,
     /// The ranges of `along`, one per round, equal on ranks with the same tile.
     cells: Vec<Range<usize>>,
     /// The ranks that share each operand, ascending.
     sharing: [Vec<usize>; 2],
-    /// The rank's tile in each dimension.
     tile: BTreeMap<Label, Range<usize>>,
 }
 
@@ -120,7 +117,6 @@ impl<'a> Tiles<'a> {
             let cells = (0..rounds).map(|round| tile_bounds(tile.len(), rounds, round));
             return cells.map(|cell| tile.start + cell.start..tile.start + cell.end).collect();
         }
-        // Large parts have several cells.
         let each = |part: &Range<usize>| ((part.len() * rounds + tile.len() / 2) / tile.len()).clamp(1, part.len());
         let cells = parts.iter().flat_map(|part| {
             (0..each(part)).map(move |piece| {
@@ -144,7 +140,6 @@ impl<'a> Tiles<'a> {
         self.cells.get((self.first(rank) + round) % self.cells.len().max(1)).filter(|_| round < self.cells.len())
     }
 
-    /// The rounds in which `target` needs a part of what `source` stores.
     fn rounds_between(&self, operand: usize, source: usize, target: usize) -> impl Iterator<Item = usize> + use<> {
         let cells = self.cells.len().max(1);
         let met = self.along.map_or(0..1, |along| {
@@ -188,7 +183,7 @@ impl<'a> Tiles<'a> {
         Region::from(labels.iter().map(range).collect::<Bounds>())
     }
 
-    /// Replaces the tile by one of equal length along `along`.
+    /// The tiles are equally long along `along`.
     fn shift_to(&mut self, tile: BTreeMap<Label, Range<usize>>) {
         if let Some(along) = self.along {
             let (from, to) = (self.tile[&along].start, tile[&along].start);
@@ -324,8 +319,6 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
 ///   rank 0: a0 a1        sends a1, receives b0        a0 + b0
 ///   rank 1: b0 b1        sends b0, receives a1        b1 + a1
 /// ```
-///
-/// Partial sums in the rank's own block are not copied.
 fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction, grid: &Grid, group: Vec<usize>) {
     let (me, out) = (builder.rank(), &contraction.out);
     let Some(group) = Group::new(group, me) else { return };

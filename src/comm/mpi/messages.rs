@@ -166,7 +166,6 @@ impl Messages {
                 self.pool.give_back(buffer);
             }
         }
-        // `check` has verified all pieces.
         done.push(Completion { ticket, bytes: bytes as u64 });
         Ok(())
     }
@@ -193,7 +192,7 @@ fn next(posted: &mut u64) -> u64 {
 }
 
 fn tag(sequence: u64, last: bool) -> c_int {
-    // The result is below 2^15, because `TAG_PERIOD` is 2^14.
+    // Below 2^15.
     ((sequence % TAG_PERIOD) * 2) as c_int + c_int::from(last)
 }
 

@@ -195,7 +195,7 @@ impl Peer {
         Ok(moved | self.peer_advances())
     }
 
-    /// Whether it has copied more of the lent boxes since the last call.
+    /// Whether it has copied more since the last call.
     fn peer_advances(&mut self) -> bool {
         let copied = self.producer.copied();
         std::mem::replace(&mut self.copied, copied) != copied
@@ -304,7 +304,7 @@ fn can_read(world: &Communicator, node: &Node) -> Result<Option<WantedSegments>,
         return world.barrier().map(|()| None);
     }
     let wanted = WantedSegments::default();
-    // Without a sample, a rank sends an empty description, which none can read.
+    // Without a sample, the description is empty.
     let mut sample = Aligned::zeroed(SAMPLE_BYTES, &Default::default()).ok();
     let process = std::process::id();
     // The token identifies this process even if another namespace has its id.

@@ -134,7 +134,7 @@ fn copy(run: usize, axes: &[Axis], mut each: impl FnMut(usize, usize, usize)) {
     let done: Result<(), Infallible> = visit(outer, 0, 0, &mut |buffer, memory| {
         for place in 0..first.places {
             let (buffer, memory) = (buffer as usize + first.file as usize * place, memory + first.memory * place);
-            // Copies of constant length compile to a move instruction.
+            // Constant lengths compile to moves.
             match run {
                 4 => each(buffer, memory, 4),
                 8 => each(buffer, memory, 8),
@@ -209,7 +209,7 @@ impl Walk {
         }
     }
 
-    /// Bytes in the file, with gaps, of the run repeated along axes.
+    /// With gaps, of the run repeated along axes.
     fn span(&self, axes: &[Axis]) -> u64 {
         axes.iter().fold(self.run as u64, |span, axis| span + axis.file * (axis.places as u64 - 1))
     }

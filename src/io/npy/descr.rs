@@ -13,7 +13,6 @@ pub(super) enum Elements {
         name: String,
         /// The supported type to which NumPy can convert them.
         to: Dtype,
-        /// The loss of precision in this conversion, if any.
         loss: Option<&'static str>,
     },
     /// The text names their kind, for example strings.

@@ -92,7 +92,7 @@ impl NpyError {
     }
 }
 
-/// Formats the path as a Python string literal. A byte that is not UTF-8 becomes Python's surrogate for it.
+/// As a Python string literal, with surrogates for bytes that are not UTF-8.
 fn python(path: &Path) -> String {
     let mut text = String::from("\"");
     for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {

@@ -36,7 +36,7 @@ impl Access {
             let _ = fchown(file, None, Some(group));
         }
         let mode = self.found.mode() & if kept { 0o7777 } else { 0o777 };
-        // The new file may have inherited a list from its directory.
+        // It may be inherited from the directory.
         drop_list(file);
         match &self.list {
             None => file.set_permissions(Permissions::from_mode(mode)),
@@ -79,7 +79,7 @@ fn set_list(file: &File, list: &[u8]) {
 
 #[cfg(target_os = "linux")]
 fn drop_list(file: &File) {
-    // Most files have no list, so this fails harmlessly.
+    // Most files have no list.
     let _ = rustix::fs::fremovexattr(file, NAME);
 }
 

@@ -28,7 +28,7 @@ pub fn would_be_removed(target: &Path, path: &Path) -> bool {
     let (Some(output), Some(name)) = (target.file_name(), followed.file_name()) else { return false };
     let by_name = stems(output).iter().any(|stem| is_temporary(name, stem));
     (by_name && here(&target).is_some_and(|there| here(&followed) == Some(there)))
-        // `path` may also be a link to a leftover with another name.
+        // `path` may be a link to a leftover.
         || Identity::of(path).is_some_and(|file| is_leftover(&target, &file))
 }
 

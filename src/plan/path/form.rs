@@ -59,7 +59,6 @@ impl FromStr for GivenPath {
 
 pub fn numbers(path: &[[usize; 2]], operands: usize) -> Vec<[usize; 2]> {
     let path: Vec<Vec<usize>> = path.iter().map(|pair| pair.to_vec()).collect();
-    // A plan's path is valid.
     let order = numbered(&path, operands, false).unwrap_or_default();
     order.iter().map(|pair| [pair[0], pair[1]]).collect()
 }
@@ -80,7 +79,6 @@ pub fn given(einsums: &Einsums, choice: &PathChoice) -> Result<Vec<Order>, Strin
 
 fn divided(einsums: &Einsums, order: &Order) -> Result<Vec<Order>, String> {
     let nodes = &einsums.nodes;
-    // The einsum that contracts each node, and its number there.
     let (mut above, mut operands, mut left) =
         (vec![None; nodes.len()], vec![0; einsums.operands], vec![0; nodes.len()]);
     for (id, node) in nodes.iter().enumerate() {
@@ -95,7 +93,6 @@ fn divided(einsums: &Einsums, order: &Order) -> Result<Vec<Order>, String> {
     let inputs = left.clone();
     let place = |node: usize| {
         let mut place = above[node];
-        // An einsum of one input has no steps.
         while let Some((id, _)) = place
             && inputs[id] == 1
         {

@@ -64,7 +64,6 @@ pub struct PathSearch<'a> {
     tensors: Vec<Vec<u32>>,
     output: Vec<u32>,
     log2: Vec<f64>,
-    /// A known order, of pairs.
     start: Option<Vec<[usize; 2]>>,
 }
 

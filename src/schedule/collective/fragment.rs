@@ -1,7 +1,6 @@
 //! Generates one rank's tasks for a collective from its pattern (the messages between members).
 //!
-//! Copied parts are received in place, and summands in two alternating scratch buffers. Each piece of a message is a
-//! transfer.
+//! Copied parts are received in place, and summands in two alternating scratch buffers.
 //!
 //! Invariants: all members pass the same algorithm and number of pieces, and views of equal extents for each part.
 
@@ -50,7 +49,7 @@ fn tile(bounds: Bounds, pieces: usize, piece: usize) -> Bounds {
 }
 
 impl Parts {
-    /// The boxes of one piece; `own` is a receiver's own part, and `None` for the sender.
+    /// `own` is a receiver's own part, and `None` for the sender.
     fn views(&self, message: &Message, piece: usize, pieces: usize, own: Option<usize>) -> Vec<View> {
         let views = message.parts.iter().flat_map(|part| {
             let place = if message.reduce && own != Some(part) { &self.summands } else { &self.at };
@@ -115,7 +114,7 @@ pub fn append(
     }
 }
 
-/// Up to two slots, each with as many buffers as the message with the most boxes.
+/// Up to two, each with as many buffers as the message with the most boxes.
 fn slots(
     builder: &mut Builder,
     pattern: &Pattern,

@@ -94,8 +94,8 @@ pub fn agree(one: &Described, other: &Described, spec: &Spec) -> Result<(), Veri
     Ok(())
 }
 
-/// Whether transfers are in the total order. Two with the same key are a send and the receive after it, which does not
-/// wait for it. Returns the first task that is not in order.
+/// Two with the same key are a send and the receive after it, which does not wait for it. Returns the first task that
+/// is not in order.
 fn in_order(described: &Described) -> Result<(), TaskId> {
     let mut last: Option<(TaskId, Lane, &Carried)> = None;
     for (id, (task, carried)) in described.schedule.tasks.iter().zip(&described.carried).enumerate() {
@@ -114,7 +114,6 @@ fn in_order(described: &Described) -> Result<(), TaskId> {
 }
 
 impl Semantics<'_> {
-    /// The described contents of each box of a message.
     fn expected(&self, views: &[View], carried: &Carried) -> Result<Vec<Piece>, Fault> {
         let (spec, schedule) = (self.spec, self.schedule);
         if views.iter().map(View::extents).ne(carried.boxes.iter().map(extents)) {

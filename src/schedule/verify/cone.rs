@@ -33,7 +33,6 @@ pub fn follow(schedule: &dyn Fn(usize) -> Schedule, spec: &Spec, chosen: &[usize
 struct RankCone {
     schedule: Schedule,
     followed: Vec<bool>,
-    /// By peer, in order.
     sends: BTreeMap<usize, Vec<TaskId>>,
     recvs: BTreeMap<usize, Vec<TaskId>>,
     writers: Vec<Vec<TaskId>>,

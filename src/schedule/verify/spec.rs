@@ -34,7 +34,6 @@ pub struct Summand {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Summands {
     list: Vec<Summand>,
-    /// The positions of each region of products.
     places: HashMap<Region, Vec<usize>>,
     /// Whether no two summands have a product in common.
     disjoint: bool,
@@ -56,7 +55,6 @@ impl Summands {
         self.list
     }
 
-    /// The position of these products of an element at `at`.
     fn place(&self, products: &Region, at: &Region) -> Option<usize> {
         self.places.get(products)?.iter().copied().find(|&place| self.list[place].of.meets(at))
     }

@@ -1,4 +1,4 @@
-//! Tests that there are no import cycles. If a file or folder of `src` or `cli/src` imports a
+//! Tests that there are no import cycles. If a file or folder of `src`, `cli/src` or `local/src` imports a
 //! sibling in the same folder, that sibling must not import it back, directly or through other siblings.
 //!
 //! A module may import from its parent's file, and a parent may import from its children. Any other import is treated
@@ -60,7 +60,7 @@ fn circles(imports: &Imports) -> BTreeSet<BTreeSet<&str>> {
 #[test]
 fn imports_have_no_circles() {
     let mut faults = Vec::new();
-    for folder in ["src", "cli/src"] {
+    for folder in ["src", "cli/src", "local/src"] {
         faults.extend(faults_of(folder, &Modules::of_crate(folder)));
     }
     none("Siblings do not import each other in both directions: move what both need to a file of its own.", faults);

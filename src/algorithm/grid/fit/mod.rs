@@ -40,8 +40,7 @@ struct Tiles {
     volume: f64,
 }
 
-/// With and without idle ranks, each also with fewer and with more rounds, and, if nodes have several ranks, with other
-/// neighbours.
+/// With and without idle ranks, fewer and more rounds and, if nodes have several ranks, other neighbours.
 pub fn candidates(setting: &Setting) -> Vec<Grid> {
     let &Setting { kinds, extents, uncut, memory, .. } = setting;
     let fit = GridFit { kinds, extents, uncut, ranks: setting.ranks(), memory };
@@ -152,7 +151,7 @@ impl GridFit<'_> {
         rounds = if shares { rounds } else { 1 };
         let mut pieces = most_pieces(summed);
         if let Some(free_memory) = free_memory.map(|free_memory| free_memory.max(1.0)) {
-            // At most as many `rounds` or `pieces` as indices, because `held` assumes nonempty pieces.
+            // `held` assumes nonempty pieces.
             let [_, m, n, k] = volumes.tile;
             rounds = rounds.max((slots as f64 * volumes.travelling() / free_memory).min(k).ceil() as usize);
             pieces = pieces.max((SUMMANDS * summed / free_memory).min(m.max(n)).ceil() as usize);
@@ -294,7 +293,7 @@ impl GridFit<'_> {
         possible.filter_map(|(parts, cuts)| Some((parts, self.volume(cuts.as_ref()?)))).collect()
     }
 
-    /// Divides the dimension with the longest tiles that has enough indices.
+    /// The dimension with the longest tiles that has enough indices.
     fn divide(&self, cuts: &mut [(Label, usize)], factor: usize) -> Option<()> {
         let fits = |&&mut (label, parts): &&mut (Label, usize)| {
             parts * factor <= self.extent(label) && !self.uncut.contains(&label)
