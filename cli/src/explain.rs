@@ -2,13 +2,14 @@
 
 use einsum_dist::machine::{Placement, RankPlacement, Topology, listed};
 use einsum_dist::plan::{Classes, MAX_FULL_PROOF_RANKS};
+use einsum_dist::schedule::Schedule;
 use einsum_dist::schedule::verify::VerifyError;
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Error, Plan, World};
 use rayon::prelude::*;
 
 use super::config::RunConfig;
-use super::print::json;
+use super::print::planned_json;
 use super::units::{counted, seconds};
 use super::{Result, trace_files};
 
@@ -24,15 +25,17 @@ pub const NOT_SIMULATED: &str = "not simulated: slicing adds replicas of out, wh
 pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Option<Error>)> {
     let plan = &config.plan;
     let ranks = plan.ranks();
-    let (sampled, verified) = if ranks <= MAX_FULL_PROOF_RANKS {
+    let json = config.args.json && world.is_root();
+    let with_report = |sampled: Vec<Schedule>| (json.then(|| plan.report_with(&sampled)), sampled);
+    let ((report, sampled), verified) = if ranks <= MAX_FULL_PROOF_RANKS {
         plan.verify()?;
         let verified =
             format!("every element of the result, every transfer, and the memory of {}", counted(ranks, "rank"));
-        (plan.sampled_schedules(), verified)
+        (with_report(plan.sampled_schedules()), verified)
     } else {
         let whole = || {
             let sampled = plan.sampled_schedules();
-            plan.verify_whole_schedules(&sampled).map(|()| sampled)
+            plan.verify_whole_schedules(&sampled).map(|()| with_report(sampled))
         };
         let (sampled, proved) = rayon::join(whole, || by_classes(plan));
         let sampled = sampled?;
@@ -51,8 +54,8 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
     if !world.is_root() {
         return Ok((None, trace_error));
     }
-    if config.args.json {
-        return Ok((Some(json(world, config, None, &sampled)), trace_error));
+    if let Some(report) = report {
+        return Ok((Some(planned_json(world, config, report, &sampled)), trace_error));
     }
     let default = if config.default_sizes { "\nextents are the default; --size sets them" } else { "" };
     let kernel = config.kernel(&sampled);

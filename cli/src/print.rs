@@ -50,7 +50,7 @@ pub struct Outcome {
 /// If the result is outside the error bound or the range of the type, after the text has been printed.
 pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Option<String>> {
     let text = match (world.is_root(), config.args.json, config.args.quiet) {
-        (true, true, _) => Some(json(world, config, Some(outcome), &[])),
+        (true, true, _) => Some(json(&report(world, config, outcome))),
         (true, false, false) => Some(summary(world, config, outcome)),
         _ => None,
     };
@@ -79,33 +79,39 @@ pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Op
     Err(Failure::Check)
 }
 
-/// `sampled` is needed without an outcome.
-pub fn json(world: &World, config: &RunConfig, outcome: Option<&Outcome>, sampled: &[Schedule]) -> String {
-    let report = report(world, config, outcome, sampled);
-    // Serialising numbers, strings and maps with string keys into memory cannot fail.
-    serde_json::to_string(&report).unwrap_or_default() + "\n"
+/// `report` is that of the plan.
+pub fn planned_json(world: &World, config: &RunConfig, report: Report, sampled: &[Schedule]) -> String {
+    let mut report = of_search(world, config, report);
+    report.kernel = config.kernel(sampled).to_owned();
+    json(&report)
 }
 
-fn report(world: &World, config: &RunConfig, outcome: Option<&Outcome>, sampled: &[Schedule]) -> Report {
-    let plan = &config.plan;
-    let mut report = outcome.map_or_else(|| plan.report_with(sampled), |outcome| plan.report(Some(&outcome.measured)));
+fn json(report: &Report) -> String {
+    // Serialising numbers, strings and maps with string keys into memory cannot fail.
+    serde_json::to_string(report).unwrap_or_default() + "\n"
+}
+
+fn of_search(world: &World, config: &RunConfig, mut report: Report) -> Report {
     report.path_search = Some(config.path_search);
     report.transport = Some(world.transport().to_owned());
-    report.kernel = outcome.map_or_else(|| config.kernel(sampled), |outcome| outcome.kernel).to_owned();
-    if let Some(outcome) = outcome {
-        let steps = report.nodes.iter_mut().zip(first_run_seconds(config));
-        steps.for_each(|(node, additional)| node.predicted_seconds += additional);
-        report.plan_seconds = Some(config.plan_seconds);
-        report.compile_seconds = Some(outcome.compile_seconds);
-        report.seconds = Some(outcome.seconds);
-        report.gflops = (outcome.seconds.median > 0.0).then(|| gflop(config, outcome) / outcome.seconds.median);
-        report.check = outcome.check;
-        let scale = outcome.exponent.unwrap_or(0);
-        report.output.norm = Some(norm::scaled(outcome.norm, scale)).filter(|norm| *norm > 0.0 || outcome.norm == 0.0);
-        report.output.log10_norm = norm::log10(outcome.norm, scale);
-        report.output.exponent = outcome.exponent;
-        report.output.out_of_range = outcome.out_of_range.as_ref().map(|found| found.what);
-    }
+    report
+}
+
+fn report(world: &World, config: &RunConfig, outcome: &Outcome) -> Report {
+    let mut report = of_search(world, config, config.plan.report(Some(&outcome.measured)));
+    report.kernel = outcome.kernel.to_owned();
+    let steps = report.nodes.iter_mut().zip(first_run_seconds(config));
+    steps.for_each(|(node, additional)| node.predicted_seconds += additional);
+    report.plan_seconds = Some(config.plan_seconds);
+    report.compile_seconds = Some(outcome.compile_seconds);
+    report.seconds = Some(outcome.seconds);
+    report.gflops = (outcome.seconds.median > 0.0).then(|| gflop(config, outcome) / outcome.seconds.median);
+    report.check = outcome.check;
+    let scale = outcome.exponent.unwrap_or(0);
+    report.output.norm = Some(norm::scaled(outcome.norm, scale)).filter(|norm| *norm > 0.0 || outcome.norm == 0.0);
+    report.output.log10_norm = norm::log10(outcome.norm, scale);
+    report.output.exponent = outcome.exponent;
+    report.output.out_of_range = outcome.out_of_range.as_ref().map(|found| found.what);
     report
 }
 
@@ -115,7 +121,7 @@ fn gflop(config: &RunConfig, outcome: &Outcome) -> f64 {
 }
 
 fn summary(world: &World, config: &RunConfig, outcome: &Outcome) -> String {
-    let report = report(world, config, Some(outcome), &[]);
+    let report = report(world, config, outcome);
     let plan = &config.plan;
     let mut lines: Vec<(&str, String)> = vec![("expression", beginning(report.expression.clone()))];
     let extents = plan.names.iter().zip(plan.whole_extents()).map(|(name, extent)| format!("{name}={extent}"));

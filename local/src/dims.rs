@@ -1,7 +1,7 @@
 //! Classifies the dimensions of a contraction.
 //!
 //! Invariant: a tensor's labels are distinct, and each label occurs in at least two tensors. Unary steps remove others
-//! before ([`crate::tree`]); here they are errors.
+//! before; here they are errors.
 
 pub use einsum_parser::Label;
 use serde::{Deserialize, Serialize};
