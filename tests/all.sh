@@ -11,8 +11,8 @@ cd "$(dirname "$0")/.."
 only=${1:-}
 full=$(./.ci/features)
 export full
-library=(-p einsum-dist -p einsum-local -p einsum-parser -p einsum-path)
-members=("${library[@]}" -p einsum-dist-cli -p einsum-dist-py)
+library=(-p einsum-dist -p einsum-local -p einsum-parser -p einsum-path -p einsum-dist-py)
+members=("${library[@]}" -p einsum-dist-cli)
 # Succeeds if the machine can build a feature.
 has() { [[ $full == full || ,$full, == *,$1,* ]]; }
 if has libxsmm; then members+=(-p libxsmm-sys); fi
@@ -109,6 +109,10 @@ binary() {
         grep "/$2-" | tail -n 1
 }
 
+# Builds the Python module and what runs on ranks. With a test among the targets, dependencies have the same features as
+# in other builds of tests.
+build=(cargo build --profile test "${members[@]}" --features "$full" --lib --test mpi --bins --example 05_mpi_communicator)
+
 # --- the source ---------------------------------------------------------------------------------------------------------
 
 tool() {
@@ -119,8 +123,8 @@ if tool fmt rustfmt; then step "format" cargo fmt --all --check; else skip "form
 
 linter=check deny=()
 if tool clippy clippy; then linter=clippy deny=(-- -D warnings); fi
-# The library is also checked on its own, without the feature `internals`, which the program enables. `mpi` is the only
-# feature on which the tests and benchmarks depend.
+# The library and the Python package are also checked without the feature `internals`, which the program enables. `mpi`
+# is the only feature on which the tests and benchmarks depend.
 for features in "--lib --examples" "--lib --features mpi"; do
     # shellcheck disable=SC2086
     step "$linter of the library, $features" with mpich cargo $linter "${library[@]}" $features "${deny[@]}"
@@ -151,11 +155,13 @@ step "packages, built with default features" env CARGO_TARGET_DIR=target/plain C
 plain=target/plain/debug/einsum-dist
 if [ -x $plain ]; then step 'einsum-dist "mk,kn->mn"' $plain "mk,kn->mn"; fi
 
-# The builds are separate steps, because on a slow machine they take most of a step's time limit. All steps use what is
-# built for tests: another build in release would take as long, and `make demo` and benchmarks run that.
+# The builds are separate steps, because on a slow machine they take most of a step's time limit. The release build
+# shows what depends on debug assertions; `make demo` and the benchmarks run vector kernels in release.
 step "build of the tests" with mpich cargo test "${members[@]}" --features $full --no-run
-step "build of the Python module" with mpich cargo build --profile test "${members[@]}" --lib --features $full
-program=target/mpich/debug/einsum-dist
+step "build, mpich, and the Python module" with mpich "${build[@]}"
+step "build in release, portable kernels" with mpich env RUSTC_WORKSPACE_WRAPPER="$PWD/tests/rustc/portable.sh" \
+    cargo build --release "${members[@]}" --features $full --bins
+program=target/mpich/release/einsum-dist
 step "the demo" env MPIRUN="$(launcher mpich)" ./.ci/demo $program
 
 if command -v python3 > /dev/null; then
@@ -198,13 +204,11 @@ for mpi in mpich openmpi; do
     [[ -z $only || $mpi == *"$only"* || $only == *"$mpi"* ]] || continue
     run=$(launcher $mpi)
     counter=$PWD/target/$mpi/pmpi_count.so foreign=
-    if [ $mpi = openmpi ]; then foreign=target/mpich/debug/lib_einsum_dist.so; fi
+    other=target/mpich/debug/lib_einsum_dist.so
+    if [ $mpi = openmpi ] && [ -e $other ]; then foreign=$other; fi
     mkdir -p target/$mpi
     step "byte counter, $mpi" "$(compiler $mpi)" -O2 -Wall -Werror -fPIC -shared -o "$counter" tests/pmpi/count.c
-    # Dependencies that do not depend on MPI are not compiled again.
-    if [ $mpi = openmpi ] && [ ! -d target/openmpi/debug ] && [ -d target/mpich/debug ]; then cp -a target/{mpich,openmpi}/debug; fi
-    step "build, $mpi" with $mpi cargo build --profile test "${members[@]}" --features $full --lib --test mpi --bins \
-        --example 05_mpi_communicator
+    [ $mpi = mpich ] || step "build, $mpi" with $mpi "${build[@]}"
     path=$(binary $mpi mpi)
     for ranks in 1 2 3 4; do
         counts=$(mktemp -d)

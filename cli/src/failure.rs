@@ -1,6 +1,6 @@
 //! Failures that end the program early, with messages and exit codes.
 //!
-//! The caller chooses the rank that prints.
+//! The message is the same in every output format; the caller chooses the rank that prints.
 
 use std::fmt::Arguments;
 use std::io::{IsTerminal, Write};

@@ -49,7 +49,7 @@ use failure::{Failure, say};
 
 type Result<T> = std::result::Result<T, Failure>;
 
-/// The other ranks' wait before an error exit.
+/// Other ranks wait this long before they exit with an error.
 const SPEAKER_TIMEOUT: Duration = Duration::from_millis(300);
 
 pub fn main() -> ExitCode {

@@ -22,7 +22,7 @@ static JSON: AtomicBool = AtomicBool::new(false);
 
 static RANK: AtomicUsize = AtomicUsize::new(0);
 
-/// More than the longest line of the report has.
+/// Bytes for a line of the report, more than the longest has.
 const LINE_BYTES: usize = 256;
 
 /// Makes a failed allocation end the program with a message; must precede all threads.

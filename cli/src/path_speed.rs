@@ -25,7 +25,7 @@ pub fn shared(world: &World, args: &Args, workers: usize) -> Result<f64> {
     Ok(gather(world, &[speed])?[0][0])
 }
 
-/// A ring of tensors with chords is searched.
+/// Times a short search on a ring of tensors with chords.
 fn measured(threads: usize) -> f64 {
     const TENSORS: u32 = 150;
     let labels = |at: u32| vec![2 * at, 2 * at + 1, 2 * ((at + 1) % TENSORS), 2 * ((at + 7) % TENSORS) + 1];

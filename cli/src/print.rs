@@ -277,7 +277,7 @@ fn time(config: &RunConfig, outcome: &Outcome) -> String {
     measured + &predicted(config, config.plan.seconds() + first_run_seconds(config).iter().sum::<f64>())
 }
 
-/// Empty unless the only timed run is the first.
+/// Each step's additional seconds, if the only timed run is the first.
 fn first_run_seconds(config: &RunConfig) -> Vec<f64> {
     let is_first = config.args.warmup == 0 && config.args.repeat.get() == 1;
     if is_first { config.plan.first_run_seconds() } else { Vec::new() }

@@ -34,7 +34,7 @@ const AFTER_RANK_0: Duration = Duration::from_millis(100);
 /// Signals that end a program by default.
 const ENDING: [c_int; 8] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM];
 
-/// Raised by the first signal; `None` if signals end the program at once.
+/// The flag by which the first signal stops the run; `None` if signals end the program at once.
 static STOP: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
 
 /// The signal that stopped the run, or 0.
@@ -107,7 +107,7 @@ fn end_by(signal: c_int) {
     let _ = emulate_default_handler(signal);
 }
 
-/// Marks a guard.
+/// Marks a guard, whose arguments are the output paths.
 const GUARD_VARIABLE: &str = "EINSUM_DIST_GUARD";
 
 const HYDRA: &str = "HYDI_CONTROL_FD";

@@ -60,7 +60,7 @@ pub fn seconds(seconds: f64) -> String {
     format!("{} {unit}", digits(seconds / size))
 }
 
-/// At least four digits from 1 on, else three decimals.
+/// Formats numbers from 1 on with at least four digits, and smaller ones with three decimals.
 pub fn digits(number: f64) -> String {
     let places = if number >= 1000.0 {
         0

@@ -375,7 +375,7 @@ fn check_extents(tree: &Tree, dtype: Dtype) -> Result<usize> {
     let mut largest = 0;
     for (id, node) in tree.nodes.iter().enumerate() {
         let shape = tree.shape(&node.labels);
-        // 0 must not hide an overflow.
+        // An extent of 0 must not hide an overflow.
         let fits = shape.iter().filter(|&&n| n > 0).try_fold(dtype.size(), |bytes, &n| bytes.checked_mul(n));
         if fits.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
             let term = tree.term(&node.labels);

@@ -63,7 +63,7 @@ pub fn file() -> Reader<PathBuf> {
     reader(|value| match value.as_encoded_bytes() {
         // `paths` refuses `-` later, with a message that depends on the file's purpose.
         [b'-'] => Ok(PathBuf::from(value)),
-        // `args` puts a space before an initial arrow of an expression.
+        // `args` puts a space before an argument that begins with an arrow, because it may be an expression.
         [b'-', ..] | [b' ', b'-', b'>', ..] => {
             Err("a file whose name begins with a hyphen is written ./-name".to_owned())
         }
@@ -71,7 +71,7 @@ pub fn file() -> Reader<PathBuf> {
     })
 }
 
-/// The upper limit is checked later.
+/// Parses a number of ranks or workers, with the upper limit checked later.
 pub fn count() -> Reader<NonZero<usize>> {
     reader(|value| {
         let count = usize::try_from(whole(value, 1..=u64::MAX)?).ok().and_then(NonZero::new);

@@ -82,10 +82,13 @@ pub fn distinct<T: Clone + PartialEq>(items: &[T]) -> Vec<T> {
 /// Why three lists of labels form no binary contraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ClassifyError {
+    /// A label occurs twice in one tensor.
     #[error("a label occurs twice in one tensor")]
     Repeated(Label),
+    /// A label of one operand is neither in the other operand nor in out.
     #[error("a label of one operand is neither in the other operand nor in out")]
     Lonely(Label),
+    /// A label of out is in neither operand.
     #[error("a label of out is in neither operand")]
     Unknown(Label),
 }

@@ -32,7 +32,7 @@ impl Contraction {
         if self.onto { Accumulate::Beta } else { Accumulate::Overwrite }
     }
 
-    /// The products with these summed indices.
+    /// The products with these indices of each summed dimension (its label and extent).
     pub fn products(&self, indices: impl Fn(Label, usize) -> Intervals) -> Region {
         let summed = self.left.labels.iter().zip(&self.left.shape);
         let summed = summed.filter(|(label, _)| !self.out.labels.contains(label));

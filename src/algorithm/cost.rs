@@ -56,7 +56,7 @@ impl Cost<'_> {
         work + traffic - hidden * work.min(traffic) + wake
     }
 
-    /// Relative to real numbers of 4 bytes.
+    /// The time of an operation relative to one on real numbers of 4 bytes.
     fn slower(&self) -> f64 {
         self.dtype.size() as f64 / if self.dtype.is_complex() { 8.0 } else { 4.0 }
     }

@@ -19,7 +19,7 @@ pub struct Distributions {
 }
 
 pub trait Generator {
-    /// The dimensions cut among ranks.
+    /// The dimensions cut among ranks; the user's `--cut` names the first, or all of them.
     fn cuts(&self) -> Vec<Label>;
 
     fn parameters(&self, name: &dyn Fn(Label) -> String) -> Vec<String> {
@@ -61,7 +61,7 @@ pub trait Generator {
     /// Predicted for the busiest rank, without redistributing operands.
     fn seconds(&self, contracted: &Contracted) -> f64;
 
-    /// `None` if the words depend on the distributions.
+    /// From the extents of tiles; `None` if the words depend on the distributions.
     fn words_received(&self, contraction: &Contraction, rank: usize, ranks: usize) -> Option<u64>;
 }
 

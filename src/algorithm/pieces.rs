@@ -102,7 +102,7 @@ impl<'a, R: Rounds> Pieces<'a, R> {
     }
 }
 
-/// `None` if it is read in place or empty.
+/// The piece for a rank's chunk, unless it is read in place or empty.
 fn gathered(rounds: &impl Rounds, tensor: &Tensor, rank: usize, round: usize) -> Option<Region> {
     let piece = rounds.piece(tensor, rank, round)?;
     (!piece.is_empty() && !rounds.holds(tensor, rank, &piece)).then_some(piece)

@@ -15,7 +15,7 @@ use crate::distribution::{Bounds, Distribution, Region, Role};
 use crate::schedule::collective::{self, Collective, CollectiveAlgorithm, Group, Meaning, Parts, Pattern};
 use crate::schedule::{Builder, CarriedSum, View, Work};
 
-/// What one rank has and needs, without zeros.
+/// What one rank has, and what it needs and is not filled with zeros.
 struct Blocks<'a> {
     from: &'a Tensor,
     to: &'a Tensor,
@@ -30,7 +30,7 @@ impl<'a> Blocks<'a> {
         Blocks { from, to, rank, have, need: needed(to, rank) }
     }
 
-    /// In indices of the whole tensor.
+    /// The boxes, in indices of the whole tensor, that `target` reads from this rank.
     fn read_by(&self, target: usize) -> Vec<Bounds> {
         self.common(self.rank, target, || Some(self.have.as_ref()?.intersect(&needed(self.to, target)?)))
     }

@@ -157,7 +157,7 @@ impl World {
         Ok(Machine { startup_seconds, sync_overhead, interference, ..measured })
     }
 
-    /// Collective.
+    /// How many seconds the first run takes longer than later ones. Collective.
     fn first_run_seconds(&self, plan: &Plan) -> Result<f64> {
         const LATER: usize = 3;
         let all = self.all_seconds_of(plan, LATER)?;
@@ -220,7 +220,8 @@ impl World {
         Ok(if alike && hosts.len() == self.ranks() && each < self.ranks() { each } else { 1 })
     }
 
-    /// Each run first copies the rows, in `copied` seconds for [`MOVED_ELEMENTS`] elements each.
+    /// Moves a row of a matrix from each rank to rank `to(rank)`. Each run first copies the rows, in `copied` seconds for
+    /// [`MOVED_ELEMENTS`] elements each.
     fn link(&self, machine: &Machine, copied: f64, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];

@@ -115,7 +115,7 @@ impl Checkpoint {
     /// If a file cannot be removed.
     pub fn remove(&self, world: &World) -> Result<()> {
         let failed = |cause| Error::output(world.local_ranks().start, NpyError::File(cause));
-        // Without the manifest, sums are not read.
+        // The manifest first, without which sums are not read.
         world.agree(if world.is_root() { remove_all(&self.path).map_err(failed) } else { Ok(()) })?;
         let mut sums = world.local_ranks().flat_map(|rank| [0, 1].map(|at| sum_path(&self.path, rank, at)));
         world.agree(sums.try_for_each(|sum| remove_all(&sum)).map_err(failed))

@@ -21,7 +21,7 @@ fn medium<T: Element>() -> f64 {
     if is_double::<T>() { 200.0 } else { 24.0 }
 }
 
-/// A factor must be a normal number.
+/// A factor's largest and negative smallest exponent; a factor must be a normal number.
 fn largest_exponent<T: Element>() -> i32 {
     if is_double::<T>() { 1000 } else { 120 }
 }

@@ -175,10 +175,11 @@ fn spans(plan: &Plan, schedule: &Schedule, metrics: &Metrics) -> Vec<Span> {
     spans
 }
 
-/// Without gaps: the total seconds, and all spans from the earliest start, by rank.
+/// Joins slices without gaps: the total seconds, and all spans from the earliest start on any rank, by rank.
 fn joined(slices: Vec<Vec<RankMeasurement>>) -> (f64, Vec<Span>) {
     let seconds = |nanoseconds: i64| nanoseconds as f64 / 1e9;
     let mut spans: Vec<Vec<Span>> = vec![Vec::new(); slices.first().map_or(0, Vec::len)];
+    // Nanoseconds before and between slices, and the latest end.
     let (mut left_out, mut over) = (0, 0);
     for ranks in slices {
         let begins = ranks.iter().map(|rank| rank.started).min().unwrap_or(over);

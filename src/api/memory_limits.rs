@@ -78,7 +78,7 @@ fn groups(line: &str, mounted: &Path) -> Vec<(PathBuf, Version)> {
     Path::new(path.trim_start_matches('/')).ancestors().map(|path| (root.join(path), version)).collect()
 }
 
-/// Cached file pages are free: the system drops them before an allocation fails.
+/// Bytes left for a group. Cached file pages are free: the system drops them before an allocation fails.
 fn left(folder: &Path, version: Version) -> Option<u64> {
     let (limit, used, cached) = match version {
         Version::Two => ("memory.max", "memory.current", ["inactive_file", "active_file"]),

@@ -126,7 +126,7 @@ impl OwnCores {
         Some(OwnCores { workers, cores, all, awake, state: Mutex::new(state) })
     }
 
-    /// The calling thread checks the workers meanwhile.
+    /// The calling thread waits, and checks the workers meanwhile.
     fn run<V: Send>(&self, pool: Option<&ThreadPool>, work: impl FnOnce() -> V + Send) -> V {
         self.check();
         let _run = self.awake.run(pool);

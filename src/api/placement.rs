@@ -17,7 +17,7 @@ struct Sharing {
 }
 
 impl Sharing {
-    /// `None` unless below the affinity mask.
+    /// Processors per rank under a CPU quota; `None` unless below the affinity mask.
     fn quota(&self) -> Option<usize> {
         let processors = host::processors();
         (processors < host::cpus().len()).then(|| processors / self.here.max(1))

@@ -376,7 +376,7 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
-    /// Whether all ranks still have the values; otherwise all recompute. Collective.
+    /// Whether all ranks still have the values of constant operands; otherwise all recompute them. Collective.
     pub(super) fn all_hold(&self) -> Result<bool> {
         if self.plan.constant.is_empty() || self.world.is_one_process() {
             return Ok(self.holds);

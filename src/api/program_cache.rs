@@ -20,7 +20,7 @@ use crate::plan::PlanOptions;
 
 /// A coupled-cluster iteration has about a hundred contractions.
 const MAX_PROGRAMS: usize = 256;
-/// For larger programs, planning and compiling is negligible.
+/// Of intermediates and packing workspace. For larger programs, planning and compiling is negligible.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Programs of earlier calls, on one rank. [`einsum`](crate::einsum()) uses one cache per thread.

@@ -113,7 +113,7 @@ impl<T: Element> Program<T> {
         self.plan.ranks_per_group() == 1 && self.world.is_one_process()
     }
 
-    /// `lasts` is for the first.
+    /// Adds slices of every group onto the partial sums. `lasts` is for the first.
     fn run_rounds(
         &mut self,
         steps: &mut GroupSteps<T>,

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Bit N - 1 is set if signal N is ignored; the top bit if filled.
+/// Bit N - 1 is set if signal N is ignored; the top bit, once the mask is filled.
 static IGNORED: AtomicU64 = AtomicU64::new(0);
 const INITIALISED_BIT: u64 = 1 << 63;
 

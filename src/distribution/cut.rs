@@ -60,8 +60,8 @@ impl Cut {
         }
     }
 
-    /// A superset of the coordinates whose tiles of `set` meet `span`, exact if cuts are even and `set` is an interval.
-    /// Cost: O(1).
+    /// Coordinates that include those whose tiles of `set` meet `span`, and no others if cuts are even
+    /// and `set` is an interval. Cost: O(1).
     pub(super) fn tiles_near(&self, set: &Intervals, parts: usize, span: Range<usize>) -> Range<usize> {
         let (Cut::Even, [all]) = (self, set.ranges()) else { return 0..parts };
         let (size, larger) = (all.len() / parts, all.len() % parts);

@@ -365,7 +365,7 @@ impl Distribution {
         let mut axes: Vec<(usize, &Axis)> =
             strides.into_iter().zip(&self.axes).filter(|(_, axis)| axis.ranks > 1).collect();
         axes.sort_unstable_by_key(|(stride, _)| *stride);
-        // Consecutive places with tiles of equal extents along the axes so far.
+        // Consecutive places with tiles of equal extents along the axes so far, which vary fastest.
         let mut alike = 1;
         for (_, axis) in axes {
             let larger = match axis.cut() {

@@ -7,7 +7,6 @@ use super::plan_cache::Planned;
 use crate::dims::Label;
 use crate::dtype::Dtype;
 use crate::kernel::{self, Element, OutOfMemory, Workspace};
-use crate::local_plan::Layout;
 use crate::memory::{ReadLease, WriteLease};
 use crate::schedule::TaskId;
 
@@ -50,7 +49,7 @@ fn kernels<T: Element>() -> Kernels {
         contract: contract::<T>,
         unary: |(planned, task, threads), (i, input), (o, out)| {
             let (input, out) = (input.tensor::<T>(), out.tensor_mut::<T>());
-            let layouts = [Layout::new(i, input.extents, input.strides), Layout::new(o, out.extents, out.strides)];
+            let layouts = [input.layout(i), out.layout(o)];
             let (plan, isa, workspace) = planned.unary(task, &layouts, threads);
             kernel::unary_strided(plan, isa, input, out, workspace)
         },
@@ -75,11 +74,7 @@ fn contract<T: Element>(
     let (alpha, beta) = (element::<T>(alpha), element::<T>(beta));
     let (a, b, c) = (left.tensor::<T>(), right.tensor::<T>(), out.tensor_mut::<T>());
     let (a, b) = (a.conjugated_if(conjugated[0]), b.conjugated_if(conjugated[1]));
-    let layouts = [
-        Layout::new(l, a.extents, a.strides),
-        Layout::new(r, b.extents, b.strides),
-        Layout::new(o, c.extents, c.strides),
-    ];
+    let layouts = [a.layout(l), b.layout(r), c.layout(o)];
     if let Some((plan, workspace)) = planned.contract(task, &layouts, threads) {
         return kernel::contract_strided(plan, alpha, a, b, beta, c, workspace);
     }

@@ -213,6 +213,7 @@ fn lock(planned: &Mutex<Planned>) -> MutexGuard<'_, Planned> {
 pub struct Scales {
     /// For each value, the contraction or operand that it is a redistribution of.
     tensors: Vec<usize>,
+    /// Contractions multiply their results by 2 to these powers.
     exponents: Vec<i32>,
     /// Bits of nonnegative numbers or NaN, which are ordered like these, with NaN above infinity.
     largest: Vec<AtomicU64>,

@@ -16,7 +16,7 @@ use crate::sync::{Mutex, Scope, ThreadPool, lock};
 
 const MAX_SLEEP: Duration = Duration::from_millis(20);
 
-/// Outcome, start and end in seconds since the start of the run.
+/// Workers' finished tasks: outcome, start and end in seconds since the start of the run.
 type Finished = Mutex<Vec<(TaskId, Result<(), String>, f64, f64)>>;
 
 pub fn run(

@@ -187,7 +187,7 @@ pub fn read_sum(path: &Path, values: &mut [u8], expected: &str) -> Result<(), Ch
     if same { Ok(()) } else { Err(CheckpointError::Damaged("its values were changed")) }
 }
 
-/// Checks a sum's file, which may not exist.
+/// Checks that there is no file at this path, or one that contains a sum.
 ///
 /// # Errors
 /// If the file has other content, or cannot be read.

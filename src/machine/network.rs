@@ -39,7 +39,7 @@ impl Machine {
         Link { bandwidth: shares.fold(bandwidth, f64::min), latency }
     }
 
-    /// Those that a transfer passes.
+    /// Those that a transfer passes: out of its node, into the other, and between the halves of the nodes.
     pub(crate) fn shared_links(&self, from: usize, to: usize) -> impl Iterator<Item = SharedLink> {
         let per_node = self.ranks_per_node.max(1);
         let half = self.ranks.div_ceil(per_node) / 2;

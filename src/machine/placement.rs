@@ -71,7 +71,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// For the first `MAX_LISTED_RANKS` ranks.
+/// One line for each of the first `MAX_LISTED_RANKS` ranks.
 pub fn listed(places: &[RankPlacement]) -> impl Iterator<Item = String> {
     let more = places.len().saturating_sub(MAX_LISTED_RANKS);
     let lines = places.iter().take(MAX_LISTED_RANKS).enumerate().map(|(rank, place)| format!("rank {rank}: {place}"));

@@ -67,7 +67,7 @@ pub fn machine_bytes() -> Option<usize> {
 }
 
 fn live() -> MutexGuard<'static, BTreeMap<usize, SegmentHandle>> {
-    // A panic leaves the map consistent.
+    // Each change is a single call, so a panic leaves the map consistent.
     LIVE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
@@ -209,6 +209,7 @@ mod system {
 
     pub fn limits() -> Limits {
         let soft = |resource| getrlimit(resource).current.map_or(usize::MAX, |most| most as usize);
+        // Even strict overcommit reserves no memory for these files, so a first access could raise SIGBUS.
         let counted = std::fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|text| text.trim() == "2");
         let few_addresses = getrlimit(Resource::As).current.is_some();
         let bytes =

@@ -43,6 +43,7 @@ pub struct SearchSpace<'a> {
 #[derive(Default)]
 struct Known {
     candidates: RefCell<HashMap<NodeId, Vec<Algorithm>>>,
+    /// By hashes of shapes and distributions.
     redistributions: RefCell<HashMap<u128, Price>>,
 }
 
@@ -131,7 +132,7 @@ impl<'a> SearchSpace<'a> {
         };
         let stays = (None, Price::default());
         let (before, first) = if carried(at, input, out).is_some() { stays.clone() } else { redistributed(input, at) };
-        // The preferred distribution cuts no diagonal.
+        // The preferred distribution cuts no diagonal, so `carried` returns `Some`.
         let step = carried(before.as_ref().unwrap_or(at), input, out).unwrap_or_else(Distribution::single);
         let own = Price::of_work(self.cost.unary(input, out, &step));
         let (after, last) = if step.summands() > 1 { redistributed(out, &step) } else { stays };
@@ -204,7 +205,7 @@ impl<'a> SearchSpace<'a> {
         (needs, price)
     }
 
-    /// Those of large trees take too long.
+    /// For explanations, those of large trees take too long.
     fn counts_words(&self) -> bool {
         let explains = self.tree.nodes.len() <= MAX_EXPLAINED_NODES;
         self.machine.ranks > 1 && (explains || self.options.objective == Objective::Bytes)

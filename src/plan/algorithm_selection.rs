@@ -34,7 +34,7 @@ struct Entry {
     /// For the node's own step.
     own: Price,
     algorithm: Option<Algorithm>,
-    /// In each input's table; 0 if free.
+    /// The index into each input's table; 0 if free.
     inputs: [usize; 2],
 }
 

@@ -60,7 +60,7 @@ impl Cost<'_> {
 
     /// Seconds of a unary step whose result has this distribution.
     pub fn unary(&self, input: &[Label], out: &[Label], distribution: &Distribution) -> f64 {
-        // Half of the rate of copies.
+        // Permutations and sums reach half of the rate of copies.
         let passes = if input == out { 1.0 } else { 2.0 };
         passes * self.stream((self.volume(input) + self.volume(out)) / distribution.parts() as f64)
     }

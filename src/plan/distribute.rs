@@ -56,7 +56,7 @@ pub fn step_by_step(context: &PlanningContext, space: &SearchSpace, plan: Plan) 
     if !differs || !arguments.uncut.is_empty() || plan.pipeline.is_some() {
         return plan;
     }
-    // The user may forbid redistributions.
+    // The step may require a redistribution that the user forbids.
     let Ok(steps) = whole_tree(context, &space.step_by_step(), &[]) else { return plan };
     if options.objective == Objective::Bytes {
         return if steps.beats(&plan) { steps } else { plan };

@@ -148,7 +148,7 @@ fn searched(
         chosen.extend((network.tensors.len() > 2).then_some(sliced));
         Ok::<_, PlanError>(order)
     })?;
-    // The memory limit is common to all einsums.
+    // The memory limit is common, so the slices of one of several einsums say little.
     if let [sliced] = &mut chosen[..] {
         tree.sliced = std::mem::take(sliced);
     }
@@ -172,11 +172,11 @@ fn elements_within_limit(einsums: &Einsums, machine: &Machine, options: &PlanOpt
     let operands = operands.map(|node| elements(&node.labels)).sum::<f64>();
     let users = operands + output;
     let all = limit as f64 * machine.ranks as f64 / options.dtype.size() as f64;
-    // Groups of one rank are the most efficient if they leave room for slices.
+    // Groups of one rank are the most efficient if operands, result and partial sums leave room for slices.
     let one = limit as f64 / options.dtype.size() as f64 - operands - 2.0 * output;
     if machine.ranks > 1 && slice_group_search::may_group(options) && one > 0.0 {
         return one.log2();
     }
-    // Otherwise no slices help.
+    // If nothing is left, no slices help; the plan says how much is missing.
     if all > users { (all - users).log2() } else { f64::INFINITY }
 }

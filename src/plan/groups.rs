@@ -102,7 +102,7 @@ impl<'a> Grouping<'a> {
     }
 
     fn on<T>(&self, ranks: usize, run: impl FnOnce(&SearchSpace) -> T) -> T {
-        // For every range of this many ranks.
+        // The plan must suit every range of this many ranks.
         let machine = Machine { speeds: Vec::new(), ..self.space.machine.part(0..ranks) };
         if machine == *self.space.machine { run(self.space) } else { run(&self.space.on(&machine)) }
     }

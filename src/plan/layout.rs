@@ -77,6 +77,7 @@ pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices, 
     arranged
 }
 
+/// A node's orders, the original first.
 struct Table {
     orders: Vec<Vec<Label>>,
     choices: Vec<Choice>,
@@ -115,7 +116,8 @@ impl LayoutSearch<'_> {
         (arranged, tables[tree.root()].choices[0].cost)
     }
 
-    /// Rounds end, because each change lowers the cost.
+    /// A tree that no order alone improves, as far as pricing pays, and its cost. Rounds end: each change lowers the
+    /// cost.
     fn one_by_one(&mut self, orders: &[Vec<Vec<Label>>], written: f64, runs: f64) -> (Tree, f64) {
         let (mut arranged, mut cost) = (self.tree.clone(), written);
         let mut open = Vec::new();

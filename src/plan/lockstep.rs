@@ -85,7 +85,7 @@ impl<'a> Rank<'a> {
         self.described.carried.get(self.next)?.as_ref().map(|Carried { key, .. }| key)
     }
 
-    /// At most a send and a receive.
+    /// The next transfers, at most a send and a receive, if they have this key.
     fn transfers(&self, key: &Key) -> impl Iterator<Item = TaskId> {
         let same =
             |task: &TaskId| self.described.carried.get(*task).and_then(Option::as_ref).is_some_and(|c| c.key == *key);

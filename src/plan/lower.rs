@@ -61,7 +61,7 @@ fn append(plan: &Plan, mut builder: Builder) -> Builder {
     let mut blocks: Vec<Block> = Vec::with_capacity(plan.values.len());
     let mut starts = Vec::with_capacity(plan.values.len());
     for piece in 0..plan.pipeline.as_ref().map_or(1, |pipeline| pipeline.pieces) {
-        // Others are computed with the first batch.
+        // Values without the batch dimension are computed with the first batch.
         for (id, value) in plan.values.iter().enumerate().filter(|(id, _)| piece < plan.pieces_of(*id)) {
             builder.set_node(id);
             let start = plan.pieces(id, piece).map(|(dim, range)| (value.labels[dim], range.start));

@@ -348,7 +348,7 @@ impl MemoryFit<'_> {
         for _ in 0..MAX_PLANS {
             let found = slices(&model, target / bytes, &forbidden, &priced).into_iter().next();
             match found {
-                // Packing may have caused part of the excess.
+                // The target may be too small, because packing caused part of the excess.
                 None => target = f64::midpoint(target, failed),
                 Some(state) if state.slices.is_empty() => target = (1.0 - TARGET_TOLERANCE) * target.min(failed),
                 Some(state) if best.as_ref().is_some_and(|best| best.slices == state.slices) => fit = target,

@@ -81,6 +81,6 @@ impl<'a> Packing<'a> {
 pub fn busiest(plan: &Plan) -> (u64, usize) {
     let mut packing = Packing::new(plan);
     let peaks = plan.sampled_ranks().into_iter().map(|rank| (packing.peak_bytes(&plan.schedule(rank)), rank));
-    // A later rank may need more memory to relay data.
+    // The first ranks have the largest tiles, but a later one may need more memory to relay data.
     peaks.max_by_key(|&(peak, rank)| (peak, std::cmp::Reverse(rank))).unwrap_or_default()
 }

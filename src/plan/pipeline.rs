@@ -239,7 +239,7 @@ impl<'a> Batched<'a> {
                     let (algorithm, price, _) = priced.first().cloned()?;
                     let before = compute;
                     compute = compute + price;
-                    // Per batch.
+                    // Per batch, alone and with those before it in the group.
                     let shown = priced.iter().map(|(a, own, _)| (a, *own, before + *own));
                     let mut considered = considered(&self.tree, shown);
                     considered.iter_mut().take(1).for_each(|first| first.chosen = true);

@@ -174,7 +174,7 @@ pub fn each_step(plan: &Plan) -> Vec<Step> {
     }
     let made = |id: usize| !matches!(plan.values[id].source, Source::Operand(_));
     let mut units: Vec<Vec<usize>> = Vec::new();
-    // The index of the unit (values that are proved as one step) that ends with each value.
+    // For each value, the index in `units` of the unit (values that are proved as one step) that ends with the value.
     let mut ends: Vec<Option<usize>> = vec![None; plan.values.len()];
     for (id, value) in plan.values.iter().enumerate().filter(|(id, _)| made(*id)) {
         let joins = match value.source {

@@ -37,6 +37,7 @@ impl Step<'_> {
                 let mut rank = 0;
                 while rank < group.len() {
                     let received = algorithm.words_received(contraction, rank, group.len())?;
+                    // Ranks whose blocks are equal along every axis of a grid have equal tiles.
                     let alike = [left, right, out].map(|tensor| tensor.distribution.alike_until(&tensor.shape, rank));
                     let next = if by_tiles { alike.into_iter().min() } else { None };
                     let next = next.unwrap_or(rank + 1).min(group.len());
@@ -57,6 +58,7 @@ impl Step<'_> {
     }
 }
 
+/// The steps of one plan without groups.
 struct Steps<'a>(Vec<Step<'a>>);
 
 impl<'a> Steps<'a> {

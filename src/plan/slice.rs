@@ -1,8 +1,8 @@
 //! Slicing runs the same steps for each piece (range of indices) of some dimensions, to save memory (`docs/trees.md`).
 //!
 //! Invariants: pieces of a dimension have equal lengths, so one schedule suits all slices. No tensor is distributed
-//! along a sliced dimension, so the slice of a rank's block is its block of the slice. Values that are the same in all
-//! slices are computed once if memory suffices and the result is whole.
+//! along a sliced dimension, so the slice of a rank's block is its block of the slice. Loops over summed dimensions are
+//! innermost. Values that are the same in all slices are computed once if memory suffices and the result is whole.
 
 use super::structure::Slice;
 

@@ -49,7 +49,7 @@ pub fn slices(model: &Model, target: f64, forbidden: &[Label], price: &Price) ->
         let temperature = [0.0, 0.1, 0.3, 0.03, 0.6, 0.2][trial as usize / 4 % 6];
         let Some(state) = search.trial(Weights { reduction, temperature, seed: trial }) else { continue };
         let mut state = search.improved(state);
-        // Equal sets then compare equal.
+        // Equal sets then compare equal; costs do not depend on the order.
         state.slices.sort_by_key(|slice| slice.label);
         if found.iter().all(|(_, other)| other.slices != state.slices) {
             found.push((search.cost(&state), state));

@@ -83,7 +83,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
                 if schedule.section(last) == Some(section) && schedule.branch(first) == schedule.branch(last) {
                     inner.entry((section, schedule.branch(first))).or_default().push(allocation);
                 } else {
-                    // Other branches may run meanwhile.
+                    // Other branches may run meanwhile, so its lifetime starts with the section.
                     allocation.lifetime.0 = turns[schedule.sections[section].tasks().start];
                     outer.push(allocation);
                 }
@@ -96,7 +96,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
         let lifetime = (turns[tasks.start], turns[tasks.end - 1]);
         let buffers = allocations.iter().map(|allocation| allocation.buffer).collect();
         let arrangement = place(allocations, schedule.buffers.len());
-        // The branch's block, as a virtual buffer.
+        // A virtual buffer, numbered after the real ones, is the branch's block.
         let buffer = schedule.buffers.len() + nested.len();
         outer.push(Allocation { buffer, bytes: arrangement.bytes, lifetime });
         nested.push((buffer, arrangement, buffers));
@@ -163,7 +163,7 @@ fn by_size(mut allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     arrangement
 }
 
-/// By the binary logarithm of their length, and sorted by start: a query skips most that end earlier.
+/// Grouped by the binary logarithm of their length and sorted by start, so that a query skips most that end earlier.
 #[derive(Default)]
 struct Lifetimes(Vec<BTreeMap<usize, Vec<Lifetime>>>);
 

@@ -30,7 +30,7 @@ impl Uses {
         self.writes.values(&view.bounds).chain(reads.into_iter().flatten()).flatten().copied()
     }
 
-    /// Removes the uses that it replaces, unless both may run at the same time.
+    /// Records a use, and removes those that it replaces, unless both may run at the same time (`may_overlap`).
     pub fn insert(&mut self, view: &View, new: Use, may_overlap: impl Fn(TaskId) -> bool) {
         if view.elements() == 0 {
             return;

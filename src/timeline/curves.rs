@@ -62,7 +62,7 @@ pub fn svg(title: &str, panels: &[Panel]) -> String {
     drawn.fold(document, Document::add).to_string()
 }
 
-/// Decimal logarithms; 0 and 0 of nothing.
+/// The decimal logarithms of the least and the largest; 0 and 0 of nothing.
 fn ends(values: impl Iterator<Item = f64> + Clone) -> [f64; 2] {
     let least = values.clone().fold(f64::INFINITY, f64::min);
     if least.is_finite() { [least, values.fold(least, f64::max)].map(f64::log10) } else { [0.0; 2] }

@@ -102,7 +102,7 @@ impl TreeBuilder {
         self.unary(result, output.to_vec())
     }
 
-    /// Those that also occur in `other`, the output, or a tensor not contracted yet.
+    /// The distinct labels of `node` that also occur in `other`, the output, or a tensor not contracted yet.
     fn kept(&self, node: NodeId, other: NodeId, uses: &LabelUses) -> Vec<Label> {
         let mut kept: Vec<Label> = Vec::new();
         for &label in self.labels(node) {

@@ -134,7 +134,7 @@ fn check_count(expression: &Expression, given: usize) -> Result<(), ShapeError> 
 /// An extent, its operand, and the label's place in the text.
 type ExtentSource = (usize, usize, Span);
 
-/// Every dimension's extent.
+/// Every dimension's extent. A label with extent 1 in some operands and another in others has the other.
 fn extents(
     expression: &Expression,
     terms: &[Resolved],

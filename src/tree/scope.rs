@@ -1,6 +1,6 @@
 //! Maps each label in each bracket to a dimension.
 //!
-//! The mapping starts at the root.
+//! The mapping starts at the root, so an einsum's labels are mapped before those of brackets inside it.
 
 use std::collections::HashMap;
 

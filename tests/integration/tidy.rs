@@ -92,13 +92,13 @@ impl Source {
         format!("{}:{line}: {what}", self.path)
     }
 
-    /// Names that follow `crate::` or a chain of `super::` that reaches the root, with their line numbers.
+    /// Names that follow `crate::`, a chain of `super::` that reaches the root, or `einsum_local::`, with their line numbers.
     fn imports(&self) -> Vec<(usize, String)> {
         let path = self.path.strip_prefix("local/").unwrap_or(&self.path);
         let parts = path.trim_end_matches(".rs").trim_end_matches("/mod").split('/').count();
         let to_root = "super::".repeat(parts - 1);
         let mut found = Vec::new();
-        for prefix in ["crate::", to_root.as_str()] {
+        for prefix in ["crate::", to_root.as_str(), "einsum_local::"] {
             for (at, _) in self.code.match_indices(prefix) {
                 if self.code[..at].ends_with([':', '_']) || self.code[..at].ends_with(char::is_alphanumeric) {
                     continue;

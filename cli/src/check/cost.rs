@@ -112,7 +112,7 @@ pub fn fit(
     let mut cost = total(&sizes);
     // Smaller pieces never need fewer operations.
     while cost.bytes > most && cost.operations() <= operations {
-        // Halve the label that minimises time times memory.
+        // Halve the label of the largest step that minimises time times memory.
         let step = &tree.nodes[cost.widest];
         let mut labels = step.labels.clone();
         match evaluation {

@@ -57,6 +57,7 @@ pub struct Strategy {
     /// Pieces with results in memory at the same time.
     pub pieces_per_wave: usize,
     pub operations: f64,
+    /// A piece's bytes while it is computed.
     pub bytes: f64,
 }
 
@@ -65,6 +66,7 @@ pub struct Choice<'a> {
     pub tree: &'a Tree,
     /// Per multiply-add.
     pub flops: f64,
+    /// Bytes available to the check.
     pub most: f64,
     pub threads: usize,
     pub seed: u64,
@@ -228,7 +230,8 @@ impl<'a> Choice<'a> {
 
 /// Chooses `count` disjoint grids of `grid[d]` indices in dimension `d`, spread over the result.
 fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Vec<Intervals>> {
-    // A batch has one index in each of `grid[d]` pieces of a dimension, at its own offset.
+    // A batch has one index in each of `grid[d]` nearly equal pieces of a dimension, at an offset that differs between
+    // batches.
     let cells = cells(extents, grid);
     let unit = |operand: u32, place: u64| f64::midpoint(random::value(seed, operand, place).0, 1.0);
     let shifts: Vec<usize> = extents

@@ -17,6 +17,7 @@ pub struct Tally {
     pub bound: f64,
     /// `error` and `bound` are relative to this sum of absolute products.
     pub magnitude: f64,
+    /// The largest excess of an error over its limit.
     pub excess: f64,
     /// Infinite or NaN elements with a finite reference, whose own products may exceed the type.
     pub overflowed_sums: u64,
@@ -28,7 +29,7 @@ pub struct Tally {
     /// Elements that need a second pass: they but not their references are finite, or their products may be too small
     /// for double precision, or infinite or NaN parts depend on the order of factors.
     pub unclear: u64,
-    /// The largest value or sum of an overflow, and its index.
+    /// The largest value or sum of absolute products of overflows, and its index.
     pub largest: f64,
     pub place: Vec<usize>,
 }

@@ -2,6 +2,8 @@
 //!
 //! [`Element`] is sealed: types must have no padding and only valid bit patterns.
 
+#![warn(missing_docs)]
+
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 

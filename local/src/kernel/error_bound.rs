@@ -4,6 +4,8 @@
 //! (`docs/check.md`). The bound holds for any order of additions, with or without fused multiply-adds. Each factor
 //! beyond two adds one rounding.
 
+#![warn(missing_docs)]
+
 use crate::dtype::Dtype;
 
 /// Returns an upper bound on |computed - exact| / (sum of |products|), for a sum of `terms` products with `factors`

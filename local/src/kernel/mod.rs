@@ -1,7 +1,8 @@
 //! The kernels, which compute on strided tensors in the current rayon pool (`docs/kernels.md`).
 //!
 //! Labels, extents and strides are checked before any pointer arithmetic. If `beta` is 0, `out` is never read, so a NaN
-//! in new memory cannot propagate. The same call on the same number of threads gives the same bits.
+//! in new memory cannot propagate. The same call on the same number of threads gives the same bits. Kernels never
+//! communicate.
 
 // `portable_kernels` omits vector instructions, to save build time when other code is tested.
 #![cfg_attr(portable_kernels, allow(dead_code, unused_imports, unused_macros))]

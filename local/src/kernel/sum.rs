@@ -31,7 +31,7 @@ const MIN_VECTOR_BYTES: usize = 16;
 /// Maximum reals in a line that is summed together with others: all chains of the shortest vectors.
 const MAX_ROW_REALS: usize = CHAINS * CHAIN * MIN_VECTOR_BYTES / 8;
 const MAX_LANES: usize = 16;
-/// A smaller buffer takes less time to clear.
+/// Maximum reals in a small unit, whose smaller buffer takes less time to clear.
 const MAX_SMALL_UNIT_REALS: usize = 32;
 
 /// # Safety

@@ -7,12 +7,15 @@ use std::marker::PhantomData;
 
 use ndarray::{ArrayViewD, ArrayViewMutD};
 
+use crate::dims::Label;
+use crate::local_plan::Layout;
+
 /// A read-only tensor. Strides are in elements and may be negative or zero.
 #[derive(Debug, Clone, Copy)]
 pub struct Tensor<'a, T> {
     pointer: *const T,
-    pub extents: &'a [usize],
-    pub strides: &'a [isize],
+    pub(super) extents: &'a [usize],
+    pub(super) strides: &'a [isize],
     /// Whether contractions conjugate the elements; ignored for real types.
     pub(super) conjugated: bool,
     elements: PhantomData<&'a T>,
@@ -21,8 +24,8 @@ pub struct Tensor<'a, T> {
 #[derive(Debug)]
 pub struct TensorMut<'a, T> {
     pointer: *mut T,
-    pub extents: &'a [usize],
-    pub strides: &'a [isize],
+    pub(super) extents: &'a [usize],
+    pub(super) strides: &'a [isize],
     elements: PhantomData<&'a mut T>,
 }
 
@@ -43,6 +46,10 @@ impl<'a, T> Tensor<'a, T> {
     pub fn as_ptr(&self) -> *const T {
         self.pointer
     }
+
+    pub fn layout(&self, labels: &'a [Label]) -> Layout<'a> {
+        Layout::new(labels, self.extents, self.strides)
+    }
 }
 
 impl<'a, T> TensorMut<'a, T> {
@@ -55,6 +62,10 @@ impl<'a, T> TensorMut<'a, T> {
 
     pub fn as_mut_ptr(&mut self) -> *mut T {
         self.pointer
+    }
+
+    pub fn layout(&self, labels: &'a [Label]) -> Layout<'a> {
+        Layout::new(labels, self.extents, self.strides)
     }
 }
 

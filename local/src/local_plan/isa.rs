@@ -1,5 +1,7 @@
 //! Instruction sets with vector code, and what plans need of them; [`crate::kernel`] detects them.
 
+#![warn(missing_docs)]
+
 use serde::{Deserialize, Serialize};
 
 /// A set of vector instructions.

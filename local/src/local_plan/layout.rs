@@ -49,7 +49,7 @@ pub fn row_major(extents: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// Equal up to labels' names, which are numbered by first occurrence.
+/// A key of cached plans, equal up to labels' names, which are numbered by first occurrence.
 pub fn key(layouts: &[Layout]) -> Vec<isize> {
     let mut seen: Vec<Label> = Vec::new();
     let mut key = Vec::new();

@@ -263,7 +263,7 @@ fn extend(side: &mut Loops<2>, dims: &mut Loops<2>, tensor: usize, stretch_eleme
     }
 }
 
-/// Sorted by ascending destination stride.
+/// Simplifies loops, and sorts them by ascending destination stride.
 fn folded(dims: &[Dim<2>], start: &mut [isize; 2]) -> Loops<2> {
     let mut loops: Loops<2> = dims.iter().copied().filter(|d| d.extent != 1).collect();
     for dim in loops.iter_mut().filter(|d| d.strides[TO] < 0) {

@@ -84,7 +84,7 @@ impl SmallBatchPlan {
         count * number / self.shares..count * (number + 1) / self.shares
     }
 
-    /// With the number of evenly spaced products from it on, and their strides.
+    /// A product's offsets, how many from it on are evenly spaced, and their strides.
     pub fn run(&self, product: usize) -> ([isize; 3], usize, [isize; 3]) {
         let start = offset(&self.batch, product);
         match self.batch.last() {

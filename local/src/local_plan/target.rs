@@ -1,5 +1,7 @@
 //! The target of a local plan: instruction set, micro-kernels, caches and threads.
 
+#![warn(missing_docs)]
+
 use serde::{Deserialize, Serialize};
 
 use super::Isa;
@@ -26,6 +28,7 @@ pub const MIN_PARALLEL_MULTIPLY_ADDS: f64 = 400_000.0;
 /// With fewer elements, distributing the work costs more than it saves.
 pub const MIN_PARALLEL_ELEMENTS: usize = 1 << 15;
 
+/// 1 if more do not pay.
 pub fn useful_threads(threads: usize, elements: usize) -> usize {
     if elements < MIN_PARALLEL_ELEMENTS { 1 } else { threads.max(1) }
 }

@@ -183,7 +183,7 @@ impl<'a> Tiles<'a> {
         Region::from(labels.iter().map(range).collect::<Bounds>())
     }
 
-    /// The tiles are equally long along `along`.
+    /// Replaces the tile by one of equal length along `along`.
     fn shift_to(&mut self, tile: BTreeMap<Label, Range<usize>>) {
         if let Some(along) = self.along {
             let (from, to) = (self.tile[&along].start, tile[&along].start);

@@ -89,7 +89,7 @@ fn needed_and_kept(shape: &[usize], from: &Distribution, to: &Distribution, rank
     })
 }
 
-/// Without dominated pairs.
+/// Without pairs that need no more and keep no less than another.
 fn least_kept(mut pairs: Vec<[usize; 2]>) -> Vec<[usize; 2]> {
     pairs.sort_unstable_by_key(|&[needed, kept]| (std::cmp::Reverse(needed), kept));
     let mut least = usize::MAX;

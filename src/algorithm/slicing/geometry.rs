@@ -99,7 +99,7 @@ impl<'a> Geometry<'a> {
         some.min_by_key(|(_, extent)| std::cmp::Reverse(**extent)).map(|(label, _)| *label)
     }
 
-    /// Ranks with replicas of the block divide `along`.
+    /// The products of a rank's block of the stationary tensor. Ranks with replicas of the block divide `along`.
     fn share(&self, rank: usize, along: Option<Label>) -> Option<WorkShare> {
         let stays = self.stays();
         let block =

@@ -116,7 +116,7 @@ struct Passing<'a> {
     panels: &'a [Panel],
     /// Up to two buffers, which alternate.
     slots: Vec<BufferId>,
-    /// By panel, those received before it.
+    /// For each panel, the number of panels received before it.
     received: Vec<usize>,
 }
 

@@ -23,7 +23,7 @@ const GAP: Duration = Duration::from_micros(5);
 pub(super) struct Awake {
     runs: AtomicUsize,
     awake: AtomicUsize,
-    /// Nanoseconds in which each worker let others run.
+    /// For each worker, the nanoseconds for which it let others run.
     lent: Vec<AtomicU64>,
 }
 

@@ -12,7 +12,7 @@ use crate::memory::{ExportedView, Mapping, Remote, RemoteReader, SegmentHandle, 
 
 /// Linux allows about 65,530 mappings.
 const MAX_MAPPED_SEGMENTS: usize = 1024;
-/// As a multiple of a node's memory; page tables take 1/512.
+/// Limit on a node's mapped bytes, as a multiple of its memory; page tables take 1/512 of them.
 const MAX_MAPPED_MULTIPLE: usize = 4;
 const FIXED_WORDS: usize = 8;
 

@@ -86,7 +86,7 @@ impl Channel {
         unsafe { self.counts.add(2 * COUNT_STRIDE).cast().as_ref() }
     }
 
-    /// Bytes of the payload and of the transfer, and whether it is a description.
+    /// The bytes in the payload and in the whole transfer, and whether the payload is a description.
     fn header(&self, number: u64) -> NonNull<[u64; 3]> {
         let at = (number as usize % SLOTS) * (HEADER_BYTES + self.slot);
         // SAFETY: the slot is inside the channel.
@@ -139,6 +139,7 @@ impl Producer {
         self.channel.emptied().load(Ordering::Acquire) > number
     }
 
+    /// How often the receiver has copied a part of described boxes.
     pub(super) fn copied(&self) -> u64 {
         self.channel.copied().load(Ordering::Relaxed)
     }

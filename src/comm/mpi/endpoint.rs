@@ -175,7 +175,7 @@ impl Endpoint {
             Some(shared) => shared.sleep(longest, waker),
             None => waker.sleep(longest),
         };
-        // MPI does not wake the thread.
+        // MPI does not wake the thread when a request can progress.
         let looks = !self.messages.is_empty() || self.rma.as_ref().is_some_and(|rma| !rma.is_empty());
         if in_flight && (looks || !computing || self.pause.spins()) {
             self.pause.pause(computing, |pause| {

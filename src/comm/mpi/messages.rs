@@ -192,7 +192,7 @@ fn next(posted: &mut u64) -> u64 {
 }
 
 fn tag(sequence: u64, last: bool) -> c_int {
-    // Below 2^15.
+    // The result is below 2^15, because `TAG_PERIOD` is 2^14.
     ((sequence % TAG_PERIOD) * 2) as c_int + c_int::from(last)
 }
 

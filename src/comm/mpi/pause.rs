@@ -60,7 +60,7 @@ impl Pause {
         }
     }
 
-    /// `sleep` returns the time slept.
+    /// `sleep` sleeps for at most the given time and returns the time slept.
     pub(super) fn pause(&mut self, computing: bool, sleep: impl FnOnce(Duration) -> Duration) {
         if std::mem::take(&mut self.busy) {
             return;

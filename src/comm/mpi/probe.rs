@@ -62,7 +62,7 @@ impl Routes {
     }
 }
 
-/// `second` if neither is usable.
+/// The one that is first in `usable`; `second` if neither is in it.
 fn either(usable: &[Route], first: Route, second: Route) -> Route {
     usable.iter().copied().find(|route| [first, second].contains(route)).unwrap_or(second)
 }
@@ -82,6 +82,7 @@ fn exchange(communicator: &Communicator, endpoint: &mut AnyEndpoint, peer: Optio
         for _ in 0..times {
             communicator.line_up()?;
             let started = Instant::now();
+            // After a failure, only the barriers.
             if let Some(peer) = peer.filter(|_| f64::is_finite(all))
                 && swap(endpoint, peer, &store, bytes / 4).is_none()
             {
@@ -94,7 +95,7 @@ fn exchange(communicator: &Communicator, endpoint: &mut AnyEndpoint, peer: Optio
     Ok(if peer.is_some() { all } else { 0.0 })
 }
 
-/// `None` on failure.
+/// Sends buffer 0, and receives into 1; `None` on failure.
 fn swap(endpoint: &mut AnyEndpoint, peer: usize, store: &Arc<Store>, elements: usize) -> Option<()> {
     let (started, mut done) = (Instant::now(), Vec::new());
     let whole = [0..1, 0..elements];

@@ -125,7 +125,7 @@ impl Session {
         })
     }
 
-    /// Another MPI library's mpirun makes every process its own run.
+    /// Refuses another MPI library's mpirun, which makes every process its own run.
     fn require_world(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let mut world = 0;
         // SAFETY: MPI is initialised, the world is a valid communicator, and `world` outlives the call.
@@ -137,7 +137,8 @@ impl Session {
         }
     }
 
-    /// Open MPI under MPICH's launcher (Hydra): each process would be its own run, and several sometimes fail to start.
+    /// Refuses Open MPI under MPICH's launcher (Hydra) before initialisation: each process would be its own run, and
+    /// several at the same time sometimes fail.
     fn refuse_hydra(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let hydra = std::env::var_os("HYDI_CONTROL_FD").is_some();
         match launchers {

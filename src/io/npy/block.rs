@@ -209,7 +209,7 @@ impl Walk {
         }
     }
 
-    /// With gaps, of the run repeated along axes.
+    /// Bytes in the file, with gaps, of the run repeated along axes.
     fn span(&self, axes: &[Axis]) -> u64 {
         axes.iter().fold(self.run as u64, |span, axis| span + axis.file * (axis.places as u64 - 1))
     }

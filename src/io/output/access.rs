@@ -36,7 +36,7 @@ impl Access {
             let _ = fchown(file, None, Some(group));
         }
         let mode = self.found.mode() & if kept { 0o7777 } else { 0o777 };
-        // It may be inherited from the directory.
+        // The new file may have inherited a list from its directory.
         drop_list(file);
         match &self.list {
             None => file.set_permissions(Permissions::from_mode(mode)),

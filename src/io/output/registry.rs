@@ -87,7 +87,7 @@ fn try_lock_and_remove(files: &Mutex<Vec<PathBuf>>) -> Option<MutexGuard<'_, Vec
 
 fn remove_all(files: &[PathBuf]) {
     for path in files {
-        // It may not exist.
+        // It may not exist yet, or another rank may have removed it.
         let _ = fs::remove_file(path);
     }
 }

@@ -133,7 +133,7 @@ impl Budget<'_> {
         ELEMENT_SHARE * self.element * NETWORK_RATE * self.rate
     }
 
-    /// Whether the search should go on with a limit.
+    /// Whether the best order exceeds the free memory, so that the search should go on with a limit.
     fn exceeds_memory(&self, rounds: &[Progress]) -> bool {
         self.elements.is_infinite() && rounds.last().is_some_and(|last| exceeds(last.largest, self.free))
     }
@@ -260,7 +260,7 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     let seconds = budget.of_auto(FIRST_SEARCH_SHARE, runs);
     let few = search::exhaustive_seconds(tensors) <= seconds.max(search::UNNOTICED_SECONDS);
     let chance = (OFTEN_OPTIMAL_TENSORS / tensors as f64).min(1.0).powi(2);
-    // The greedy order may cost many times the best.
+    // The greedy order may cost many times the best, so it allows only the time for annealing.
     let least = budget.least_anneal(tensors);
     let longest = budget.asked.map_or(least, |_| MAX_OPTIMAL_SECONDS);
     let share = chance * (OPTIMAL_SHARE * seconds).min(longest);

@@ -94,8 +94,8 @@ pub fn agree(one: &Described, other: &Described, spec: &Spec) -> Result<(), Veri
     Ok(())
 }
 
-/// Two with the same key are a send and the receive after it, which does not wait for it. Returns the first task that
-/// is not in order.
+/// Whether transfers are in the total order. Two with the same key are a send and the receive after it, which does not
+/// wait for it. Returns the first task that is not in order.
 fn in_order(described: &Described) -> Result<(), TaskId> {
     let mut last: Option<(TaskId, Lane, &Carried)> = None;
     for (id, (task, carried)) in described.schedule.tasks.iter().zip(&described.carried).enumerate() {

@@ -194,7 +194,7 @@ impl Semantics<'_> {
         Ok(())
     }
 
-    /// The boxes have the same shape. Zeros belong wherever they arrive.
+    /// Moves a piece from the box `from` to `to`, of the same shape. Zeros belong wherever they arrive.
     pub fn carry(&self, Piece { bounds, mut content }: Piece, from: &View, to: &View) -> Piece {
         let moved = |(at, (from, to)): (&Range<usize>, (&Range<usize>, &Range<usize>))| {
             at.start - from.start + to.start..at.end - from.start + to.start
@@ -299,7 +299,8 @@ fn along(pieces: &[Piece], dim: usize) -> Option<Intervals> {
     ranges.windows(2).all(|pair| pair[0].end <= pair[1].start).then(|| Intervals::ascending(ranges))
 }
 
-/// The user's values must exist, not be multiplied yet, and have no products added.
+/// Records the multiplication of the user's values by `beta`, which must exist, not be multiplied yet, and have no
+/// products added.
 fn beta(content: &mut Content) -> Result<(), Fault> {
     let raw = content.prior == Prior::Raw && content.sum.is_empty();
     content.prior = Prior::Scaled;

@@ -19,7 +19,7 @@ pub struct Sharing<'a> {
     groups: Vec<ReuseScope>,
     /// For each buffer and section, the first and last branch that use it.
     branches: HashMap<(BufferId, usize), (usize, usize)>,
-    /// Tasks that must be complete before each buffer's use.
+    /// For each buffer and lane, how many tasks must be complete before its use.
     needs: Vec<Clock>,
 }
 
@@ -69,6 +69,7 @@ impl<'a> Sharing<'a> {
         }
         if self.lifetimes[buffer].is_some_and(|(first, _)| first == task) {
             for other in self.occupants.replace(buffer, self.schedule.offsets[buffer], self.bytes(buffer)) {
+                // Checked for another box of this buffer.
                 if other == buffer {
                     continue;
                 }

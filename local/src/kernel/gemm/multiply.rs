@@ -11,7 +11,7 @@ pub(super) enum Multiply<T: Element> {
 }
 
 impl<T: Element> Multiply<T> {
-    /// If `packed`, `right` is in panels.
+    /// Tiles have at most `vectors` by `columns`. If `packed`, `right` is in panels.
     pub fn new(isa: Isa, family: KernelFamily, packed: bool, [vectors, columns]: [usize; 2]) -> Self {
         match family {
             #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]

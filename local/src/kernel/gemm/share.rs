@@ -54,6 +54,7 @@ pub(super) struct GemmShare<'a, T: Element> {
     arguments: Arguments<T>,
     /// For the packed rows, the packed columns, a dense box of `out`, and a register tile.
     buffers: [*mut T; 4],
+    /// The batch, depth box and row box of the packed rows.
     packed_rows: Option<[usize; 3]>,
     /// Columns that are packed panel by panel while the first box of rows is multiplied.
     unpacked: Option<Pack<'a, T>>,
@@ -160,7 +161,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         }
     }
 
-    /// `ranges` are innermost first.
+    /// Finds what is packed for the product after `current`; `ranges` are innermost first.
     fn look_ahead(&mut self, current: [usize; 4], ranges: [&Range<usize>; 4]) {
         let plan = self.plan;
         self.upcoming = [Upcoming::NONE; 2];
@@ -248,6 +249,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         Panels { start: self.buffers[operand], panel: panel * depth, step: panel as isize, across: 1, slab }
     }
 
+    /// Prepares to pack a box, for which the workspace is large enough.
     fn pack(
         &self,
         operand: usize,

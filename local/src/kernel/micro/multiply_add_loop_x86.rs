@@ -34,7 +34,7 @@ impl<R> Sum<R> {
 }
 
 /// Emits one step of the sum: adds the vectors of rows times each column's broadcast element of `right`. `$ls` and
-/// `$rs` are address suffixes.
+/// `$rs` are address suffixes of `left` and `right`, and `$u` is the step.
 #[rustfmt::skip]
 macro_rules! step {
     ($order:tt $t:tt $w:tt $ls:tt $rs:tt $u:tt [$($row:tt $at:tt)*] $($column:tt)*) => {

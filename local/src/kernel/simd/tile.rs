@@ -190,7 +190,7 @@ pub(in super::super) unsafe fn transpose_squares<S: Simd<R>, R: Real, const P: u
 ) {
     let side = S::LANES / P;
     let (from_stride, to_stride) = (from_stride * P as isize, to_stride * P as isize);
-    // With too few rows, tiles are flat. The last tile is moved back to be full.
+    // With too few rows, tiles are flat. The last tile is moved back over the previous one to be full, which is faster.
     let words = 16 / (size_of::<R>() * P);
     let high = if rows >= side || cols < side { side } else { words };
     let back = rows >= high && cols >= side;

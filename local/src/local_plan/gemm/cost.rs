@@ -22,7 +22,7 @@ const TRANSPOSED: f64 = 0.14;
 const GATHERED: f64 = 0.9;
 /// Nanoseconds to transpose an uncached element if each row is on a different page.
 const UNCACHED_TRANSPOSED: f64 = 0.5;
-/// Half of the least associativity of first-level caches.
+/// Maximum lines of columns in a cache set, half of the least associativity of first-level caches.
 const MAX_LINES_PER_SET: usize = 4;
 /// Nanoseconds to copy a register tile's element from a buffer to `out`.
 const SCATTERED: f64 = 0.15;

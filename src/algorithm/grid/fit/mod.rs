@@ -40,7 +40,8 @@ struct Tiles {
     volume: f64,
 }
 
-/// With and without idle ranks, fewer and more rounds and, if nodes have several ranks, other neighbours.
+/// With and without idle ranks, each also with fewer and with more rounds, and, if nodes have several ranks, with other
+/// neighbours.
 pub fn candidates(setting: &Setting) -> Vec<Grid> {
     let &Setting { kinds, extents, uncut, memory, .. } = setting;
     let fit = GridFit { kinds, extents, uncut, ranks: setting.ranks(), memory };
@@ -293,7 +294,7 @@ impl GridFit<'_> {
         possible.filter_map(|(parts, cuts)| Some((parts, self.volume(cuts.as_ref()?)))).collect()
     }
 
-    /// The dimension with the longest tiles that has enough indices.
+    /// Divides the dimension with the longest tiles that has enough indices.
     fn divide(&self, cuts: &mut [(Label, usize)], factor: usize) -> Option<()> {
         let fits = |&&mut (label, parts): &&mut (Label, usize)| {
             parts * factor <= self.extent(label) && !self.uncut.contains(&label)

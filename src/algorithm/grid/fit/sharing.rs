@@ -52,7 +52,7 @@ impl GridFit<'_> {
     }
 }
 
-/// The smallest part may lack 2 % more than an even one.
+/// Whether the smallest part lacks at most 2 % more than an even one.
 fn even(length: usize, ranks: usize) -> bool {
     length >= ranks && 50 * (length % ranks) <= length.saturating_mul(ranks - 1)
 }
