@@ -46,6 +46,17 @@ fn dtype_of(array: &Bound<'_, PyUntypedArray>) -> Option<Dtype> {
     (descr.is_native_byteorder() == Some(true)).then_some(dtype)
 }
 
+/// The strides of a dense array with its axes in this order, innermost first. Extents of 0 count as 1, because `ndarray`
+/// requires that strides of empty arrays do not overlap either.
+fn dense_strides(shape: &[usize], axes: impl Iterator<Item = usize>) -> IxDyn {
+    let (mut strides, mut elements) = (IxDyn::zeros(shape.len()), 1);
+    for axis in axes {
+        strides[axis] = elements;
+        elements *= shape[axis].max(1);
+    }
+    strides
+}
+
 fn flags(array: &Bound<'_, PyUntypedArray>) -> i32 {
     // SAFETY: the pointer is to a live array object, whose flags are read with the GIL held.
     unsafe { (*array.as_array_ptr()).fields.flags }
@@ -99,10 +110,13 @@ impl<'a, 'py> Operand<'a, 'py> {
     fn layout(&self) -> Layout {
         let size = self.dtype.size() as isize;
         let (shape, bytes) = (IxDyn(self.array.shape()), self.array.strides());
-        let mut strides = IxDyn::zeros(bytes.len());
         let (mut first, mut inverted) = (self.data(), SmallVec::new());
-        let empty = self.array.shape().contains(&0);
-        for (axis, &stride) in bytes.iter().enumerate().filter(|_| !empty) {
+        if shape.slice().contains(&0) {
+            let strides = dense_strides(shape.slice(), (0..bytes.len()).rev());
+            return Layout { first, shape, strides, inverted };
+        }
+        let mut strides = IxDyn::zeros(bytes.len());
+        for (axis, &stride) in bytes.iter().enumerate() {
             let extent = shape[axis];
             if extent <= 1 {
                 continue;
@@ -178,12 +192,7 @@ pub unsafe fn new_array<'a, T: numpy::Element>(
     shape: &[usize],
     order: &[usize],
 ) -> PyResult<(Py<PyAny>, ArrayViewMutD<'a, T>)> {
-    let mut strides = IxDyn::zeros(shape.len());
-    let mut elements = 1;
-    for &axis in order.iter().rev() {
-        strides[axis] = elements;
-        elements *= shape[axis].max(1);
-    }
+    let strides = dense_strides(shape, order.iter().rev().copied());
     let mut extents: SmallVec<[npy_intp; 8]> = shape.iter().map(|&extent| extent as npy_intp).collect();
     let mut bytes: SmallVec<[npy_intp; 8]> =
         strides.slice().iter().map(|&stride| (stride * size_of::<T>()) as npy_intp).collect();
