@@ -89,13 +89,11 @@ export -f small
 
 skip() { printf '%-58s skipped: %s\n' "$1" "$2"; }
 
-# with MPI COMMAND... runs a command with the target directory and the compiler for one MPI. Kernels are tested with
-# MPICH, so builds with Open MPI leave most of them out.
+# with MPI COMMAND... runs a command with the target directory and the compiler for one MPI.
 with() {
-    local mpi=$1 portable=()
+    local mpi=$1
     shift
-    if [ "$mpi" = openmpi ]; then portable=(RUSTC_WORKSPACE_WRAPPER="$PWD/tests/rustc/portable.sh"); fi
-    env MPICC="$(compiler "$mpi")" CARGO_TARGET_DIR="target/$mpi" "${portable[@]}" "$@"
+    env MPICC="$(compiler "$mpi")" CARGO_TARGET_DIR="target/$mpi" "$@"
 }
 compiler() { if [ "$1" = mpich ]; then echo "${MPICC:-mpicc.mpich}"; else echo "${OPENMPI_CC:-mpicc.openmpi}"; fi; }
 launcher() { if [ "$1" = mpich ]; then echo "${MPIRUN:-mpirun.mpich}"; else echo "${OPENMPI_RUN:-mpirun.openmpi}"; fi; }
