@@ -20,7 +20,7 @@ pub fn expression(world: &World, typed: &str) -> Result<String> {
     if typed == "-" { shared(world, typed, "the expression") } else { text(world, typed, "the expression") }
 }
 
-/// Text of the command line, or of a file for `@FILE`. Collective.
+/// Text of the command line, or of a file for `@FILE`; errors call it `what`. Collective.
 pub fn text(world: &World, typed: &str, what: &str) -> Result<String> {
     if typed.starts_with('@') { shared(world, typed, what) } else { Ok(typed.to_owned()) }
 }

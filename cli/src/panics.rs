@@ -1,4 +1,6 @@
 //! Handles panics and failed allocations, with one line each and no waiting ranks.
+//!
+//! The library reports panics of runs; all others are bugs in this program.
 
 use std::fmt::Arguments;
 use std::io::Write;
@@ -64,7 +66,7 @@ fn write_line(stream: impl AsFd, line: Arguments<'_>) {
     }
 }
 
-/// On one line, unless `RUST_BACKTRACE=full`.
+/// Reports a panic's place on one line, unless `RUST_BACKTRACE=full`.
 pub fn install() {
     if std::env::var("RUST_BACKTRACE").is_ok_and(|value| value == "full") {
         return;
@@ -81,6 +83,6 @@ pub fn install() {
 
 /// Calls `body`, and ends all ranks if it panics.
 pub fn contained<T>(world: &World, body: impl FnOnce() -> T) -> T {
-    // Nothing modified is used afterwards.
+    // Nothing that `body` modified is used after a panic.
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| world.abort(&panic_message(panic.as_ref())))
 }

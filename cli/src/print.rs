@@ -81,7 +81,7 @@ pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Op
 
 /// `report` is that of the plan.
 pub fn planned_json(world: &World, config: &RunConfig, report: Report, sampled: &[Schedule]) -> String {
-    let mut report = of_search(world, config, report);
+    let mut report = in_context(world, config, report);
     report.kernel = config.kernel(sampled).to_owned();
     json(&report)
 }
@@ -91,14 +91,15 @@ fn json(report: &Report) -> String {
     serde_json::to_string(report).unwrap_or_default() + "\n"
 }
 
-fn of_search(world: &World, config: &RunConfig, mut report: Report) -> Report {
+/// Adds what the program knows besides the plan.
+fn in_context(world: &World, config: &RunConfig, mut report: Report) -> Report {
     report.path_search = Some(config.path_search);
     report.transport = Some(world.transport().to_owned());
     report
 }
 
 fn report(world: &World, config: &RunConfig, outcome: &Outcome) -> Report {
-    let mut report = of_search(world, config, config.plan.report(Some(&outcome.measured)));
+    let mut report = in_context(world, config, config.plan.report(Some(&outcome.measured)));
     report.kernel = outcome.kernel.to_owned();
     let steps = report.nodes.iter_mut().zip(first_run_seconds(config));
     steps.for_each(|(node, additional)| node.predicted_seconds += additional);

@@ -18,7 +18,7 @@ use super::{Result, units};
 
 type Arguments = std::result::Result<Args, clap::Error>;
 
-/// More are assumed to be a mistake.
+/// More ranks in a process or threads per rank are assumed to be a mistake.
 const MAX_RANKS: usize = 4096;
 
 pub const MAX_WORKERS: usize = 4096;

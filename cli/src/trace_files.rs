@@ -1,4 +1,6 @@
 //! Writes the files of `--trace` and `--timeline`, for a run or a simulated plan.
+//!
+//! Rank 0 writes each file, complete or not at all, and tells all ranks.
 
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Error, World};

@@ -1,6 +1,7 @@
 //! Parses flags' values. Error messages name the flag, the value and the allowed values.
 //!
-//! A flag consumes the next argument even if it begins with a hyphen.
+//! A flag consumes the next argument even if it begins with a hyphen, so that `-5` or another flag is refused as a
+//! value.
 
 use std::ffi::OsStr;
 use std::num::NonZero;

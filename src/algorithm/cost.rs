@@ -32,7 +32,7 @@ impl Cost<'_> {
     }
 
     /// Seconds for all workers of one rank: those of a cube (equal extents, fewest elements), plus streaming all
-    /// further elements twice.
+    /// further elements twice: operands are read and packed, and `out` is read and written.
     pub fn product(&self, multiply_adds: f64, touched: f64) -> f64 {
         self.product_of(1.0, multiply_adds, touched)
     }

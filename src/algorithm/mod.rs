@@ -1,7 +1,8 @@
 //! The distributed algorithms: generators, which append a contraction's tasks to one rank's schedule.
 //! `docs/algorithms.md` explains them with examples.
 //!
-//! A generator never calls a kernel or a transport.
+//! A generator never calls a kernel or a transport. It shares [`Algorithm::distributions`] with the planner, so they
+//! cannot disagree.
 //!
 //! Several files cite J. Dressler, Scaling Out: Distributed Memory Parallelism for Einsum Trees, Jena 2025.
 //!

@@ -276,7 +276,7 @@ impl Ring<'_> {
         (0..=self.pieces).map(slot).collect()
     }
 
-    /// Remainders are small, so they do not overlap with computing.
+    /// Remainders are small, so they do not overlap with computing. They arrive in two alternating buffers.
     fn rest(&self, builder: &mut Builder, free: Option<BufferId>) {
         let largest = self.remainder(0);
         if is_empty(&largest) {

@@ -58,7 +58,7 @@ pub(super) fn launch(
             endpoint.spin(crews[0].place.spare);
             let slots = bound.pop().unwrap_or_default();
             let verified = ranks[0].verified();
-            // The other ranks would wait forever.
+            // The other ranks would wait forever. `World::abort` adds this rank's number to the message.
             let abort = |error: &RunError| -> () {
                 world.abort(&format!("{}: {}", place(plan, verified.schedule(), error), error.message))
             };

@@ -396,7 +396,7 @@ impl<T: Element> Program<T> {
         view
     }
 
-    /// A slice's index range in each of a value's sliced dimensions.
+    /// A slice's index range in each of a value's sliced dimensions, which every block has in full.
     fn slice_bounds(&self, value: &Value, slice: usize) -> Option<impl Iterator<Item = (Axis, Slice)>> {
         if self.plan.slices.is_empty() {
             return None;

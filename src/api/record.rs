@@ -1,7 +1,7 @@
 //! Stores the local ranks' measurements of one run.
 //!
 //! A run with several slices stores their sums, and the metrics of the first slice and of further ones up to
-//! [`MAX_RECORDED_TASKS`] tasks in total.
+//! [`MAX_RECORDED_TASKS`] tasks in total; a single slice has metrics and the time of each step.
 
 use crate::exec::{Metrics, RankProgram};
 use crate::plan::Plan;

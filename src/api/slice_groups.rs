@@ -109,6 +109,7 @@ impl<T: Element> Program<T> {
         Ok(())
     }
 
+    /// Whether ranks are threads that do not communicate in slices.
     fn runs_apart(&self) -> bool {
         self.plan.ranks_per_group() == 1 && self.world.is_one_process()
     }

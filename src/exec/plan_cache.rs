@@ -105,6 +105,7 @@ impl<P: Fits> CachedPlans<P> {
 }
 
 pub fn kernel_name(kernel: ResolvedKernel, dtype: Dtype, schedules: &[Schedule]) -> &'static str {
+    // Only the mixed family's name depends on the schedules.
     if !matches!(kernel, ResolvedKernel::Planned { family: KernelFamily::Mixed, .. }) {
         return kernel.name();
     }

@@ -62,6 +62,7 @@ impl Step<'_> {
 struct Steps<'a>(Vec<Step<'a>>);
 
 impl<'a> Steps<'a> {
+    /// `None` if a contraction's tensors are not distributed as its algorithm distributes them.
     fn of(plan: &'a Plan) -> Option<Steps<'a>> {
         let mut steps = Vec::new();
         for (id, value) in plan.values.iter().enumerate() {

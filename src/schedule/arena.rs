@@ -127,8 +127,8 @@ fn grouped(allocations: Vec<Allocation>, groups: &[ReuseScope]) -> Arrangement {
     whole
 }
 
-/// The smaller of the arrangements in order of first use and of size; only the first above `MAX_BUFFERS_BY_SIZE`
-/// buffers.
+/// The smaller of the arrangements in order of first use and of size; only the first, which is quicker, above
+/// `MAX_BUFFERS_BY_SIZE` buffers.
 fn place(allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     let in_order = in_order(&allocations, buffers);
     if allocations.len() > MAX_BUFFERS_BY_SIZE {

@@ -70,6 +70,7 @@ impl Grid {
         orders.into_iter().map(|cuts| Grid { cuts, ..self.clone() }).collect()
     }
 
+    /// Cuts of dimensions that a tensor lacks, or has, as `lacking` says.
     fn levels(&self, labels: &[Label], lacking: bool) -> impl Iterator<Item = Level> {
         levels(&self.cuts).filter(move |level| labels.contains(&level.cut.0) != lacking)
     }

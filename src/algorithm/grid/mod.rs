@@ -319,6 +319,8 @@ fn grid(builder: &mut Builder, contraction: &Contraction, grid: &Grid) {
 ///   rank 0: a0 a1        sends a1, receives b0        a0 + b0
 ///   rank 1: b0 b1        sends b0, receives a1        b1 + a1
 /// ```
+///
+/// Partial sums in the rank's own block are not copied.
 fn reduce_scatter(builder: &mut Builder, sums: &Sums, contraction: &Contraction, grid: &Grid, group: Vec<usize>) {
     let (me, out) = (builder.rank(), &contraction.out);
     let Some(group) = Group::new(group, me) else { return };

@@ -140,6 +140,7 @@ fn created(path: &Path, mode: u32) -> Result<File, FileError> {
 }
 
 pub fn write_whole(path: &Path, tag: &str, sections: &[&[u8]]) -> Result<(), FileError> {
+    // Errors show the user's path.
     let named = |error| match error {
         FileError::Io { action, cause, .. } => FileError::Io { path: path.to_path_buf(), action, cause },
         other => other,

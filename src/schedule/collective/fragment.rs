@@ -1,6 +1,7 @@
 //! Generates one rank's tasks for a collective from its pattern (the messages between members).
 //!
-//! Copied parts are received in place, and summands in two alternating scratch buffers.
+//! Copied parts are received in place, and summands in two alternating scratch buffers. Each piece of a message is a
+//! transfer.
 //!
 //! Invariants: all members pass the same algorithm and number of pieces, and views of equal extents for each part.
 

@@ -174,6 +174,7 @@ impl Windows {
 }
 
 impl Pick {
+    /// Prefers one window, and windows in one cache line.
     fn new(elements: &[isize], dtype: Dtype) -> Option<Pick> {
         let (length, words) = (elements.len() as isize, dtype.size() / 4);
         let first = *elements.iter().min()?;

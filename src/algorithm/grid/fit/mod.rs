@@ -152,7 +152,7 @@ impl GridFit<'_> {
         rounds = if shares { rounds } else { 1 };
         let mut pieces = most_pieces(summed);
         if let Some(free_memory) = free_memory.map(|free_memory| free_memory.max(1.0)) {
-            // `held` assumes nonempty pieces.
+            // At most as many `rounds` or `pieces` as indices, because `held` assumes nonempty pieces.
             let [_, m, n, k] = volumes.tile;
             rounds = rounds.max((slots as f64 * volumes.travelling() / free_memory).min(k).ceil() as usize);
             pieces = pieces.max((SUMMANDS * summed / free_memory).min(m.max(n)).ceil() as usize);
