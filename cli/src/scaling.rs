@@ -43,7 +43,7 @@ pub fn scaling(world: &World, mut args: Args) -> Result<(Option<String>, Option<
     let request = Request::checked(world, &mut args)?;
     let counts = args.scaling.as_ref().map_or(&[][..], |counts| &counts.0);
     let weak = labels(&args, &request)?;
-    // Without a limit, the order of strong scaling does not depend on the number of ranks.
+    // Strong scaling compares one order, that for the fewest ranks. With a memory limit, each number has its own slices.
     let common = weak.is_empty() && request.options.memory_limit.is_none();
     let mut found = None;
     let mut requests = Vec::new();

@@ -332,7 +332,7 @@ impl World {
     }
 
     /// If a plan made with `options` needs more than the free memory, options with this limit, whose search begins with
-    /// its order and is shorter. Such a plan may not exist. Collective.
+    /// its order, and is shorter if its time is prescribed. Such a plan may not exist. Collective.
     ///
     /// # Errors
     /// If MPI fails.

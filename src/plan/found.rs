@@ -14,6 +14,9 @@ use crate::tree::{EinsumSource, Einsums, Order, Tree};
 const LIMITED_RATES: [f64; 2] = [2.5e11, 3e10];
 const MAX_SLOWER: f64 = 16.0;
 
+/// Large networks are predicted to run 100 to 2,000 times as fast on thousands of ranks as on one.
+const MAX_SPEED_UP: f64 = 1024.0;
+
 /// A tree, and what the path searches did.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -128,6 +131,8 @@ fn searched(
         asked: options.path_seconds,
         speed: options.path_speed,
         runs: options.runs.max(1) as f64,
+        // With a memory limit, neither may the order depend on the number of ranks.
+        speed_up: if options.memory_limit.is_some() { 1.0 } else { (machine.ranks as f64).min(MAX_SPEED_UP) },
         // Similar measurements give the same order.
         rate: rate.log2().round().exp2(),
         element: options.dtype.size() as f64 / bandwidth,

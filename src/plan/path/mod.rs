@@ -98,6 +98,8 @@ pub struct Budget<'a> {
     /// Nominal seconds of search in one second.
     pub speed: f64,
     pub runs: f64,
+    /// How much faster runs are assumed to be on all ranks than on one.
+    pub speed_up: f64,
     /// Multiply-adds per second on one rank.
     pub rate: f64,
     /// Seconds per element read or written on one rank.
@@ -116,12 +118,11 @@ impl Budget<'_> {
         self.asked.map(|seconds| seconds * self.speed)
     }
 
-    /// The predicted seconds of all runs, given log2 of the multiply-adds and of the elements read and written; on one
-    /// rank, so that more ranks do not find a worse order.
+    /// The predicted seconds of all runs, given log2 of the multiply-adds and of the elements read and written.
     fn of_runs(&self, products: f64, elements: f64) -> f64 {
         let products = (products - (NETWORK_RATE * self.rate).log2()).exp2();
         let elements = self.element * elements.exp2();
-        self.runs * (products + elements) + COLD * (products.min(MAX_COLD_SECONDS) + elements)
+        (self.runs * (products + elements) + COLD * (products.min(MAX_COLD_SECONDS) + elements)) / self.speed_up
     }
 
     fn of_auto(&self, share: f64, runs: f64) -> f64 {
