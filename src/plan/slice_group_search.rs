@@ -180,9 +180,12 @@ impl<P: Fn(&PlanningContext) -> Result<Plan, PlanError>> Search<'_, P> {
     /// `None` if one group needs no slices, or too few for all.
     fn for_groups(&self, groups: usize) -> Result<Option<Plan>, PlanError> {
         let PlanningContext { expression, tree, machine, options, .. } = *self.context;
+        // Without a limit, there are only the prescribed slices.
+        if options.memory_limit.is_none() && self.context.slices.is_empty() {
+            return Ok(None);
+        }
         let size = machine.ranks / groups;
         let machine = machine_of_group(machine, size);
-        // Without a limit, only prescribed slices are left.
         let limit = options.memory_limit.unwrap_or(u64::MAX);
         let mut available = limit;
         let mut needed = limit;
