@@ -6,6 +6,7 @@
 //! Invariants: for any coordinates along the axes of partial sums, the blocks cover the tensor. Ranks with different
 //! coordinates along an axis that cuts have disjoint blocks.
 
+mod alike;
 mod cut;
 mod intervals;
 mod owners;
@@ -13,6 +14,7 @@ mod rank_grid;
 mod region;
 mod tile;
 
+pub(crate) use alike::Alike;
 pub use cut::Cut;
 pub use intervals::Intervals;
 pub use owners::Owners;

@@ -41,7 +41,7 @@ impl Axis {
         self.cut().map(|(dim, _)| dim)
     }
 
-    fn cut(&self) -> Option<(usize, &Cut)> {
+    pub(super) fn cut(&self) -> Option<(usize, &Cut)> {
         match &self.role {
             Role::Cut { dim, how } => Some((*dim, how)),
             Role::Replicate | Role::Partial => None,
@@ -340,6 +340,20 @@ impl Distribution {
         Some(Region::from(dims))
     }
 
+    /// The indices of [`Distribution::block`] along each of `dims`.
+    pub(crate) fn indices(&self, shape: &[usize], rank: usize, dims: &[usize]) -> Option<Vec<Intervals>> {
+        let axes = self.axes_at(rank)?;
+        let mut indices: Vec<Intervals> = dims.iter().map(|&dim| Intervals::from(0..shape[dim])).collect();
+        for (axis, coordinate) in axes {
+            if let Some((dim, how)) = axis.cut()
+                && let Some(at) = dims.iter().position(|&wanted| wanted == dim)
+            {
+                indices[at] = indices[at].select_all(&how.tile(indices[at].len(), axis.ranks, coordinate));
+            }
+        }
+        Some(indices)
+    }
+
     /// The extents of [`Distribution::block`]. Cost: that of [`Distribution::coordinates`], and O(dimensions).
     pub(crate) fn block_extents(&self, shape: &[usize], rank: usize) -> Option<Vec<usize>> {
         let axes = self.axes_at(rank)?;
@@ -350,46 +364,6 @@ impl Distribution {
             }
         }
         Some(extents)
-    }
-
-    /// A later rank, such that all before it from `rank` on have blocks of the same extents, or none. Cost: O(axes^2).
-    pub(crate) fn alike_until(&self, shape: &[usize], rank: usize) -> usize {
-        let Range { start, end } = self.span();
-        let (place, strides) = match self.strides() {
-            _ if rank < start => return start,
-            _ if rank >= end => return usize::MAX,
-            Some((first, strides)) if end - start == self.places => (rank - first, strides),
-            _ => return rank + 1,
-        };
-        // Without gaps, strides are the numbers of places along faster axes.
-        let mut axes: Vec<(usize, &Axis)> =
-            strides.into_iter().zip(&self.axes).filter(|(_, axis)| axis.ranks > 1).collect();
-        axes.sort_unstable_by_key(|(stride, _)| *stride);
-        // Consecutive places with tiles of equal extents along the axes so far, which vary fastest.
-        let mut alike = 1;
-        for (_, axis) in axes {
-            let larger = match axis.cut() {
-                None => 0,
-                Some((dim, Cut::Even)) => {
-                    let cuts = self.axes.iter().filter(|other| other.cut_dim() == Some(dim));
-                    let even = cuts.clone().all(|other| matches!(other.cut(), Some((_, Cut::Even))));
-                    let parts: usize = cuts.map(|other| other.ranks).product();
-                    match shape[dim] % parts {
-                        0 if even => 0,
-                        larger if parts == axis.ranks => larger,
-                        _ => return rank - place % alike + alike,
-                    }
-                }
-                Some(_) => return rank - place % alike + alike,
-            };
-            if larger > 0 {
-                let coordinate = place / alike % axis.ranks;
-                let more = if coordinate < larger { larger } else { axis.ranks } - coordinate;
-                return rank - place % alike + more * alike;
-            }
-            alike *= axis.ranks;
-        }
-        rank - place + alike
     }
 
     /// The ranks whose blocks overlap a region, ascending. Few other blocks are computed.

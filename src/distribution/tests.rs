@@ -78,9 +78,9 @@ fn ranks_are_alike_until_a_block_has_other_extents() {
         let roles = if axes.len() == 3 { dims.to_vec() } else { vec![dims[0].clone(), dims[2].clone()] };
         let axes = axes.into_iter().zip(roles).map(|(ranks, role)| Axis { ranks, role }).collect();
         let (grid, shape) = (Distribution::new(axes).owned_by(owners), [7, 6]);
-        let mut rank = 0;
+        let (alike, mut rank) = (grid.alike(&shape), 0);
         while rank < 30 {
-            let next = grid.alike_until(&shape, rank).min(30);
+            let next = alike.until(rank).min(30);
             assert!(next > rank);
             for other in rank..next {
                 assert_eq!(

@@ -12,6 +12,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use super::structure::{Plan, Source, Value};
 use crate::algorithm::{Movement, Tensor};
+use crate::distribution::Alike;
 
 /// A 128-bit hash of a rank's extents and roles, which ranks of a class share.
 type Class = u128;
@@ -20,6 +21,8 @@ type Class = u128;
 pub struct Classes<'a> {
     plan: &'a Plan,
     movements: Vec<Option<(Tensor, Tensor, Movement)>>,
+    /// Of each value.
+    alike: Vec<Alike>,
     /// The first ranks of runs of one class, and of their class.
     runs: Vec<(usize, usize)>,
     /// The number of ranks of each class, by its first.
@@ -37,7 +40,8 @@ pub fn classes(plan: &Plan) -> Classes<'_> {
         _ => None,
     };
     let movements = plan.values.iter().enumerate().map(movement).collect();
-    let mut classes = Classes { plan, movements, runs: Vec::new(), sizes: BTreeMap::new() };
+    let alike = plan.values.iter().map(|value| value.distribution.alike(&value.shape)).collect();
+    let mut classes = Classes { plan, movements, alike, runs: Vec::new(), sizes: BTreeMap::new() };
     let mut known: HashMap<Class, usize> = HashMap::new();
     let mut rank = 0;
     while rank < plan.ranks() {
@@ -72,7 +76,8 @@ impl Classes<'_> {
 
     /// A later rank, such that all before it from `rank` on have the same class.
     fn alike_until(&self, rank: usize) -> usize {
-        let until = self.plan.values.iter().zip(&self.movements).map(|(value, movement)| {
+        let values = self.plan.values.iter().zip(&self.alike).zip(&self.movements);
+        let until = values.map(|((value, alike), movement)| {
             let of_roles = match (&value.source, movement) {
                 (Source::Contract { algorithm, group, .. }, _) => {
                     let Range { start, end } = group.clone().unwrap_or(0..self.plan.ranks());
@@ -86,7 +91,7 @@ impl Classes<'_> {
                 }
                 _ => usize::MAX,
             };
-            value.distribution.alike_until(&value.shape, rank).min(of_roles)
+            alike.until(rank).min(of_roles)
         });
         until.min().unwrap_or(usize::MAX)
     }

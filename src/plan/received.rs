@@ -7,6 +7,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::classes::classes;
+use super::simulate::MAX_SIMULATED_RANKS;
 use super::slice_groups::{self, Between};
 use super::structure::{Plan, Source, Value};
 use super::up_to_names::up_to_names;
@@ -34,12 +36,12 @@ impl Step<'_> {
                 let Contraction { left, right, out, .. } = contraction.as_ref();
                 let by_tiles =
                     matches!(algorithm, Algorithm::Grid(grid) if grid.algorithm == CollectiveAlgorithm::Direct);
+                // Ranks whose blocks are equal along every axis of a grid have equal tiles.
+                let alike = [left, right, out].map(|tensor| tensor.distribution.alike(&tensor.shape));
                 let mut rank = 0;
                 while rank < group.len() {
                     let received = algorithm.words_received(contraction, rank, group.len())?;
-                    // Ranks whose blocks are equal along every axis of a grid have equal tiles.
-                    let alike = [left, right, out].map(|tensor| tensor.distribution.alike_until(&tensor.shape, rank));
-                    let next = if by_tiles { alike.into_iter().min() } else { None };
+                    let next = if by_tiles { alike.iter().map(|alike| alike.until(rank)).min() } else { None };
                     let next = next.unwrap_or(rank + 1).min(group.len());
                     words[group.start + rank..group.start + next].iter_mut().for_each(|words| *words += received);
                     rank = next;
@@ -134,7 +136,8 @@ pub fn by_samples(plan: &Plan) -> Option<u64> {
     Some(words * plan.dtype.size() as u64)
 }
 
-/// Whether each rank has neither a task nor an element. Cost: the elements' owners, and O(other ranks x contractions).
+/// Whether each rank has neither a task nor an element; above [`MAX_SIMULATED_RANKS`] where schedules decide, that of
+/// one rank of each class. Cost: the elements' owners, and O(other ranks x contractions).
 pub fn idle(plan: &Plan) -> Vec<bool> {
     let mut idle = vec![true; plan.ranks()];
     for Value { distribution, shape, .. } in &plan.values {
@@ -144,9 +147,17 @@ pub fn idle(plan: &Plan) -> Vec<bool> {
         }
     }
     let steps = Steps::of(plan);
-    let computes = |rank| match steps.as_ref().and_then(|steps| steps.computes(rank)) {
+    let (mut of_classes, mut known) = (None, HashMap::new());
+    let mut has_tasks = |rank: usize| {
+        let mut alike = rank;
+        if plan.ranks() > MAX_SIMULATED_RANKS {
+            alike = of_classes.get_or_insert_with(|| classes(plan)).representative(rank).unwrap_or(rank);
+        }
+        *known.entry(alike).or_insert_with(|| !plan.schedule(alike).tasks.is_empty())
+    };
+    let mut computes = |rank| match steps.as_ref().and_then(|steps| steps.computes(rank)) {
         Some(computes) => computes,
-        None => !plan.schedule(rank).tasks.is_empty(),
+        None => has_tasks(rank),
     };
     idle.iter().enumerate().map(|(rank, &idle)| idle && !computes(rank)).collect()
 }

@@ -45,15 +45,22 @@ pub fn over_ranks(shape: &[usize], from: &Distribution, to: &Distribution) -> (u
     let alike: usize = of(idle).map(|digit| radices[digit]).product();
     let summands = from.summands();
     let (mut all, mut busiest) = ([alike as u128 * summands as u128, alike as u128], vec![[summands, 1]]);
-    for (digits, dims) in groups {
+    for (digits, mut dims) in groups {
+        let decides = dims.contains(&shape.len());
+        dims.retain(|&dim| dim < shape.len());
         let mut ranks = vec![first];
         for digit in of(digits) {
             let bound = bounds[digit];
             let values = 0..radices[digit];
             ranks = values.flat_map(|value| ranks.iter().map(move |rank| rank + value * bound)).collect();
         }
-        let pairs: Vec<[usize; 2]> =
-            ranks.into_iter().map(|rank| needed_and_kept(shape, from, to, rank, &dims)).collect();
+        let pair = |rank: usize| {
+            let [needed, kept] = needed_and_kept(shape, from, to, rank, &dims);
+            let needs = !decides || to.summand(rank) == Some(0);
+            let keeps = needs && (!decides || from.coordinates(rank).is_some());
+            [needed * usize::from(needs), kept * usize::from(keeps)]
+        };
+        let pairs: Vec<[usize; 2]> = ranks.into_iter().map(pair).collect();
         all = [0, 1].map(|at| all[at] * pairs.iter().map(|pair| pair[at] as u128).sum::<u128>());
         let pairs = least_kept(pairs);
         let products = busiest.iter().flat_map(|a| pairs.iter().map(|b| [a[0] * b[0], a[1] * b[1]]));
@@ -77,14 +84,10 @@ fn ends(grid: &Distribution, first: usize) -> Vec<[usize; 2]> {
 
 /// A rank's indices along the product of `dims`, and those that it stores already.
 fn needed_and_kept(shape: &[usize], from: &Distribution, to: &Distribution, rank: usize, dims: &[usize]) -> [usize; 2] {
-    let Some(need) = to.block(shape, rank) else { return [0, 0] };
-    let have = from.block(shape, rank);
-    dims.iter().fold([1, 1], |[needed, kept], &dim| {
-        let Some(wanted) = need.dims().get(dim) else {
-            let is_first = usize::from(to.summand(rank) == Some(0));
-            return [needed * is_first, kept * if have.is_some() { is_first } else { 0 }];
-        };
-        let stored = have.as_ref().map_or(wanted.len(), |have| have.dims()[dim].intersect(wanted).len());
+    let Some(need) = to.indices(shape, rank, dims) else { return [0, 0] };
+    let have = from.indices(shape, rank, dims);
+    need.iter().enumerate().fold([1, 1], |[needed, kept], (at, wanted)| {
+        let stored = have.as_ref().map_or(wanted.len(), |have| have[at].intersect(wanted).len());
         [needed * wanted.len(), kept * stored]
     })
 }
