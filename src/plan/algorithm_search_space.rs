@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::mem::discriminant;
 use std::rc::Rc;
 
 use xxhash_rust::xxh3::Xxh3Default;
@@ -14,7 +15,7 @@ use crate::algorithm::{
     Algorithm, AlgorithmName, Contraction, Cost, Distributions, Objective, Price, Residency, Tensor, carried,
 };
 use crate::dims::{Kinds, Label};
-use crate::distribution::{Distribution, Owners};
+use crate::distribution::{Axis, Distribution, Owners, Role};
 use crate::machine::Machine;
 use crate::tree::{NodeId, Step, Tree};
 
@@ -43,7 +44,7 @@ pub struct SearchSpace<'a> {
 #[derive(Default)]
 struct Known {
     candidates: RefCell<HashMap<NodeId, Vec<Algorithm>>>,
-    /// By hashes of shapes and distributions.
+    /// By [`pair_up_to_names`].
     redistributions: RefCell<HashMap<u128, Price>>,
 }
 
@@ -68,12 +69,11 @@ impl<'a> SearchSpace<'a> {
         SearchSpace { known: self.known.clone(), ..SearchSpace::new(self.tree, self.machine, self.options, arguments) }
     }
 
-    /// [`Cost::redistribution`], which is computed once.
+    /// [`Cost::redistribution`], which is computed once for distributions that differ only in the names of dimensions.
     pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> Price {
-        let mut hash = Xxh3Default::new();
-        (self.tree.shape(labels), from, to).hash(&mut hash);
         let price = || self.cost.redistribution(labels, from, to);
-        *self.known.redistributions.borrow_mut().entry(hash.digest128()).or_insert_with(price)
+        let name = pair_up_to_names(&self.tree.shape(labels), [from, to]);
+        *self.known.redistributions.borrow_mut().entry(name).or_insert_with(price)
     }
 
     /// Whether nothing restricts the choices, as groups and pipelines require.
@@ -225,4 +225,27 @@ impl<'a> SearchSpace<'a> {
         let shape = self.tree.shape(&labels);
         Tensor { node, labels, shape, distribution: distribution.clone(), buffer: None, window: None }
     }
+}
+
+/// A hash of a tensor's two distributions. The order of dimensions does not change it.
+fn pair_up_to_names(shape: &[usize], grids: [&Distribution; 2]) -> u128 {
+    let mut hash = Xxh3Default::new();
+    let mut cut: Vec<usize> = Vec::new();
+    for grid in grids {
+        (grid.axes().len(), grid.owners()).hash(&mut hash);
+        for Axis { ranks, role } in grid.axes() {
+            (ranks, discriminant(role)).hash(&mut hash);
+            if let Role::Cut { dim, how } = role {
+                let known = cut.iter().position(|known| known == dim);
+                (known.unwrap_or(cut.len()), how).hash(&mut hash);
+                if known.is_none() {
+                    cut.push(*dim);
+                }
+            }
+        }
+    }
+    cut.iter().for_each(|&dim| shape[dim].hash(&mut hash));
+    let others = shape.iter().enumerate().filter(|(dim, _)| !cut.contains(dim));
+    others.fold(1, |product: usize, (_, extent)| product.saturating_mul(*extent)).hash(&mut hash);
+    hash.digest128()
 }

@@ -44,9 +44,14 @@ pub type Prices = HashMap<Vec<isize>, Price>;
 /// The tree with the cheapest orders, or a copy if they save too little.
 pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices, runs: f64) -> Tree {
     let mut search = LayoutSearch { tree, dtype, target, prices };
-    let written: f64 = (0..tree.nodes.len()).map(|node| search.cost(tree, node)).sum();
     let share = if tree.nodes.len() > MAX_NODES { MIN_SHARE } else { 0.0 };
     let least = MIN_MULTIPLY_ADDS.max(share * tree.all_products());
+    let mut cost_from = |products: f64| {
+        let nodes = (0..tree.nodes.len()).filter(|&node| tree.products(node) >= products);
+        nodes.map(|node| search.cost(tree, node)).sum::<f64>()
+    };
+    // One by one, most small contractions keep their layouts and need no price.
+    let of_large = cost_from(least);
     let consumers = consumers(tree).into_iter().enumerate().map(|(node, consumer)| {
         let consumer = consumer.filter(|&consumer| tree.products(consumer) >= least);
         (node, consumer)
@@ -57,11 +62,10 @@ pub fn arrange(tree: &Tree, dtype: Dtype, target: &Target, prices: &mut Prices, 
         _ => 0,
     });
     let nanoseconds = PRICING * prices.sum::<usize>() as f64;
-    let (mut arranged, cost) = if tree.nodes.len() <= MAX_NODES || nanoseconds <= TOGETHER_SHARE * runs * written {
-        search.together(orders)
-    } else {
-        search.one_by_one(&orders, written, runs)
-    };
+    let together = tree.nodes.len() <= MAX_NODES || nanoseconds <= TOGETHER_SHARE * runs * of_large;
+    let written = if together { cost_from(0.0) } else { of_large };
+    let (mut arranged, cost) =
+        if together { search.together(orders) } else { search.one_by_one(&orders, written, runs) };
     if cost >= MAX_COST_SHARE * written {
         return tree.clone();
     }

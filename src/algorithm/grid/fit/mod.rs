@@ -235,8 +235,9 @@ impl GridFit<'_> {
     }
 
     fn tables(&self) -> Tables {
-        let factors = smallest_factors(self.ranks);
-        self.kinds().map(|labels| self.volumes(labels, &factors))
+        let longest = self.kinds().into_iter().flatten().map(|&label| self.extent(label)).max().unwrap_or(1);
+        let primes = primes(self.ranks.min(longest));
+        self.kinds().map(|labels| self.volumes(labels, &primes))
     }
 
     fn cheapest(
@@ -280,18 +281,23 @@ impl GridFit<'_> {
         Some(Tiles { volume: self.volume(&cuts), cuts })
     }
 
-    /// The possible numbers of parts up to that of ranks, and volumes of [`GridFit::tiles`]. `factors` has the smallest
-    /// factor of each number, which is the last that divides a dimension.
-    fn volumes(&self, labels: &[Label], factors: &[usize]) -> Vec<(usize, f64)> {
-        let most = labels.iter().map(|&label| self.extent(label).max(1)).fold(1, usize::saturating_mul);
-        let mut cuts: Vec<Option<Vec<(Label, usize)>>> = Vec::with_capacity(self.ranks.min(most) + 1);
-        cuts.extend([None, Some(labels.iter().map(|&label| (label, 1)).collect())]);
-        for parts in 2..=self.ranks.min(most) {
-            let divided = cuts[parts / factors[parts]].clone();
-            cuts.push(divided.and_then(|mut cuts| self.divide(&mut cuts, factors[parts]).map(|()| cuts)));
+    /// The possible numbers of parts up to that of ranks, ascending, and volumes of [`GridFit::tiles`]. `primes` are all
+    /// up to the longest extent.
+    fn volumes(&self, labels: &[Label], primes: &[usize]) -> Vec<(usize, f64)> {
+        let whole: Vec<(Label, usize)> = labels.iter().map(|&label| (label, 1)).collect();
+        let (mut open, mut volumes) = (vec![(1, usize::MAX, whole)], Vec::new());
+        // The smallest factor is the last that divides a dimension.
+        while let Some((parts, smallest, cuts)) = open.pop() {
+            volumes.push((parts, self.volume(&cuts)));
+            let factors = primes.iter().take_while(|&&factor| factor <= smallest && parts * factor <= self.ranks);
+            open.extend(factors.filter_map(|&factor| {
+                let mut cuts = cuts.clone();
+                self.divide(&mut cuts, factor)?;
+                Some((parts * factor, factor, cuts))
+            }));
         }
-        let possible = cuts.iter().enumerate().take(self.ranks + 1);
-        possible.filter_map(|(parts, cuts)| Some((parts, self.volume(cuts.as_ref()?)))).collect()
+        volumes.sort_unstable_by_key(|(parts, _)| *parts);
+        volumes
     }
 
     /// Divides the dimension with the longest tiles that has enough indices.
@@ -319,16 +325,15 @@ pub fn most_idle(ranks: usize) -> usize {
     (ranks * 3 / 100).max(1)
 }
 
-fn smallest_factors(most: usize) -> Vec<usize> {
-    let mut smallest: Vec<usize> = (0..=most).collect();
-    for factor in (2..).take_while(|factor| factor * factor <= most) {
-        for multiple in (factor * factor..=most).step_by(factor) {
-            if smallest[multiple] == multiple {
-                smallest[multiple] = factor;
-            }
+fn primes(most: usize) -> Vec<usize> {
+    let mut primes: Vec<usize> = Vec::new();
+    for number in 2..=most {
+        let mut factors = primes.iter().take_while(|&&prime| prime * prime <= number);
+        if factors.all(|&prime| !number.is_multiple_of(prime)) {
+            primes.push(number);
         }
     }
-    smallest
+    primes
 }
 
 fn prime_factors(mut number: usize) -> Vec<usize> {

@@ -36,7 +36,7 @@ fn volumes_are_those_of_tiles() {
         for uncut in [&[][..], &labels[1..2]] {
             let fit = GridFit { kinds: &kinds, extents: &extents, uncut, ranks: 400, memory: None };
             for count in 0..=3 {
-                let volumes = fit.volumes(&labels[..count], &smallest_factors(400));
+                let volumes = fit.volumes(&labels[..count], &primes(400.min(*extents.iter().max().unwrap())));
                 let tiles = |parts| fit.tiles(&labels[..count], parts).map(|tiles| (parts, tiles.volume));
                 assert_eq!(volumes, (1..=400).filter_map(tiles).collect::<Vec<_>>(), "{extents:?} {count} labels");
             }
