@@ -26,7 +26,14 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
     let plan = &config.plan;
     let ranks = plan.ranks();
     let json = config.args.json && world.is_root();
-    let with_report = |sampled: Vec<Schedule>| (json.then(|| plan.report_with(&sampled)), sampled);
+    let with_report = |sampled: Vec<Schedule>| {
+        let report = json.then(|| {
+            let (mut report, kernel) = rayon::join(|| plan.report_with(&sampled), || config.kernel(&sampled));
+            kernel.clone_into(&mut report.kernel);
+            report
+        });
+        (report, sampled)
+    };
     let ((report, sampled), verified) = if ranks <= MAX_FULL_PROOF_RANKS {
         plan.verify()?;
         let verified =
@@ -55,7 +62,7 @@ pub fn explain(world: &World, config: &RunConfig) -> Result<(Option<String>, Opt
         return Ok((None, trace_error));
     }
     if let Some(report) = report {
-        return Ok((Some(planned_json(world, config, report, &sampled)), trace_error));
+        return Ok((Some(planned_json(world, config, report)), trace_error));
     }
     let default = if config.default_sizes { "\nextents are the default; --size sets them" } else { "" };
     let kernel = config.kernel(&sampled);

@@ -6,7 +6,6 @@ use std::fmt::Write;
 
 use einsum_dist::io::output::display_path;
 use einsum_dist::report::{ByLink, CheckReport, Measured, NodeReport, Report, Seconds};
-use einsum_dist::schedule::Schedule;
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Error, Plan, World};
 
@@ -79,11 +78,9 @@ pub fn result(world: &World, config: &RunConfig, outcome: &Outcome) -> Result<Op
     Err(Failure::Check)
 }
 
-/// `report` is that of the plan.
-pub fn planned_json(world: &World, config: &RunConfig, report: Report, sampled: &[Schedule]) -> String {
-    let mut report = in_context(world, config, report);
-    report.kernel = config.kernel(sampled).to_owned();
-    json(&report)
+/// `report` is that of the plan, with its kernel.
+pub fn planned_json(world: &World, config: &RunConfig, report: Report) -> String {
+    json(&in_context(world, config, report))
 }
 
 fn json(report: &Report) -> String {
