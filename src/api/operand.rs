@@ -6,19 +6,7 @@ use crate::kernel::Element;
 
 /// A complete, not distributed operand: any `ndarray` array or view with any strides, read in place.
 ///
-/// The operands in a call have the same element type, but may differ otherwise:
-///
-/// ```
-/// use ndarray::{Array1, Array3, Axis, arr1, s};
-///
-/// let stack = Array3::from_shape_fn((2, 3, 4), |(i, j, k)| (12 * i + 4 * j + k) as f64);
-/// // A view of every second column of a slice, transposed and in reverse order. No element is copied.
-/// let view = stack.slice(s![1, .., ..;-2]).reversed_axes();
-/// let ones = Array1::from_elem(1, 1.0);
-/// let sums = einsum_dist::einsum("kj,j->k", &[&view, &ones.broadcast(3).unwrap()])?;
-/// assert_eq!(sums, arr1(&[15.0 + 19.0 + 23.0, 13.0 + 17.0 + 21.0]).into_dyn());
-/// # Ok::<(), einsum_dist::Error>(())
-/// ```
+/// The operands in a call have the same element type, but may differ otherwise.
 pub trait Operand<T: Element>: Sync {
     /// The elements, with a dimension for each label in the operand's term.
     fn view_dyn(&self) -> ArrayViewD<'_, T>;

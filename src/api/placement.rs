@@ -32,14 +32,6 @@ impl World {
     /// world of one rank is not pinned. Call this before measuring, compiling or allocating; later calls have no
     /// effect. Collective.
     ///
-    /// ```
-    /// use einsum_dist::World;
-    /// let world = World::in_process(2);
-    /// world.place(1)?;
-    /// assert_eq!(world.places()?.len(), 2);
-    /// # Ok::<(), einsum_dist::Error>(())
-    /// ```
-    ///
     /// # Errors
     /// If there are more ranks or workers than [`Machine::check`](crate::Machine::check) allows, if MPI fails, or if
     /// `EINSUM_DIST_TOPOLOGY` is no topology.

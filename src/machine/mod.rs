@@ -214,15 +214,6 @@ impl Machine {
     /// Reads a machine. Missing entries are those of [`Machine::default`], except that a topology determines missing
     /// numbers of ranks and workers.
     ///
-    /// ```
-    /// use einsum_dist::Machine;
-    /// let machine = Machine::from_toml("ranks = 2\nworkers = 72\nlink_bandwidth = 450e9")?;
-    /// assert_eq!((machine.ranks, machine.workers, machine.flops), (2, 72, Machine::default().flops));
-    /// let machine = Machine::from_toml("topology = 'pack:2 numa:1 core:72'")?;
-    /// assert_eq!((machine.ranks, machine.workers), (2, 71));
-    /// # Ok::<(), String>(())
-    /// ```
-    ///
     /// # Errors
     /// If the text is not TOML, has unknown names, or has numbers that [`Machine::check`] rejects.
     pub fn from_toml(text: &str) -> Result<Machine, String> {

@@ -117,6 +117,10 @@ fn machines_of_files_are_as_they_say() {
         assert_eq!(Machine::from_toml(&machine.to_toml()).unwrap(), machine);
         assert!(machine.ranks >= 2 && machine.flops > 1e10, "{name}");
     }
+    let machine = Machine::from_toml("ranks = 2\nworkers = 72\nlink_bandwidth = 450e9").unwrap();
+    assert_eq!((machine.ranks, machine.workers, machine.flops), (2, 72, Machine::default().flops));
+    let machine = Machine::from_toml("topology = 'pack:2 numa:1 core:72'").unwrap();
+    assert_eq!((machine.ranks, machine.workers), (2, 71));
     for wrong in
         ["bisection_bandwidth = -1", "ranks = 0", "flops = nan", "link_latency = -1", "cores = 3", "ranks = two"]
     {
