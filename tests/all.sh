@@ -4,7 +4,7 @@
 # A step is a command whose output is shown only if it fails. If a step prints a number of tests (as cargo test and the
 # random contractions do), all of these tests are counted; any other step counts as one test. After a failure, the
 # remaining steps still run, so that one run shows all failures. An argument restricts the steps to those whose name
-# contains it: `tests/all.sh openmpi`.
+# contains it: `tests/all.sh openmpi`. Lines of steps that pass end with the seconds and the cores that they kept busy.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,8 +17,10 @@ members=("${library[@]}" -p einsum-dist-cli)
 has() { [[ $full == full || ,$full, == *,$1,* ]]; }
 if has libxsmm; then members+=(-p libxsmm-sys); fi
 passed=0 failed=0 failures=()
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+log=$(mktemp) lane=
+trap 'kill $(jobs -p) 2> /dev/null; rm -rf "$log" "$log.times" "$lane"' EXIT
+# Numbers have decimal points.
+export LC_NUMERIC=C
 
 # These variables let both launchers start more ranks than cores, run as root, and work in containers in which a process
 # must not read the memory of another process.
@@ -29,14 +31,20 @@ export RUST_BACKTRACE=1
 
 seconds() { date +%s.%N; }
 
-# step NAME COMMAND... runs a command, which must succeed within 30 minutes.
+# step NAME COMMAND... runs a command, which must succeed within 45 minutes.
 step() {
     local name=$1 start count bad status
     shift
     [[ $name == *"$only"* ]] || return 0
     start=$(seconds)
     printf '%-58s ' "$name"
-    timeout --kill-after=10 1800 bash -c '"$@"' "$name" "$@" > "$log" 2>&1 < /dev/null
+    # A shell of its own, so that the times are only those of this step.
+    (
+        timeout --kill-after=10 2700 bash -c '"$@"' "$name" "$@" > "$log" 2>&1 < /dev/null
+        status=$?
+        times > "$log.times"
+        exit $status
+    )
     status=$?
     read -r count bad < <(awk '
         /^test result:/ { p += $4; f += $6 }
@@ -44,7 +52,12 @@ step() {
         END { print p + 0, f + 0 }' "$log")
     if [ $status -eq 0 ] && [ "$bad" -eq 0 ]; then
         [ "$count" -eq 0 ] && count=1
-        printf 'ok  %5d  %6.1f s\n' "$count" "$(difference "$(seconds)" "$start")"
+        awk -v count="$count" -v start="$start" -v end="$(seconds)" '
+            NR == 2 { split($1, user, /[ms]/); split($2, sys, /[ms]/) }
+            END {
+                computed = 60 * (user[1] + sys[1]) + user[2] + sys[2]
+                printf "ok  %5d  %6.1f s  %4.1f\n", count, end - start, computed / (end - start)
+            }' "$log.times"
     else
         [ "$bad" -eq 0 ] && bad=1
         failures+=("$name")
@@ -55,7 +68,26 @@ step() {
     passed=$((passed + count)) failed=$((failed + bad))
 }
 
-difference() { awk -v a="$1" -v b="$2" 'BEGIN { print a - b }'; }
+# beside STEPS runs a function of steps beside the next ones, which leave cores idle. `wait_beside` waits for it, and
+# prints and counts its steps.
+beside() {
+    lane=$(mktemp -d)
+    (
+        log=$lane/log passed=0 failed=0 failures=()
+        trap - EXIT
+        "$1" > "$lane/output" 2>&1
+        printf '%s\n' "$passed" "$failed" ${failures[@]+"${failures[@]}"} > "$lane/counts"
+    ) &
+}
+wait_beside() {
+    local counts=(0 1 "steps beside others")
+    wait
+    cat "$lane/output"
+    if [ -e "$lane/counts" ]; then mapfile -t counts < "$lane/counts"; fi
+    passed=$((passed + counts[0])) failed=$((failed + counts[1])) failures+=("${counts[@]:2}")
+    rm -r "$lane"
+    lane=
+}
 
 # exits CODE COMMAND... requires that the command ends before the timeout with exit code CODE (`any` means any code but
 # 0).
@@ -97,7 +129,9 @@ with() {
 }
 compiler() { if [ "$1" = mpich ]; then echo "${MPICC:-mpicc.mpich}"; else echo "${OPENMPI_CC:-mpicc.openmpi}"; fi; }
 launcher() { if [ "$1" = mpich ]; then echo "${MPIRUN:-mpirun.mpich}"; else echo "${OPENMPI_RUN:-mpirun.openmpi}"; fi; }
-export -f with compiler launcher
+# lint COMMAND... uses another target directory than the builds beside it, which lock theirs.
+lint() { env MPICC="$(compiler mpich)" CARGO_TARGET_DIR=target/lint "$@"; }
+export -f with compiler launcher lint
 
 # binary MPI NAME builds a test program and prints its path. With the runner `echo`, cargo prints the path instead of
 # running the program. Like every build of tests, the command names all members of the workspace. If the members
@@ -106,6 +140,19 @@ binary() {
     with "$1" cargo test -q "${members[@]}" --features $full --test "$2" --config "target.'cfg(all())'.runner = 'echo'" |
         grep "/$2-" | tail -n 1
 }
+
+# share MPI copies the libraries built with MPICH to another MPI's new directory, so that cargo builds only what depends
+# on MPI. Without mpi-sys, because its build script does not notice another MPICC.
+share() {
+    local from=target/mpich/debug to=target/$1/debug part=target/$1/part
+    [ -e $from/deps ] && [ ! -e "$to" ] || return 0
+    rm -rf "$part" && mkdir -p "$part/deps" &&
+        cp -a $from/{.fingerprint,build} "$part" &&
+        cp -a $from/deps/*.{d,rlib,rmeta,so} "$part/deps" &&
+        rm -r "$part"/{.fingerprint,build}/mpi-sys-* "$part"/deps/libmpi_sys-* &&
+        mv "$part" "$to"
+}
+export -f share
 
 # Builds the Python module and what runs on ranks. With a test among the targets, dependencies have the same features as
 # in other builds of tests.
@@ -117,30 +164,34 @@ tool() {
     cargo "$1" --version > /dev/null 2>&1 && return
     command -v rustup > /dev/null && rustup -q component add "$2" > /dev/null 2>&1 && cargo "$1" --version > /dev/null 2>&1
 }
-if tool fmt rustfmt; then step "format" cargo fmt --all --check; else skip "format" "no rustfmt"; fi
-
-linter=check deny=()
-if tool clippy clippy; then linter=clippy deny=(-- -D warnings); fi
-# The library and the Python package are also checked without the feature `internals`, which the program enables. `mpi`
-# is the only feature on which the tests and benchmarks depend.
-for features in "--lib --examples" "--lib --features mpi"; do
-    # shellcheck disable=SC2086
-    step "$linter of the library, $features" with mpich cargo $linter "${library[@]}" $features "${deny[@]}"
-done
-combinations=("--all-targets -p einsum-dist-benches" "--all-targets -p einsum-dist-benches --features $full")
-for feature in libxsmm hwloc; do
-    if has $feature; then
-        combinations+=("--lib --bins --features $feature")
-    else
-        skip "$linter --features $feature" "no $feature"
-    fi
-done
-for features in "${combinations[@]}"; do
-    # shellcheck disable=SC2086
-    step "$linter $features" with mpich cargo $linter "${members[@]}" $features "${deny[@]}"
-done
-step "documentation" with mpich env RUSTDOCFLAGS="-D warnings" cargo doc "${members[@]}" --lib --no-deps --features $full
-step "public interface as in tests/public_api.txt" ./tests/public_api.py target/mpich/doc/einsum_dist --check
+lints() {
+    local linter=check deny=() features feature combinations
+    if [ "$formats" = yes ]; then step "format" cargo fmt --all --check; else skip "format" "no rustfmt"; fi
+    if [ "$clippy" = yes ]; then linter=clippy deny=(-- -D warnings); fi
+    # The library and the Python package are also checked without the feature `internals`, which the program enables. `mpi`
+    # is the only feature on which the tests and benchmarks depend.
+    for features in "--lib --examples" "--lib --features mpi"; do
+        # shellcheck disable=SC2086
+        step "$linter of the library, $features" lint cargo $linter "${library[@]}" $features "${deny[@]}"
+    done
+    combinations=("--all-targets -p einsum-dist-benches" "--all-targets -p einsum-dist-benches --features $full")
+    for feature in libxsmm hwloc; do
+        if has $feature; then
+            combinations+=("--lib --bins --features $feature")
+        else
+            skip "$linter --features $feature" "no $feature"
+        fi
+    done
+    for features in "${combinations[@]}"; do
+        # shellcheck disable=SC2086
+        step "$linter $features" lint cargo $linter "${members[@]}" $features "${deny[@]}"
+    done
+    step "documentation" lint env RUSTDOCFLAGS="-D warnings" cargo doc "${members[@]}" --lib --no-deps --features $full
+    step "public interface as in tests/public_api.txt" ./tests/public_api.py target/lint/doc/einsum_dist --check
+}
+# rustup must not install beside builds.
+formats=$(tool fmt rustfmt && echo yes) clippy=$(tool clippy clippy && echo yes)
+beside lints
 
 # --- one process and in-process ranks -------------------------------------------------------------------------------------
 
@@ -159,6 +210,7 @@ step "build of the tests" with mpich cargo test "${members[@]}" --features $full
 step "build, mpich, and the Python module" with mpich "${build[@]}"
 step "build in release, portable kernels" with mpich env RUSTC_WORKSPACE_WRAPPER="$PWD/tests/rustc/portable.sh" \
     cargo build --release "${members[@]}" --features $full --bins
+wait_beside
 program=target/mpich/release/einsum-dist
 step "the demo" env MPIRUN="$(launcher mpich)" ./.ci/demo $program
 
@@ -206,7 +258,10 @@ for mpi in mpich openmpi; do
     if [ $mpi = openmpi ] && [ -e $other ]; then foreign=$other; fi
     mkdir -p target/$mpi
     step "byte counter, $mpi" "$(compiler $mpi)" -O2 -Wall -Werror -fPIC -shared -o "$counter" tests/pmpi/count.c
-    [ $mpi = mpich ] || step "build, $mpi" with $mpi "${build[@]}"
+    if [ $mpi = openmpi ]; then
+        step "copy of libraries without MPI, $mpi" share $mpi
+        step "build, $mpi" with $mpi "${build[@]}"
+    fi
     path=$(binary $mpi mpi)
     for ranks in 1 2 3 4; do
         counts=$(mktemp -d)
