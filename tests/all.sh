@@ -17,8 +17,8 @@ members=("${library[@]}" -p einsum-dist-cli)
 has() { [[ $full == full || ,$full, == *,$1,* ]]; }
 if has libxsmm; then members+=(-p libxsmm-sys); fi
 passed=0 failed=0 failures=()
-log=$(mktemp) lane=
-trap 'kill $(jobs -p) 2> /dev/null; rm -rf "$log" "$log.times" "$lane"' EXIT
+log=$(mktemp)
+trap 'rm -f "$log" "$log.times"' EXIT
 # Numbers have decimal points.
 export LC_NUMERIC=C
 
@@ -31,7 +31,7 @@ export RUST_BACKTRACE=1
 
 seconds() { date +%s.%N; }
 
-# step NAME COMMAND... runs a command, which must succeed within 45 minutes.
+# step NAME COMMAND... runs a command, which must succeed within 30 minutes.
 step() {
     local name=$1 start count bad status
     shift
@@ -40,7 +40,7 @@ step() {
     printf '%-58s ' "$name"
     # A shell of its own, so that the times are only those of this step.
     (
-        timeout --kill-after=10 2700 bash -c '"$@"' "$name" "$@" > "$log" 2>&1 < /dev/null
+        timeout --kill-after=10 1800 bash -c '"$@"' "$name" "$@" > "$log" 2>&1 < /dev/null
         status=$?
         times > "$log.times"
         exit $status
@@ -66,27 +66,6 @@ step() {
         grep -Ev '^test .* \.\.\. (ok|ignored)$|^ +(Compiling|Checking|Downloaded|Running|Doc-tests) ' "$log" | tail -n 300 | sed 's/^/    /'
     fi
     passed=$((passed + count)) failed=$((failed + bad))
-}
-
-# beside STEPS runs a function of steps beside the next ones, which leave cores idle. `wait_beside` waits for it, and
-# prints and counts its steps.
-beside() {
-    lane=$(mktemp -d)
-    (
-        log=$lane/log passed=0 failed=0 failures=()
-        trap - EXIT
-        "$1" > "$lane/output" 2>&1
-        printf '%s\n' "$passed" "$failed" ${failures[@]+"${failures[@]}"} > "$lane/counts"
-    ) &
-}
-wait_beside() {
-    local counts=(0 1 "steps beside others")
-    wait
-    cat "$lane/output"
-    if [ -e "$lane/counts" ]; then mapfile -t counts < "$lane/counts"; fi
-    passed=$((passed + counts[0])) failed=$((failed + counts[1])) failures+=("${counts[@]:2}")
-    rm -r "$lane"
-    lane=
 }
 
 # exits CODE COMMAND... requires that the command ends before the timeout with exit code CODE (`any` means any code but
@@ -129,9 +108,7 @@ with() {
 }
 compiler() { if [ "$1" = mpich ]; then echo "${MPICC:-mpicc.mpich}"; else echo "${OPENMPI_CC:-mpicc.openmpi}"; fi; }
 launcher() { if [ "$1" = mpich ]; then echo "${MPIRUN:-mpirun.mpich}"; else echo "${OPENMPI_RUN:-mpirun.openmpi}"; fi; }
-# lint COMMAND... uses another target directory than the builds beside it, which lock theirs.
-lint() { env MPICC="$(compiler mpich)" CARGO_TARGET_DIR=target/lint "$@"; }
-export -f with compiler launcher lint
+export -f with compiler launcher
 
 # binary MPI NAME builds a test program and prints its path. With the runner `echo`, cargo prints the path instead of
 # running the program. Like every build of tests, the command names all members of the workspace. If the members
@@ -164,34 +141,30 @@ tool() {
     cargo "$1" --version > /dev/null 2>&1 && return
     command -v rustup > /dev/null && rustup -q component add "$2" > /dev/null 2>&1 && cargo "$1" --version > /dev/null 2>&1
 }
-lints() {
-    local linter=check deny=() features feature combinations
-    if [ "$formats" = yes ]; then step "format" cargo fmt --all --check; else skip "format" "no rustfmt"; fi
-    if [ "$clippy" = yes ]; then linter=clippy deny=(-- -D warnings); fi
-    # The library and the Python package are also checked without the feature `internals`, which the program enables. `mpi`
-    # is the only feature on which the tests and benchmarks depend.
-    for features in "--lib --examples" "--lib --features mpi"; do
-        # shellcheck disable=SC2086
-        step "$linter of the library, $features" lint cargo $linter "${library[@]}" $features "${deny[@]}"
-    done
-    combinations=("--all-targets -p einsum-dist-benches" "--all-targets -p einsum-dist-benches --features $full")
-    for feature in libxsmm hwloc; do
-        if has $feature; then
-            combinations+=("--lib --bins --features $feature")
-        else
-            skip "$linter --features $feature" "no $feature"
-        fi
-    done
-    for features in "${combinations[@]}"; do
-        # shellcheck disable=SC2086
-        step "$linter $features" lint cargo $linter "${members[@]}" $features "${deny[@]}"
-    done
-    step "documentation" lint env RUSTDOCFLAGS="-D warnings" cargo doc "${members[@]}" --lib --no-deps --features $full
-    step "public interface as in tests/public_api.txt" ./tests/public_api.py target/lint/doc/einsum_dist --check
-}
-# rustup must not install beside builds.
-formats=$(tool fmt rustfmt && echo yes) clippy=$(tool clippy clippy && echo yes)
-beside lints
+if tool fmt rustfmt; then step "format" cargo fmt --all --check; else skip "format" "no rustfmt"; fi
+
+linter=check deny=()
+if tool clippy clippy; then linter=clippy deny=(-- -D warnings); fi
+# The library and the Python package are also checked without the feature `internals`, which the program enables. `mpi`
+# is the only feature on which the tests and benchmarks depend.
+for features in "--lib --examples" "--lib --features mpi"; do
+    # shellcheck disable=SC2086
+    step "$linter of the library, $features" with mpich cargo $linter "${library[@]}" $features "${deny[@]}"
+done
+combinations=("--all-targets -p einsum-dist-benches" "--all-targets -p einsum-dist-benches --features $full")
+for feature in libxsmm hwloc; do
+    if has $feature; then
+        combinations+=("--lib --bins --features $feature")
+    else
+        skip "$linter --features $feature" "no $feature"
+    fi
+done
+for features in "${combinations[@]}"; do
+    # shellcheck disable=SC2086
+    step "$linter $features" with mpich cargo $linter "${members[@]}" $features "${deny[@]}"
+done
+step "documentation" with mpich env RUSTDOCFLAGS="-D warnings" cargo doc "${members[@]}" --lib --no-deps --features $full
+step "public interface as in tests/public_api.txt" ./tests/public_api.py target/mpich/doc/einsum_dist --check
 
 # --- one process and in-process ranks -------------------------------------------------------------------------------------
 
@@ -210,7 +183,6 @@ step "build of the tests" with mpich cargo test "${members[@]}" --features $full
 step "build, mpich, and the Python module" with mpich "${build[@]}"
 step "build in release, portable kernels" with mpich env RUSTC_WORKSPACE_WRAPPER="$PWD/tests/rustc/portable.sh" \
     cargo build --release "${members[@]}" --features $full --bins
-wait_beside
 program=target/mpich/release/einsum-dist
 step "the demo" env MPIRUN="$(launcher mpich)" ./.ci/demo $program
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Lists the public interface, with one item, field, variant or method per line, from the generated documentation.
 
-    tests/public_api.py target/lint/doc/einsum_dist          prints the list
-    tests/public_api.py target/lint/doc/einsum_dist --check  compares the list with tests/public_api.txt
-    tests/public_api.py target/lint/doc/einsum_dist --write  writes the list to tests/public_api.txt
+    tests/public_api.py target/mpich/doc/einsum_dist          prints the list
+    tests/public_api.py target/mpich/doc/einsum_dist --check  compares the list with tests/public_api.txt
+    tests/public_api.py target/mpich/doc/einsum_dist --write  writes the list to tests/public_api.txt
 
 Hidden items are missing, because they are not in the documentation. Methods of implemented traits are omitted.
 """
