@@ -164,8 +164,8 @@ pub struct PlanOptions {
     pub sliced: Vec<(String, usize)>,
     /// The time budget of the search for an order in seconds, converted to search steps with
     /// [`path_speed`](Self::path_speed), so that all ranks find the same order. `None` means 10 for
-    /// [`PathChoice::Optimal`], at most 1 for `Anneal`, a fraction of the predicted time of all runs on all ranks for `Auto`, and
-    /// otherwise no limit.
+    /// [`PathChoice::Optimal`], at most 1 for `Anneal`, a fraction of the predicted time of all runs on all ranks for
+    /// `Auto`, and otherwise no limit.
     pub path_seconds: Option<f64>,
     /// The order ([`PathChoice::Numbered`]) with which a search with a memory limit begins.
     pub path_start: Option<Order>,

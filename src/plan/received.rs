@@ -7,8 +7,6 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::classes::classes;
-use super::simulate::MAX_SIMULATED_RANKS;
 use super::slice_groups::{self, Between};
 use super::structure::{Plan, Source, Value};
 use super::up_to_names::up_to_names;
@@ -136,8 +134,7 @@ pub fn by_samples(plan: &Plan) -> Option<u64> {
     Some(words * plan.dtype.size() as u64)
 }
 
-/// Whether each rank has neither a task nor an element; above [`MAX_SIMULATED_RANKS`] where schedules decide, that of
-/// one rank of each class. Cost: the elements' owners, and O(other ranks x contractions).
+/// Whether each rank has neither a task nor an element. Cost: the elements' owners, and O(other ranks x contractions).
 pub fn idle(plan: &Plan) -> Vec<bool> {
     let mut idle = vec![true; plan.ranks()];
     for Value { distribution, shape, .. } in &plan.values {
@@ -147,17 +144,9 @@ pub fn idle(plan: &Plan) -> Vec<bool> {
         }
     }
     let steps = Steps::of(plan);
-    let (mut of_classes, mut known) = (None, HashMap::new());
-    let mut has_tasks = |rank: usize| {
-        let mut alike = rank;
-        if plan.ranks() > MAX_SIMULATED_RANKS {
-            alike = of_classes.get_or_insert_with(|| classes(plan)).representative(rank).unwrap_or(rank);
-        }
-        *known.entry(alike).or_insert_with(|| !plan.schedule(alike).tasks.is_empty())
-    };
-    let mut computes = |rank| match steps.as_ref().and_then(|steps| steps.computes(rank)) {
+    let computes = |rank| match steps.as_ref().and_then(|steps| steps.computes(rank)) {
         Some(computes) => computes,
-        None => has_tasks(rank),
+        None => !plan.schedule(rank).tasks.is_empty(),
     };
     idle.iter().enumerate().map(|(rank, &idle)| idle && !computes(rank)).collect()
 }

@@ -15,7 +15,7 @@ use crate::schedule::{Action, Lane, Schedule, TaskId};
 use crate::timeline::{Span, Timeline};
 
 /// Maximum ranks that are all simulated, with all schedules in memory.
-pub const MAX_SIMULATED_RANKS: usize = 1024;
+const MAX_SIMULATED_RANKS: usize = 1024;
 
 pub fn simulate(plan: &Plan, overlap: bool, noise: Noise) -> Option<Timeline> {
     if slice_groups::has_groups(plan) {
