@@ -25,7 +25,7 @@ use super::start::{MAX_WORKERS, agree, check_flags, usage};
 use super::units::{self, counted};
 use super::{Result, inputs, path_speed, paths, progress};
 
-/// Maximum ranks for explaining a plan with given distributions: verification takes up to a minute and 0.3 GB for 512.
+/// Maximum ranks for explaining a plan with given distributions; verifying 512 takes up to a minute.
 const MAX_DISTRIBUTED_RANKS: usize = 512;
 
 const MAX_MACHINE_FILE_MIB: u64 = 1;

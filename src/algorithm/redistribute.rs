@@ -72,16 +72,20 @@ impl<'a> Column<'a> {
         if axis.role != *role || others != first.axes() || first.summands() > 1 {
             return None;
         }
+        if let (Some((start, strides)), Some((other, own))) = (grid.strides(), first.strides()) {
+            let mut pairs = others.iter().zip(strides[1..].iter().zip(&own));
+            let same = start == other && pairs.all(|(axis, (a, b))| axis.ranks == 1 || a == b);
+            return same.then(|| Column { grid, coordinates: grid.coordinates(rank) });
+        }
         let mut place = vec![0; others.len() + 1];
-        loop {
-            if grid.rank_at(&place) != first.rank_at(&place[1..]) {
-                return None;
-            }
-            let Some(next) = (0..others.len()).rev().find(|&at| place[at + 1] + 1 < others[at].ranks) else { break };
+        while grid.rank_at(&place) == first.rank_at(&place[1..]) {
+            let Some(next) = (0..others.len()).rev().find(|&at| place[at + 1] + 1 < others[at].ranks) else {
+                return Some(Column { grid, coordinates: grid.coordinates(rank) });
+            };
             place[next + 1] += 1;
             place[next + 2..].fill(0);
         }
-        Some(Column { grid, coordinates: grid.coordinates(rank) })
+        None
     }
 
     fn len(&self) -> usize {
@@ -322,16 +326,15 @@ impl Movement {
         words.fold((0, 0), |(most, all), words| (words.max(most), all + u128::from(words)))
     }
 
-    /// Cost: O(axes + dimensions x index intervals).
     pub fn words_received(self, from: &Tensor, to: &Tensor, rank: usize) -> u64 {
         let (source, target) = (&from.distribution, &to.distribution);
         match self {
             Movement::Broadcast if source.coordinates(rank).is_some() => 0,
             Movement::Broadcast => to.held(rank),
             Movement::Tree => {
-                let first = source.coordinates(rank).and_then(|coordinates| coordinates.first().copied());
+                let member = source.coordinates(rank).and_then(|at| at.first().copied());
                 let len = source.axes().first().map_or(1, |axis| axis.ranks);
-                first.map_or(0, |member| children(member, len).count() as u64 * from.held(rank))
+                member.map_or(0, |member| children(member, len).count() as u64 * from.held(rank))
             }
             Movement::Direct if target.summands() > 1 && target.summand(rank) != Some(0) => 0,
             Movement::Direct => {

@@ -154,7 +154,7 @@ impl Distribution {
     /// Like [`Distribution::fits`], also for the number of boxes in a block. Cost: O(axes).
     ///
     /// # Errors
-    /// If [`Distribution::fits`] returns an error, or if a block could consist of more than 2^20 separate boxes.
+    /// Those of [`Distribution::fits`], and if a block could have more than 2^20 boxes.
     pub fn fits_shape(&self, shape: &[usize], ranks: usize) -> Result<(), GridError> {
         self.fits(shape.len(), ranks)?;
         let (mut extents, mut pieces) = (shape.to_vec(), vec![1usize; shape.len()]);
@@ -251,7 +251,6 @@ impl Distribution {
         Some(self.axes_at(rank)?.map(|(_, coordinate)| coordinate).collect())
     }
 
-    /// Likewise, with the axes.
     fn axes_at<'a>(&'a self, rank: usize) -> Option<impl Iterator<Item = (&'a Axis, usize)>> {
         let (place, strides) = match &self.owners {
             Owners::From(first) => (rank.checked_sub(*first).filter(|&place| place < self.places)?, None),
@@ -340,18 +339,14 @@ impl Distribution {
         Some(Region::from(dims))
     }
 
-    /// The indices of [`Distribution::block`] along each of `dims`.
-    pub(crate) fn indices(&self, shape: &[usize], rank: usize, dims: &[usize]) -> Option<Vec<Intervals>> {
-        let axes = self.axes_at(rank)?;
-        let mut indices: Vec<Intervals> = dims.iter().map(|&dim| Intervals::from(0..shape[dim])).collect();
-        for (axis, coordinate) in axes {
-            if let Some((dim, how)) = axis.cut()
-                && let Some(at) = dims.iter().position(|&wanted| wanted == dim)
-            {
-                indices[at] = indices[at].select_all(&how.tile(indices[at].len(), axis.ranks, coordinate));
-            }
-        }
-        Some(indices)
+    /// The indices of [`Distribution::block`] along a dimension; all of them outside the grid.
+    pub(crate) fn indices(&self, shape: &[usize], rank: usize, dim: usize) -> Intervals {
+        let cuts = self.axes_at(rank).into_iter().flatten().filter_map(|(axis, at)| {
+            let (_, how) = axis.cut().filter(|&(cut, _)| cut == dim)?;
+            Some((how, axis.ranks, at))
+        });
+        let all = Intervals::from(0..shape[dim]);
+        cuts.fold(all, |indices, (how, ranks, at)| indices.select_all(&how.tile(indices.len(), ranks, at)))
     }
 
     /// The extents of [`Distribution::block`]. Cost: that of [`Distribution::coordinates`], and O(dimensions).
@@ -459,19 +454,14 @@ impl Distribution {
             Role::Partial => format!("sum/{}", axis.ranks),
         });
         let grid = parts.collect::<Vec<_>>().join(" ");
+        let listed = |all: &[usize]| all.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
         match (&self.owners, grid.is_empty()) {
             (owners, true) => format!("rank {}", owners.start()),
             (Owners::From(0), _) => grid,
             (Owners::From(first), _) => format!("{grid} from {first}"),
-            (Owners::Listed(ranks), _) => {
-                let ranks: Vec<String> = ranks.iter().map(usize::to_string).collect();
-                format!("{grid} on {}", ranks.join(","))
-            }
-            (Owners::Strided { first, strides }, _) => {
-                let strides: Vec<String> = strides.iter().map(usize::to_string).collect();
-                let from = if *first == 0 { String::new() } else { format!(" from {first}") };
-                format!("{grid} by {}{from}", strides.join(","))
-            }
+            (Owners::Listed(ranks), _) => format!("{grid} on {}", listed(ranks)),
+            (Owners::Strided { first: 0, strides }, _) => format!("{grid} by {}", listed(strides)),
+            (Owners::Strided { first, strides }, _) => format!("{grid} by {} from {first}", listed(strides)),
         }
     }
 }

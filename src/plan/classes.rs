@@ -2,8 +2,7 @@
 //! rings of redistributions.
 //!
 //! Their schedules are assumed to have the same kinds of tasks. The positions of blocks, and the order in which peers
-//! with larger and smaller blocks follow each other, differ. A grid of 10 x 10 x 10 ranks has up to eight classes if
-//! the extents are not divisible by 10.
+//! with larger and smaller blocks follow each other, differ.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;

@@ -147,13 +147,8 @@ impl Plan {
         simulate::simulate(self, true, Noise::default())
     }
 
-    /// Like [`Plan::simulate`], but transfers and computation on a rank do not overlap.
-    pub fn simulate_in_turns(&self) -> Option<Timeline> {
-        simulate::simulate(self, false, Noise::default())
-    }
-
-    /// Like [`Plan::simulate`] or, without `overlap`, [`Plan::simulate_in_turns`], with random delays of every task. A
-    /// rank that stands for others, and the only group that is simulated, have the longest of all their delays.
+    /// Like [`Plan::simulate`], with random delays of every task. Without `overlap`, a rank does not receive while it
+    /// computes. A rank that stands for others, and the only group that is simulated, have the longest of all their delays.
     pub fn simulate_with_noise(&self, overlap: bool, noise: Noise) -> Option<Timeline> {
         simulate::simulate(self, overlap, noise)
     }

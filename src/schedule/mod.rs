@@ -106,7 +106,7 @@ impl Schedule {
 
     /// The bytes that this rank receives.
     pub fn bytes_received(&self) -> u64 {
-        self.bytes_on(Lane::Recv)
+        self.on(Lane::Recv).map(|task| self.bytes(&task.action)).sum()
     }
 
     /// The bytes that this rank receives for each of `nodes` nodes.
@@ -114,15 +114,6 @@ impl Schedule {
         let mut received = vec![0; nodes];
         self.on(Lane::Recv).for_each(|task| received[task.node] += self.bytes(&task.action));
         received
-    }
-
-    /// The bytes that this rank sends.
-    pub fn bytes_sent(&self) -> u64 {
-        self.bytes_on(Lane::Send)
-    }
-
-    fn bytes_on(&self, lane: Lane) -> u64 {
-        self.on(lane).map(|task| self.bytes(&task.action)).sum()
     }
 
     fn on(&self, lane: Lane) -> impl Iterator<Item = &Task> {

@@ -32,7 +32,7 @@ pub fn over_ranks(shape: &[usize], from: &Distribution, to: &Distribution) -> (u
         }
     }
     let mut groups: Vec<(u64, Vec<usize>)> = Vec::new();
-    for (dim, digits) in digits.into_iter().enumerate() {
+    for (dim, &digits) in digits.iter().enumerate() {
         let mut joined = (digits, vec![dim]);
         for (other, dims) in groups.extract_if(.., |(other, _)| *other & digits != 0) {
             joined.0 |= other;
@@ -41,26 +41,34 @@ pub fn over_ranks(shape: &[usize], from: &Distribution, to: &Distribution) -> (u
         groups.push(joined);
     }
     let of = |digits: u64| (0..radices.len()).filter(move |digit| digits >> digit & 1 == 1);
+    let ranks_of = |digits: u64| {
+        of(digits).fold(vec![first], |ranks, digit| {
+            let steps = (0..radices[digit]).map(|value| value * bounds[digit]);
+            steps.flat_map(|step| ranks.iter().map(move |rank| rank + step)).collect()
+        })
+    };
     let idle = !groups.iter().fold(0, |used, (digits, _)| used | digits);
     let alike: usize = of(idle).map(|digit| radices[digit]).product();
     let summands = from.summands();
     let (mut all, mut busiest) = ([alike as u128 * summands as u128, alike as u128], vec![[summands, 1]]);
-    for (digits, mut dims) in groups {
+    for (joined, mut dims) in groups {
         let decides = dims.contains(&shape.len());
         dims.retain(|&dim| dim < shape.len());
-        let mut ranks = vec![first];
-        for digit in of(digits) {
-            let bound = bounds[digit];
-            let values = 0..radices[digit];
-            ranks = values.flat_map(|value| ranks.iter().map(move |rank| rank + value * bound)).collect();
-        }
+        let tables = dims.iter().map(|&dim| {
+            let pairs = ranks_of(digits[dim]).into_iter().map(|rank| needed_and_kept(shape, from, to, rank, dim));
+            (of(digits[dim]).collect(), pairs.collect())
+        });
+        let tables: Vec<(Vec<usize>, Vec<[usize; 2]>)> = tables.collect();
         let pair = |rank: usize| {
-            let [needed, kept] = needed_and_kept(shape, from, to, rank, &dims);
             let needs = !decides || to.summand(rank) == Some(0);
             let keeps = needs && (!decides || from.coordinates(rank).is_some());
-            [needed * usize::from(needs), kept * usize::from(keeps)]
+            tables.iter().fold([needs, keeps].map(usize::from), |[needed, kept], (digits, pairs)| {
+                let value = |digit: usize| (rank - first) / bounds[digit] % radices[digit];
+                let at = digits.iter().rev().fold(0, |at, &digit| at * radices[digit] + value(digit));
+                [needed * pairs[at][0], kept * pairs[at][1]]
+            })
         };
-        let pairs: Vec<[usize; 2]> = ranks.into_iter().map(pair).collect();
+        let pairs: Vec<[usize; 2]> = ranks_of(joined).into_iter().map(pair).collect();
         all = [0, 1].map(|at| all[at] * pairs.iter().map(|pair| pair[at] as u128).sum::<u128>());
         let pairs = least_kept(pairs);
         let products = busiest.iter().flat_map(|a| pairs.iter().map(|b| [a[0] * b[0], a[1] * b[1]]));
@@ -82,14 +90,10 @@ fn ends(grid: &Distribution, first: usize) -> Vec<[usize; 2]> {
     }
 }
 
-/// A rank's indices along the product of `dims`, and those that it stores already.
-fn needed_and_kept(shape: &[usize], from: &Distribution, to: &Distribution, rank: usize, dims: &[usize]) -> [usize; 2] {
-    let Some(need) = to.indices(shape, rank, dims) else { return [0, 0] };
-    let have = from.indices(shape, rank, dims);
-    need.iter().enumerate().fold([1, 1], |[needed, kept], (at, wanted)| {
-        let stored = have.as_ref().map_or(wanted.len(), |have| have[at].intersect(wanted).len());
-        [needed * wanted.len(), kept * stored]
-    })
+/// A rank's indices along a dimension, and those that it stores already; all outside a grid.
+fn needed_and_kept(shape: &[usize], from: &Distribution, to: &Distribution, rank: usize, dim: usize) -> [usize; 2] {
+    let [have, need] = [from, to].map(|grid| grid.indices(shape, rank, dim));
+    [need.len(), have.intersect(&need).len()]
 }
 
 /// Without pairs that need no more and keep no less than another.

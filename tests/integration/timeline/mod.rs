@@ -3,7 +3,7 @@
 
 pub mod arrows;
 
-use einsum_dist::plan::AlgorithmName;
+use einsum_dist::plan::{AlgorithmName, Noise};
 use einsum_dist::schedule::{Action, Lane};
 use einsum_dist::timeline::Timeline;
 use einsum_dist::{Dtype, Machine, Operand, Plan, PlanOptions, Problem, Program, World};
@@ -98,7 +98,7 @@ fn without_overlap_nothing_is_hidden() {
             let options = PlanOptions::default().algorithm(algorithm).idle(true);
             let machine = Machine { link_bandwidth: 1e7, ..Machine::new(ranks, 1) };
             let plan = plan("cmk,ckn->mcn", &[vec![3, 21, 13], vec![3, 13, 17]], &machine, options);
-            let (both, turns) = (plan.simulate().unwrap(), plan.simulate_in_turns().unwrap());
+            let (both, turns) = (plan.simulate().unwrap(), plan.simulate_with_noise(false, Noise::default()).unwrap());
             sound(&turns);
             assert_eq!(turns.spans.len(), tasks(&plan).0, "{} on {ranks}", algorithm.name());
             assert!(turns.hidden_share().is_none_or(|share| share < 1e-9), "{} on {ranks}", algorithm.name());
