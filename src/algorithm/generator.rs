@@ -78,6 +78,8 @@ pub struct Setting<'a> {
     pub forced: bool,
     /// Whether the user prescribed a distribution.
     pub fixed: bool,
+    /// Whether there are other contractions.
+    pub several: bool,
     pub reorder: Reorder,
     pub objective: Objective,
 }

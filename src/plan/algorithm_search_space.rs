@@ -147,7 +147,7 @@ impl<'a> SearchSpace<'a> {
         }
         let SearchSpace { tree, machine, options, arguments, .. } = *self;
         let (names, extents) = (tree.names.as_slice(), tree.extents.as_slice());
-        let candidates = Candidates { options, names, extents, machine, arguments };
+        let candidates = Candidates { options, names, extents, machine, arguments, several: tree.operands > 2 };
         let all = candidates.of(&tree.step_text(node), kinds, self.labels(node))?;
         self.known.candidates.borrow_mut().insert(node, all.clone());
         Ok(all)

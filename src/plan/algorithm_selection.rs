@@ -7,6 +7,7 @@
 //! [`MAX_FULL_TABLE_NODES`] nodes to a few entries, and above [`MAX_PRUNED_TABLE_NODES`] to one, so that algorithms
 //! ignore the nodes above.
 
+use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use super::algorithm_search_space::{SearchSpace, UnaryPlacement};
@@ -126,7 +127,10 @@ impl Tables {
                 for candidate in &mut considered {
                     let pairs = [(candidate.contraction, entry.own), (candidate.whole, entry.price)];
                     candidate.fewest_bytes &= pairs.iter().all(|(less, chosen)| less.bytes < MUCH_LESS * chosen.bytes);
-                    candidate.chosen = candidate.how == how;
+                    candidate.chosen = alike(candidate, &how, entry.own);
+                    if candidate.chosen {
+                        candidate.how.clone_from(&how);
+                    }
                 }
                 let mut listed = 0..MAX_CONSIDERED;
                 considered.retain(|candidate| listed.next().is_some() || candidate.fewest_bytes);
@@ -174,12 +178,18 @@ fn describe(tree: &Tree, algorithm: &Algorithm) -> String {
     algorithm.describe(|label| tree.name(label).to_owned())
 }
 
-/// The first [`MAX_CONSIDERED`] distinct descriptions.
+/// Whether a candidate has this description, or is a grid with cuts in another order and the same price.
+fn alike(candidate: &Candidate, how: &str, price: Price) -> bool {
+    let letters = |how: &str| how.bytes().collect::<BinaryHeap<_>>().into_sorted_vec();
+    let is_grid = matches!(candidate.algorithm, Algorithm::Grid(_));
+    candidate.how == how || is_grid && candidate.contraction == price && letters(&candidate.how) == letters(how)
+}
+
 pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, Price, Price)>) -> Vec<Candidate> {
     let mut considered: Vec<Candidate> = Vec::new();
     for (algorithm, contraction, whole) in priced {
         let how = describe(tree, algorithm);
-        if considered.len() < MAX_CONSIDERED && considered.iter().all(|other| other.how != how) {
+        if considered.len() < MAX_CONSIDERED && !considered.iter().any(|other| alike(other, &how, contraction)) {
             let algorithm = algorithm.clone();
             considered.push(Candidate { how, algorithm, contraction, whole, chosen: false, fewest_bytes: false });
         }
@@ -187,8 +197,7 @@ pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, 
     considered
 }
 
-/// [`considered`], and the entry with the fewest bytes for the subtree that keeps as many ranks busy as
-/// [`Objective::Bytes`] requires.
+/// [`considered`], and the entry with the fewest bytes for the subtree among those for [`Objective::Bytes`].
 fn shown(entries: &[Entry], space: &SearchSpace) -> Vec<Candidate> {
     let SearchSpace { tree, machine, .. } = space;
     let priced = || entries.iter().filter_map(|entry| Some((entry.algorithm.as_ref()?, entry.own, entry.price)));
@@ -196,10 +205,11 @@ fn shown(entries: &[Entry], space: &SearchSpace) -> Vec<Candidate> {
     let kept = busy(priced().collect(), |(algorithm, ..)| algorithm, &tree.extents, machine.ranks).into_iter();
     let fewest = kept.min_by(|(_, _, a), (_, _, b)| Objective::Bytes.compare(*a, *b));
     for fewest in considered(tree, fewest.into_iter()) {
-        if shown.iter().all(|candidate| candidate.how != fewest.how) {
+        let is_fewest = |candidate: &Candidate| alike(candidate, &fewest.how, fewest.contraction);
+        if !shown.iter().any(is_fewest) {
             shown.push(fewest.clone());
         }
-        shown.iter_mut().for_each(|candidate| candidate.fewest_bytes = candidate.how == fewest.how);
+        shown.iter_mut().for_each(|candidate| candidate.fewest_bytes = is_fewest(candidate));
     }
     shown
 }

@@ -31,6 +31,7 @@ pub struct Candidates<'a> {
     pub extents: &'a [usize],
     pub machine: &'a Machine,
     pub arguments: SearchArguments<'a>,
+    pub several: bool,
 }
 
 impl Candidates<'_> {
@@ -65,7 +66,7 @@ impl Candidates<'_> {
     }
 
     fn all(&self, kinds: &Kinds, out: &[Label]) -> Vec<Algorithm> {
-        let Candidates { options, extents, machine, arguments, .. } = *self;
+        let Candidates { options, extents, machine, arguments, several, .. } = *self;
         let asked = |name: &AlgorithmName| options.algorithm.is_none_or(|forced| forced == *name);
         let memory = arguments.memory.map(|bytes| bytes as f64 / options.dtype.size() as f64);
         let setting = Setting {
@@ -79,6 +80,7 @@ impl Candidates<'_> {
             idle: options.idle,
             forced: options.algorithm.is_some(),
             fixed: !options.fixed.is_empty(),
+            several,
             reorder: options.reorder,
             objective: options.objective,
         };

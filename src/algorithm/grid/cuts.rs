@@ -52,20 +52,16 @@ impl Grid {
         self.cuts.iter().map(|&(_, parts)| parts).product()
     }
 
-    /// One grid for every order of the cuts, which determines the neighbours; only itself above four cuts. Not
-    /// for dimensions that are cut twice.
+    /// One grid for every order of the cuts, itself first; only itself above four cuts.
     pub fn orders(&self) -> Vec<Grid> {
         let mut orders: Vec<Vec<(Label, usize)>> = vec![Vec::new()];
         if self.cuts.len() > 4 {
             return vec![self.clone()];
         }
-        for _ in &self.cuts {
-            let longer = |order: &Vec<(Label, usize)>| {
-                let rest: Vec<_> = self.cuts.iter().filter(|cut| !order.contains(cut)).copied().collect();
-                let order = order.clone();
-                rest.into_iter().map(move |cut| [order.as_slice(), &[cut]].concat())
-            };
-            orders = orders.iter().flat_map(longer).collect();
+        for cut in &self.cuts {
+            let longer = |order: &[_], at| [&order[..at], &[*cut], &order[at..]].concat();
+            let all = orders.iter().flat_map(|order| (0..=order.len()).rev().map(|at| longer(order, at)));
+            orders = all.collect();
         }
         orders.into_iter().map(|cuts| Grid { cuts, ..self.clone() }).collect()
     }

@@ -7,9 +7,9 @@
 
 use crate::common::{Balance, Case, Rng};
 use einsum_dist::algorithm::{Algorithm, Slicing, Stationary};
-use einsum_dist::distribution::Distribution;
+use einsum_dist::distribution::{Axis, Cut, Distribution, Role};
 use einsum_dist::plan::{AlgorithmName, FixedDistributions, Source};
-use einsum_dist::{Plan, World};
+use einsum_dist::{Machine, Plan, PlanOptions, Problem, World};
 
 /// Number of cases for `slicing`, and number of cases for all algorithms.
 const CASES: [usize; 2] = [1000, 4000];
@@ -185,4 +185,19 @@ fn every_algorithm_from_anywhere_to_anywhere() {
     println!("{balance}");
     assert!(balance.filled.iter().sum::<usize>() * 10 >= balance.ran.iter().sum::<usize>() * 7, "{balance}");
     assert!(balance.filled.iter().all(|&filled| filled * 16 >= CASES[1]), "{balance}");
+}
+
+#[test]
+fn ranks_are_renumbered_to_suit_a_prescribed_result() {
+    let bytes = |cuts: [(usize, usize); 2]| {
+        let axes = cuts.map(|(dim, ranks)| Axis { ranks, role: Role::Cut { dim, how: Cut::Even } });
+        let output = Some(Distribution::new(axes.to_vec()));
+        let fixed = FixedDistributions { output, ..FixedDistributions::default() };
+        let options = PlanOptions::default().algorithm(AlgorithmName::Grid).fixed(fixed);
+        let shapes = [vec![240, 200], vec![200, 360]];
+        let plan =
+            Problem::parse("mk,kn->mn").unwrap().shapes(&shapes).unwrap().plan(&Machine::new(6, 1), &options).unwrap();
+        (0..6).map(|rank| plan.schedule(rank).bytes_received()).sum::<u64>()
+    };
+    assert_eq!(bytes([(0, 2), (1, 3)]), bytes([(1, 3), (0, 2)]));
 }

@@ -5,8 +5,8 @@ use einsum_dist::plan::{Source, Value};
 use einsum_dist::{AlgorithmName, Machine, Plan, PlanOptions, Problem};
 
 fn plan(expression: &str, shapes: &[Vec<usize>]) -> Plan {
-    // Layouts depend on this processor.
-    let options = PlanOptions::default().algorithm(AlgorithmName::Grid).layout(false);
+    // Layouts depend on this processor, and in whole trees, equal contractions may have other orders of cuts.
+    let options = PlanOptions::default().algorithm(AlgorithmName::Grid).layout(false).step_by_step(true);
     Problem::parse(expression).unwrap().shapes(shapes).unwrap().plan(&Machine::new(12, 1), &options).unwrap()
 }
 

@@ -40,8 +40,7 @@ struct Tiles {
     volume: f64,
 }
 
-/// With and without idle ranks, each also with fewer and with more rounds, and, if nodes have several ranks, with other
-/// neighbours.
+/// With and without idle ranks, each also with fewer and more rounds, and renumbered where that may save transfers.
 pub fn candidates(setting: &Setting) -> Vec<Grid> {
     let &Setting { kinds, extents, uncut, memory, .. } = setting;
     let fit = GridFit { kinds, extents, uncut, ranks: setting.ranks(), memory };
@@ -65,16 +64,16 @@ pub fn candidates(setting: &Setting) -> Vec<Grid> {
     let rounds = |grid: Grid| [fit.few_rounds(&grid), fit.many_rounds(&grid), Some(grid)];
     grids = grids.into_iter().flat_map(rounds).flatten().collect();
     let node = setting.machine.ranks_per_node;
-    if node > 1 {
-        let twice = |grid: &Grid| {
+    if node > 1 || setting.several || setting.fixed {
+        let renumbered = |grid: &Grid| {
             let summed: usize =
                 grid.cuts.iter().filter(|(label, _)| kinds.k.contains(label)).map(|cut| cut.1).product();
             let ring = (2..=MAX_RING).contains(&summed).then_some(CollectiveAlgorithm::Ring);
-            let algorithms = [CollectiveAlgorithm::Direct].into_iter().chain(ring);
+            let algorithms = [CollectiveAlgorithm::Direct].into_iter().chain(ring).filter(|_| node > 1);
             let inside = algorithms.filter_map(|algorithm| fit.in_nodes(grid, node, algorithm));
             grid.orders().into_iter().chain(inside.collect::<Vec<_>>())
         };
-        grids = grids.iter().flat_map(twice).collect();
+        grids = grids.iter().flat_map(renumbered).collect();
     }
     grids
 }
