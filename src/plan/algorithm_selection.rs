@@ -127,9 +127,10 @@ impl Tables {
                 for candidate in &mut considered {
                     let pairs = [(candidate.contraction, entry.own), (candidate.whole, entry.price)];
                     candidate.fewest_bytes &= pairs.iter().all(|(less, chosen)| less.bytes < MUCH_LESS * chosen.bytes);
-                    candidate.chosen = alike(candidate, &how, entry.own);
-                    if candidate.chosen {
-                        candidate.how.clone_from(&how);
+                    if alike(candidate, &how) {
+                        let (how, algorithm) = (how.clone(), algorithm.clone());
+                        let (contraction, whole, chosen) = (entry.own, entry.price, true);
+                        *candidate = Candidate { how, algorithm, contraction, whole, chosen, ..*candidate };
                     }
                 }
                 let mut listed = 0..MAX_CONSIDERED;
@@ -178,18 +179,17 @@ fn describe(tree: &Tree, algorithm: &Algorithm) -> String {
     algorithm.describe(|label| tree.name(label).to_owned())
 }
 
-/// Whether a candidate has this description, or is a grid with cuts in another order and the same price.
-fn alike(candidate: &Candidate, how: &str, price: Price) -> bool {
+/// Whether a candidate has this description, except for the order of a grid's cuts.
+fn alike(candidate: &Candidate, how: &str) -> bool {
     let letters = |how: &str| how.bytes().collect::<BinaryHeap<_>>().into_sorted_vec();
-    let is_grid = matches!(candidate.algorithm, Algorithm::Grid(_));
-    candidate.how == how || is_grid && candidate.contraction == price && letters(&candidate.how) == letters(how)
+    candidate.how == how || matches!(candidate.algorithm, Algorithm::Grid(_)) && letters(&candidate.how) == letters(how)
 }
 
 pub fn considered<'a>(tree: &Tree, priced: impl Iterator<Item = (&'a Algorithm, Price, Price)>) -> Vec<Candidate> {
     let mut considered: Vec<Candidate> = Vec::new();
     for (algorithm, contraction, whole) in priced {
         let how = describe(tree, algorithm);
-        if considered.len() < MAX_CONSIDERED && !considered.iter().any(|other| alike(other, &how, contraction)) {
+        if considered.len() < MAX_CONSIDERED && !considered.iter().any(|other| alike(other, &how)) {
             let algorithm = algorithm.clone();
             considered.push(Candidate { how, algorithm, contraction, whole, chosen: false, fewest_bytes: false });
         }
@@ -205,7 +205,7 @@ fn shown(entries: &[Entry], space: &SearchSpace) -> Vec<Candidate> {
     let kept = busy(priced().collect(), |(algorithm, ..)| algorithm, &tree.extents, machine.ranks).into_iter();
     let fewest = kept.min_by(|(_, _, a), (_, _, b)| Objective::Bytes.compare(*a, *b));
     for fewest in considered(tree, fewest.into_iter()) {
-        let is_fewest = |candidate: &Candidate| alike(candidate, &fewest.how, fewest.contraction);
+        let is_fewest = |candidate: &Candidate| alike(candidate, &fewest.how);
         if !shown.iter().any(is_fewest) {
             shown.push(fewest.clone());
         }

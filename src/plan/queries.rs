@@ -147,8 +147,9 @@ impl Plan {
         simulate::simulate(self, true, Noise::default())
     }
 
-    /// Like [`Plan::simulate`], with random delays of every task. Without `overlap`, a rank does not receive while it
-    /// computes. A rank that stands for others, and the only group that is simulated, have the longest of all their delays.
+    /// Like [`Plan::simulate`], with random delays of every task. Without `overlap`, a rank neither sends nor receives
+    /// while it computes. A rank that stands for others, and the only group that is simulated, have the longest of all
+    /// their delays.
     pub fn simulate_with_noise(&self, overlap: bool, noise: Noise) -> Option<Timeline> {
         simulate::simulate(self, overlap, noise)
     }

@@ -52,7 +52,7 @@ impl Grid {
         self.cuts.iter().map(|&(_, parts)| parts).product()
     }
 
-    /// One grid for every order of the cuts, itself first; only itself above four cuts.
+    /// One grid for every order of the cuts, itself first; only itself above four cuts. Not for dimensions cut twice.
     pub fn orders(&self) -> Vec<Grid> {
         let mut orders: Vec<Vec<(Label, usize)>> = vec![Vec::new()];
         if self.cuts.len() > 4 {

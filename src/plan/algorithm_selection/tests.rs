@@ -92,7 +92,7 @@ fn no_other_choice_is_cheaper_by(objective: Objective) {
     let options = PlanOptions::default().objective(objective);
     let key = |price: Price| if objective == Objective::Time { price.seconds } else { price.bytes };
     let mut numbers = Numbers(3);
-    let (mut trees, mut not_local) = (0, 0);
+    let (mut trees, mut large, mut not_local) = (0, 0, 0);
     while trees < 200 {
         let contractions = 1 + numbers.below(5);
         let tree = random_tree(&mut numbers, contractions);
@@ -119,7 +119,8 @@ fn no_other_choice_is_cheaper_by(objective: Objective) {
         let found = key(whole(&space, &all, &picked));
         assert!(found <= least * (1.0 + 1e-9), "{found} of {least}: {tree:?}");
         trees += 1;
+        large += usize::from(contractions > 2);
         not_local += usize::from(chosen.iter().flatten().any(|algorithm| *algorithm != Algorithm::Local));
     }
-    assert!(not_local > 20, "{not_local}");
+    assert!(large > 20 && not_local > 20, "{large} {not_local}");
 }

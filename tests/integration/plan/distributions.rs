@@ -197,6 +197,11 @@ fn ranks_are_renumbered_to_suit_a_prescribed_result() {
         let shapes = [vec![240, 200], vec![200, 360]];
         let plan =
             Problem::parse("mk,kn->mn").unwrap().shapes(&shapes).unwrap().plan(&Machine::new(6, 1), &options).unwrap();
+        for value in &plan.values {
+            let Source::Contract { algorithm, .. } = &value.source else { continue };
+            let chosen = value.considered.iter().filter(|candidate| candidate.chosen);
+            assert_eq!(chosen.map(|c| &c.algorithm).collect::<Vec<_>>(), [algorithm], "{}", plan.explain());
+        }
         (0..6).map(|rank| plan.schedule(rank).bytes_received()).sum::<u64>()
     };
     assert_eq!(bytes([(0, 2), (1, 3)]), bytes([(1, 3), (0, 2)]));
