@@ -326,6 +326,7 @@ impl Movement {
         words.fold((0, 0), |(most, all), words| (words.max(most), all + u128::from(words)))
     }
 
+    /// Cost: O(axes + dimensions x index intervals).
     pub fn words_received(self, from: &Tensor, to: &Tensor, rank: usize) -> u64 {
         let (source, target) = (&from.distribution, &to.distribution);
         match self {
