@@ -328,6 +328,13 @@ fn agreement(world: &Communicator) {
         assert_eq!(world.broadcast_bytes(root, (rank == root).then_some(&given)).unwrap(), given);
     }
     assert_eq!(world.broadcast_bytes(0, Some(&[])).unwrap(), Vec::<u8>::new());
+    // Up to 128 bytes of each rank travel in one reduction.
+    for length in [0, 1, 7, 8, 127, 128, 129] {
+        for uneven in [0, 1] {
+            let bytes = |rank: usize| vec![!(rank as u8); length - uneven.min(length) * usize::from(rank != 0)];
+            assert_eq!(world.all_gather_bytes(&bytes(rank)).unwrap(), (0..ranks).map(bytes).collect::<Vec<_>>());
+        }
+    }
     let sums = world.all_reduce(Reduce::Sum, &[1.0, rank as f64]).unwrap();
     assert_eq!(sums, [ranks as f64, (ranks * last) as f64 / 2.0]);
     assert_eq!(world.all_reduce(Reduce::Max, &[rank as u64, 7]).unwrap(), [last as u64, 7]);

@@ -97,16 +97,29 @@ impl Communicator {
 
     /// All ranks' bytes, of any number each, in rank order.
     pub fn all_gather_bytes(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, CommError> {
-        let mut lengths = vec![0u64; self.size()];
-        lengths[self.rank()] = mine.len() as u64;
-        let lengths = self.all_reduce(Reduce::Max, &lengths)?;
-        match lengths.iter().sum::<u64>() {
-            0 => return Ok(vec![Vec::new(); self.size()]),
-            all if all > MAX_CALL_BYTES as u64 => {
-                let each = |rank| self.broadcast_bytes(rank, Some(mine));
-                return (0..self.size()).map(each).collect();
-            }
-            _ => {}
+        // A reduction takes log2(ranks) rounds, a gathering one per rank. So lengths are reduced and, if they fit into
+        // 8 kB, all bytes.
+        let words = 1 + (1024 / self.size()).min(16);
+        let mut packets = vec![0u64; self.size() * words];
+        let packet = &mut packets[self.rank() * words..];
+        packet[0] = mine.len() as u64;
+        for (word, bytes) in packet[1..words].iter_mut().zip(mine.chunks(8)) {
+            let mut padded = [0; 8];
+            padded[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_ne_bytes(padded);
+        }
+        // Not the maximum, which MPICH 4.0 takes of signed numbers.
+        let packets = self.all_reduce(Reduce::Sum, &packets)?;
+        let lengths: Vec<u64> = packets.iter().step_by(words).copied().collect();
+        if lengths.iter().all(|&length| length <= 8 * (words as u64 - 1)) {
+            let bytes = |packet: &[u64]| {
+                packet[1..].iter().flat_map(|word| word.to_ne_bytes()).take(packet[0] as usize).collect()
+            };
+            return Ok(packets.chunks(words).map(bytes).collect());
+        }
+        if lengths.iter().sum::<u64>() > MAX_CALL_BYTES as u64 {
+            let each = |rank| self.broadcast_bytes(rank, Some(mine));
+            return (0..self.size()).map(each).collect();
         }
         // The sum of all lengths is at most `MAX_CALL_BYTES`.
         let counts: Vec<c_int> = lengths.iter().map(|&length| length as c_int).collect();
