@@ -12,7 +12,7 @@ use crate::dims::{Kinds, Label};
 use crate::machine::{Link, Machine};
 use crate::schedule::collective::CollectiveAlgorithm;
 
-/// Per choice of dimensions; the second may match other contractions better.
+/// Per choice of dimensions.
 const SHAPES: usize = 2;
 /// Per block of k (`MAX_LIMITED_PANELS` under a memory limit): more hide more transfer time, but each costs tasks.
 const MAX_PANELS: usize = 16;
@@ -96,7 +96,7 @@ fn held(summa: &Summa, contracted: &Contracted) -> f64 {
     a * cost.tile(k, columns) + b * cost.tile(k, rows) + c + slots(columns, a) + slots(rows, b)
 }
 
-/// For the rank that receives each panel last. Cost: O(ranks) if links differ, else O(1).
+/// For the rank that receives each panel last. Cost: O(ranks per node) if links differ, else O(1).
 pub fn seconds(summa: &Summa, contracted: &Contracted) -> f64 {
     seconds_over(slowest_links(contracted.cost.machine, [summa.rows, summa.columns]), summa, contracted)
 }
@@ -147,9 +147,18 @@ fn slowest_links(machine: &Machine, [rows, columns]: [usize; 2]) -> [Link; 2] {
         let (row, column) = (rank / columns, rank % columns);
         [row * columns + (column + 1) % columns, (row + 1) % rows * columns + column]
     };
-    // Links back to the beginning of a line have shares only if others do, too.
+    // Links back have shares only if others do, too.
     let link = |rank, next| if next > rank { machine.busy_link(rank, next) } else { machine.link(rank, next) };
-    let links = (0..rows * columns).map(|rank| next(rank).map(|next| link(rank, next)));
+    // All other nodes between the ends and the middle are like node 2, or have faster links.
+    let (all, per_node) = (rows * columns, machine.ranks_per_node.max(1));
+    let (half, end) = (machine.ranks.div_ceil(per_node) / 2, all.div_ceil(per_node));
+    let nodes = [0, 1, 2, half.wrapping_sub(1), half, end.wrapping_sub(2), end - 1];
+    let ranks = nodes.into_iter().filter(|&node| node < end);
+    let ranks = ranks.flat_map(|node| node * per_node..((node + 1) * per_node).min(all));
+    let links = ranks.map(|rank| next(rank).map(|next| link(rank, next)));
     let slowest = links.reduce(|[a, b], [c, d]| [slower(a, c), slower(b, d)]);
     slowest.unwrap_or([machine.link(0, rows * columns); 2])
 }
+
+#[cfg(test)]
+mod tests;

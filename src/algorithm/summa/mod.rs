@@ -41,7 +41,7 @@ impl Summa {
 }
 
 impl Generator for Summa {
-    /// A single row of ranks does not cut `m`, and a single column does not cut `n`.
+    /// A single row does not cut `m`, nor a single column `n`.
     fn cuts(&self) -> Vec<Label> {
         let &Summa { m, n, k, rows, columns, .. } = self;
         let cut = |ranks: usize| ranks > 1 || self.ranks() == 1;
