@@ -2,8 +2,7 @@
 //!
 //! `LIBXSMM_DIR` is the prefix of an installation, or a source tree in which LIBXSMM was built; if unset, pkg-config
 //! finds the library. The version in the headers, with which the library was built, determines the interface. Build
-//! scripts of dependent crates receive `DEP_XSMM_API` ("1" or "2") and `DEP_XSMM_VERSION`. This script never builds
-//! LIBXSMM.
+//! scripts of dependent crates receive `DEP_XSMM_API` ("1" or "2") and `DEP_XSMM_VERSION`.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};

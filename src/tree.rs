@@ -60,8 +60,8 @@ pub struct Network<'a> {
     pub extents: &'a [usize],
 }
 
-/// A contraction order: groups of tensors that are contracted into one. Inputs have the numbers 0 to n - 1, the first
-/// group's result n, the second's n + 1, and so on. Each number but the last occurs in exactly one group.
+/// A contraction order: groups of tensors that are contracted into one. Inputs have the numbers 0 to n - 1, and results
+/// those from n on, in order. Each number but the last occurs in exactly one group.
 pub type Order = Vec<Vec<usize>>;
 
 pub fn left_to_right(tensors: usize) -> Order {

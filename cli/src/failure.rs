@@ -1,6 +1,6 @@
 //! Failures that end the program early, with messages and exit codes.
 //!
-//! The message is the same in every output format; the caller chooses the rank that prints.
+//! The message is the same in every output format.
 
 use std::fmt::Arguments;
 use std::io::{IsTerminal, Write};
@@ -16,7 +16,7 @@ use einsum_parser::{Span, render_carets};
 use super::{Result, write_out};
 
 /// Writes to standard error in one system call, which keeps ranks apart. Ignores a full disk or closed pipe, at which
-/// `eprintln!` would panic, twice, and lose the result.
+/// `eprintln!` would panic.
 pub(crate) fn write(text: Arguments<'_>) {
     let _ = std::io::stderr().write_all(text.to_string().as_bytes());
 }
@@ -26,7 +26,7 @@ macro_rules! say {
 }
 pub(crate) use say;
 
-/// Maximum bytes of an expression in full; longer ones are clipped around the error.
+/// Maximum bytes of an unclipped expression.
 const WHOLE_LINES: usize = 400;
 
 /// Maximum bytes of a message, without carets and the text above them.

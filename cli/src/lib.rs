@@ -58,7 +58,7 @@ pub fn main() -> ExitCode {
     }
     panics::install();
     let json = args::wants_json();
-    // Must precede all threads, which reserve address space; the first waits for signals.
+    // Must precede all threads, which reserve address space.
     panics::report_missing_memory(json);
     signals::install();
     let arguments = Args::parse_process();
@@ -78,7 +78,7 @@ pub fn main() -> ExitCode {
             if start::prints_errors() {
                 failure.print(json);
             } else {
-                // A launcher kills all ranks on the first error exit, so rank 0 must have printed.
+                // A launcher kills all ranks on the first error exit.
                 std::thread::sleep(SPEAKER_TIMEOUT);
             }
             ExitCode::from(failure.code())

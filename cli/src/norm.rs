@@ -53,7 +53,7 @@ pub fn text(norm: f64, exponent: i64) -> String {
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Norm {
-    /// Sums of the squares of large, ordinary and small numbers.
+    /// Of large, ordinary and small numbers' squares.
     sums: [Compensated; 3],
     /// The same over the current block only.
     block: [f64; 3],

@@ -16,7 +16,7 @@ use einsum_dist::memory::{end_at_once, report_with, share_few_addresses};
 
 use super::failure::say;
 
-/// Stack bytes that the main thread touches at first, because growing later could fail.
+/// Stack bytes touched at first, because growing later could fail.
 const STACK: usize = 1 << 20;
 
 /// Whether errors are also printed to standard output, as one JSON object.
@@ -24,7 +24,7 @@ static JSON: AtomicBool = AtomicBool::new(false);
 
 static RANK: AtomicUsize = AtomicUsize::new(0);
 
-/// Bytes for a line of the report, more than the longest has.
+/// Bytes for a line of the report.
 const LINE_BYTES: usize = 256;
 
 /// Makes a failed allocation end the program with a message; must precede all threads.
@@ -49,7 +49,7 @@ pub fn report_missing_memory(json: bool) {
     });
 }
 
-/// Writes a line without allocating or locking, because memory is exhausted and other threads may hold locks forever.
+/// Writes a line without allocating or locking, because other threads may hold locks forever.
 fn write_line(stream: impl AsFd, line: Arguments<'_>) {
     let mut text = [0; LINE_BYTES];
     let mut left = &mut text[..];

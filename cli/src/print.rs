@@ -24,7 +24,7 @@ const MAX_COMPARED_RANKS: usize = 64;
 
 const MAX_ALIGNED_CHARACTERS: usize = 60;
 
-/// What is printed at the end of a run, the same on every rank, except for the kernel's name and the reading time.
+/// What is printed after a run, equal on all ranks except for the kernel's name and the reading time.
 #[derive(Debug)]
 pub struct Outcome {
     pub measured: Vec<Measured>,
@@ -316,7 +316,7 @@ fn received(report: &Report, outcome: &Outcome) -> String {
     let planned = report.per_rank.iter().map(|rank| rank.bytes_received.planned).max().unwrap_or(0);
     let ranks = outcome.measured.iter().take(listed);
     let measured = ranks.map(|rank| rank.received.iter().sum::<u64>()).max().unwrap_or(0);
-    // Different ranks may receive the most bytes in each step, so bounds cannot be added.
+    // Steps may have different busiest ranks, so bounds cannot be added.
     let bounds: Vec<f64> = report.nodes.iter().filter_map(|node| node.lower_bound_bytes).collect();
     let bound = match bounds[..] {
         [bound] if report.nodes.len() == 1 => format!("; lower bound {}", bytes(bound)),

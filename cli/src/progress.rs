@@ -1,4 +1,4 @@
-//! Shows the progress of a path search, and a bar over a run's slices, with the time left.
+//! Shows the progress of a path search and of a run's slices, with the time left.
 //!
 //! Guarantee: only rank 0 prints, only to a terminal, and not with `--quiet`.
 

@@ -27,7 +27,7 @@ struct Scaled {
     gflop: f64,
     /// On the busiest rank.
     received: u64,
-    /// The largest bound of any step. Those of different steps cannot be added, as other ranks may be the busiest.
+    /// The largest bound of any step.
     bound: Option<f64>,
     /// Relative to the first row with a plan.
     efficiency: f64,
@@ -43,7 +43,7 @@ pub fn scaling(world: &World, mut args: Args) -> Result<(Option<String>, Option<
     let request = Request::checked(world, &mut args)?;
     let counts = args.scaling.as_ref().map_or(&[][..], |counts| &counts.0);
     let weak = labels(&args, &request)?;
-    // Strong scaling compares one order, that for the fewest ranks. With a memory limit, each number has its own slices.
+    // Strong scaling compares one order. With a memory limit, each number of ranks has its own slices.
     let common = weak.is_empty() && request.options.memory_limit.is_none();
     let mut found = None;
     let mut requests = Vec::new();

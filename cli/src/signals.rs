@@ -28,13 +28,13 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// Other ranks wait this long before they end, because launchers then kill rank 0, with the most files.
+/// Other ranks wait this long, because launchers then kill rank 0, with the most files.
 const AFTER_RANK_0: Duration = Duration::from_millis(100);
 
 /// Signals that end a program by default.
 const ENDING: [c_int; 8] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2, SIGALRM];
 
-/// The flag by which the first signal stops the run; `None` if signals end the program at once.
+/// The flag that the first signal raises; `None` if signals end the program at once.
 static STOP: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
 
 /// The signal that stopped the run, or 0.
@@ -69,7 +69,7 @@ pub fn end_by_received() {
     }
 }
 
-/// Raises the flag of a run that can be stopped; false if there is none, or it is already raised.
+/// False if there is no flag, or it is already raised.
 fn stops_run(signal: c_int) -> bool {
     let stop = STOP.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(flag) = stop.as_ref() else { return false };
@@ -112,11 +112,11 @@ const GUARD_VARIABLE: &str = "EINSUM_DIST_GUARD";
 
 const HYDRA: &str = "HYDI_CONTROL_FD";
 
-/// Maximum attempts, because a killed rank's files are closed, and their locks released, one by one.
+/// A killed rank's locks are released one by one.
 const MAX_ATTEMPTS: usize = 40;
 const RETRY_INTERVAL: Duration = Duration::from_millis(25);
 
-/// Returns whether this process is a guard, after rank 0 has ended and its leftovers are removed.
+/// Whether this process is a guard; returns after it has removed rank 0's leftovers.
 pub fn run_if_guard() -> bool {
     if std::env::var_os(GUARD_VARIABLE).is_none() {
         return false;

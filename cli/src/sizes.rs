@@ -84,7 +84,7 @@ impl Sizes {
         if expression.names().iter().all(|name| self.of(name).is_some()) {
             return Ok((shapes(1), false));
         }
-        // The loop searches for a contraction order several times.
+        // The loop searches several orders.
         let quick = PlanOptions::default().path(PathChoice::Greedy);
         let mut default = MAX_EXTENT;
         while default > 1 {

@@ -15,8 +15,7 @@ pub fn wanted(config: &RunConfig) -> bool {
     config.args.trace.is_some() || config.args.timeline.is_some()
 }
 
-/// Writes the requested files of any timeline; returns errors as values, because the result must be printed first.
-/// Collective.
+/// Writes the requested files; returns errors as values, because the result must be printed first. Collective.
 pub fn write(world: &World, config: &RunConfig, timeline: Option<&Timeline>) -> Result<Option<Error>> {
     // A plan that cannot be simulated has no timeline.
     if !wanted(config) || world.all_gather(&[u8::from(timeline.is_some())])?.first() != Some(&vec![1]) {

@@ -25,7 +25,7 @@ use super::start::{MAX_WORKERS, agree, check_flags, usage};
 use super::units::{self, counted};
 use super::{Result, inputs, path_speed, paths, progress};
 
-/// Maximum ranks for explaining a plan with given distributions; verifying 512 takes up to a minute.
+/// Maximum ranks to explain given distributions; verifying them takes up to a minute.
 const MAX_DISTRIBUTED_RANKS: usize = 512;
 
 const MAX_MACHINE_FILE_MIB: u64 = 1;
@@ -48,7 +48,7 @@ impl RunConfig {
         Ok(config)
     }
 
-    /// Checks what one rank can check of a plan, on which work `started` then.
+    /// Checks what one rank can check of a plan.
     pub fn local(
         world: &World,
         args: Args,
@@ -173,8 +173,7 @@ impl Request {
         Ok(Request { machine, ..self.clone() })
     }
 
-    /// Plans the tree of an interrupted run, the cache or a search, with a memory limit if there is too little memory
-    /// for a plan without. Collective.
+    /// Plans the tree of an interrupted run, the cache or a search, with a memory limit if necessary. Collective.
     pub fn planned(&mut self, world: &World, args: &Args, checkpoint: Option<&mut Checkpoint>) -> Result<Planned> {
         let Request { shaped, machine, options, .. } = &*self;
         if let Some((searched, machine, options)) = checkpoint.as_ref().and_then(|it| it.tree(shaped, machine, options))

@@ -15,7 +15,7 @@ use clap_complete::Shell;
 use einsum_dist::machine::MAX_RANKS;
 use einsum_dist::plan::Noise;
 
-/// Maximum timed runs, whose times are all stored, and untimed runs. More are assumed to be a mistake.
+/// Maximum timed and untimed runs. More are assumed to be a mistake.
 const MAX_RUNS: u32 = 1_000_000_000;
 
 const END_CHARACTERS: usize = 40;
@@ -62,9 +62,9 @@ pub fn text() -> Reader<String> {
 
 pub fn file() -> Reader<PathBuf> {
     reader(|value| match value.as_encoded_bytes() {
-        // `paths` refuses `-` later, with a message that depends on the file's purpose.
+        // `paths` refuses `-` later.
         [b'-'] => Ok(PathBuf::from(value)),
-        // `args` puts a space before an argument that begins with an arrow, because it may be an expression.
+        // `args` puts a space before an arrow, which may begin an expression.
         [b'-', ..] | [b' ', b'-', b'>', ..] => {
             Err("a file whose name begins with a hyphen is written ./-name".to_owned())
         }
@@ -154,7 +154,6 @@ fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
     let text = utf8(value)?;
     let (least, most) = (range.start(), range.end());
     match text.parse::<u64>() {
-        // Counts are never written with a sign on the command line.
         Ok(_) if text.starts_with('+') => Err(format!("expected a whole number from {least} to {most}")),
         Ok(number) if range.contains(&number) => Ok(number),
         Ok(number) if number < *least => Err(format!("number too small, it may be {least} to {most}")),
@@ -166,7 +165,7 @@ fn whole(value: &OsStr, range: RangeInclusive<u64>) -> Result<u64, String> {
     }
 }
 
-/// The text on one line, shortened to its beginning and end if long.
+/// The text on one line, shortened if long.
 pub fn shortened(text: &str) -> String {
     let shown = |part: &mut dyn Iterator<Item = char>| -> String {
         part.map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()

@@ -1,6 +1,6 @@
 //! Plans and runs the contractions of one process, for the crate `einsum-dist`. Anything may change in any version.
 //!
-//! Kernels take most of a build, and as a crate of their own they are compiled only when they change.
+//! As a crate of their own, kernels are compiled only when they change.
 
 #[warn(missing_docs)]
 pub mod dims;

@@ -39,7 +39,7 @@ pub(crate) fn outputs(expression: &Expression) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// The error for an output label that no input of `node` has: a bracket inside sums it away, or it does not occur.
+/// The error for an output label that no input of `node` has.
 fn unknown(expression: &Expression, node: &Node, label: Label, place: Span) -> ParseError {
     let name = expression.name(label);
     let below = expression.nodes().iter().filter(|inner| *inner != node && node.span.contains(inner.span));

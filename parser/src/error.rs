@@ -1,6 +1,4 @@
 //! Errors for invalid texts, with the kind and place of the mistake.
-//!
-//! The error owns a copy of the text, so it can be rendered anywhere.
 
 use std::sync::Arc;
 

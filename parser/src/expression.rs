@@ -1,8 +1,8 @@
 //! The parsed expression: an arena of nodes in post-order, each with a span in the text.
 //!
 //! Invariants: children precede their parent, and the root is last. Operands are numbered in written order, and labels
-//! by first appearance. Only the root of a [`Form::Einsum`] may omit its output. The arena lets cloning, comparing and
-//! dropping an expression need no recursion.
+//! by first appearance. Only the root of a [`Form::Einsum`] may omit its output. Cloning, comparing and dropping need
+//! no recursion.
 //!
 //! [`Builder`] constructs expressions. They are immutable afterwards.
 
@@ -25,8 +25,7 @@ pub struct NodeId(pub u32);
 pub enum Form {
     /// One einsum without brackets, with single-character labels, such as `mk,kn->mn`.
     Einsum,
-    /// A tree where every bracket is an einsum with an arrow, contracted before the einsum around it, such as
-    /// `[ij,jk->ik],kl->il`.
+    /// A tree where every bracket is an einsum with an arrow, such as `[ij,jk->ik],kl->il`.
     Tree,
     /// A tree where a bracket without an arrow lists the names of a tensor's dimensions, such as
     /// `[m0,k0],[k0,n0]->[m0,n0]`.
@@ -263,7 +262,7 @@ impl Expression {
     }
 }
 
-/// Builds an expression bottom-up, numbering labels and operands. The parsers and `check` check the input.
+/// Builds an expression bottom-up; the parsers and `check` check the input.
 pub(crate) struct Builder<'a> {
     text: &'a str,
     labels: HashMap<&'a str, Label>,

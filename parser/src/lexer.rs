@@ -43,7 +43,7 @@ fn space(input: &str) -> IResult<&str, &str> {
 }
 
 fn token(input: &str) -> IResult<&str, TokenKind> {
-    // All dots in a row are one run, so that a fourth does not start the next token.
+    // A fourth dot must not start the next token.
     let dots = verify(take_while1(|c| c == '.'), |dots: &str| dots.len() == 3);
     alt((
         value(TokenKind::Word, take_while1(is_label)),
@@ -92,7 +92,7 @@ pub(crate) fn foreign_arrow(text: &str, place: Span) -> Option<Span> {
     Some(Span::new(start, start + arrow.len_utf8()))
 }
 
-/// The error for a character that cannot start a token; most have a specific cause, such as an unquoted `>` in a shell.
+/// The error for a character that cannot start a token.
 fn explain(text: &str, at: usize) -> ParseError {
     let rest = &text[at..];
     let (kind, length) = match rest.as_bytes().first() {
@@ -111,7 +111,7 @@ fn explain(text: &str, at: usize) -> ParseError {
         Some(b';') => (ErrorKind::Semicolon, 1),
         Some(b'"') => (ErrorKind::Quote, 1),
         Some(b'@') => (ErrorKind::AtSign, 1),
-        // Only parentheses remain, because every other character starts a token.
+        // Only parentheses remain.
         _ => (ErrorKind::Parenthesis, 1),
     };
     ParseError::new(text, kind, Span::new(at, at + length))

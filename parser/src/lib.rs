@@ -11,7 +11,7 @@
 //! brackets.
 //!
 //! An implicit output's labels are not determined here, because they depend on the dimensions that an ellipsis stands
-//! for. The library `einsum-dist` handles extents, shapes and contraction orders.
+//! for.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,7 +1,7 @@
 //! Parses tokens into an einsum_ir tree, where brackets without an arrow list names.
 //!
 //! A `[` directly before another `[` or an arrow opens a subtree; any other opens a list. An explicit stack has one
-//! frame per open subtree. `brackets` has checked that brackets are balanced, and `check` checks output labels later.
+//! frame per open subtree. `brackets` has checked the balance, and `check` checks output labels later.
 
 use crate::expression::Builder;
 use crate::lexer::{Token, TokenKind};

@@ -1,7 +1,7 @@
 //! Parses tokens into one einsum, or a tree of einsums in brackets. Every label is one character.
 //!
-//! An explicit stack has one frame per open bracket, so that deep trees do not overflow the call stack. `brackets` has
-//! checked that brackets are balanced, and `check` checks output labels later.
+//! An explicit stack has one frame per open bracket. `brackets` has checked the balance, and `check` checks output
+//! labels later.
 
 use crate::expression::Builder;
 use crate::lexer::{Token, TokenKind};

@@ -8,8 +8,8 @@ use crate::random::Random;
 use crate::tree::Tree;
 
 impl<const W: usize> Tree<'_, W> {
-    /// Tries one rotation per contraction. None makes a result larger than 2^`limit` elements, unless the one that it
-    /// replaces was as large.
+    /// Tries one rotation per contraction. None makes a result larger than both 2^`limit` elements and the one that it
+    /// replaces.
     pub fn anneal(&mut self, beta: f64, limit: f64, random: &mut Random) {
         let inner = self.children.len() - self.leaves;
         self.effort += effort::rotation(W) * inner as f64;

@@ -72,7 +72,7 @@ impl<const W: usize> Bits<W> {
     }
 }
 
-/// Multiplies words. The standard hasher would take longer than all other work on a pair of sets.
+/// Multiplies words. The standard hasher would take longer than all other work.
 #[derive(Default)]
 pub struct BitHasher(u64);
 
@@ -90,8 +90,7 @@ impl Hasher for BitHasher {
     }
 
     fn write_u64(&mut self, word: u64) {
-        // The constant is splitmix64's. The well-mixed high bits are folded into the low bits, because a table may use
-        // either.
+        // The constant is splitmix64's. High bits are folded into the low bits, because a table may use either.
         let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = mixed ^ mixed >> 32;
     }

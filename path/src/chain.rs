@@ -80,7 +80,7 @@ const SUBTREE: usize = 8;
 
 const MAX_PASSES: usize = 8;
 
-/// Nominal seconds per tensor that slicing may take beyond the chain's length, because there is no solution without it.
+/// Nominal seconds per tensor that slicing, which is necessary, may take beyond the chain's length.
 const SLICING_SECONDS: f64 = 1e-3;
 
 /// Tensors in a window of a large network, and nominal seconds for annealing it.
@@ -103,7 +103,7 @@ impl Chain {
         if whole.largest <= settings.limit {
             return whole;
         }
-        // The widest trees' label sets do not fit into caches, so the order is only adapted to the slices.
+        // The widest trees do not fit into caches, so the order is only adapted to the slices.
         let rest = Chain { start: Start::From(whole), seconds: self.seconds - seconds, hot: COLD, seed: self.seed };
         rest.run_at_once(network, settings, words)
     }

@@ -1,7 +1,7 @@
 //! Approximate powers and logarithms to base 2, for innermost loops.
 //!
 //! Both are exact for whole powers of 2. Otherwise, a power's relative error is at most 1.2e-4, and a logarithm's error
-//! at most 4e-3. Prices of solutions have these errors; numbers of multiply-adds do not.
+//! at most 4e-3. Only prices of solutions have these errors.
 
 /// 2^x, between 2^-1000 and 2^1000.
 #[inline(always)]

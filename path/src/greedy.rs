@@ -13,8 +13,7 @@ use crate::random::{Random, gumbel};
 pub struct GreedyParameters {
     /// A pair's score is the elements of its result, minus this factor times those of the pair itself.
     pub weight: f64,
-    /// Seed for the noise, and for the order of equal scores, of which regular networks have many. One order may cost
-    /// several times as much as another.
+    /// Seed for the noise, and for the order of equal scores, which matters in regular networks.
     pub ties: u64,
     /// Temperature of the noise added to the score's logarithm.
     pub noise: f64,

@@ -42,7 +42,7 @@ pub enum Proof {
 ///
 /// Cost: at most `steps` pairs of sets, a few nanoseconds each.
 pub fn optimal(network: Labelled, known: f64, steps: u64) -> (Option<Vec<[usize; 2]>>, Proof) {
-    // A bit set contains tensors or labels, so the larger count determines its size.
+    // A bit set contains tensors or labels.
     let labels = network.tensors.iter().flatten().collect::<std::collections::BTreeSet<_>>().len();
     match network.tensors.len().max(labels) {
         0..=64 => search::<1>(network, known, steps),
@@ -203,7 +203,7 @@ impl<const W: usize> Sets<W> {
             let last = cap >= 1.0 + COST_TOLERANCE;
             match self.round(cap.min(1.0 + COST_TOLERANCE), false, left)? {
                 Some(root) => return Ok(root),
-                // The known order is cheaper, so it pairs sets without a common label.
+                // The known order pairs sets without a common label.
                 None if last => return Err(Proof::OptimalConnected),
                 None => cap *= CAP_GROWTH,
             }
@@ -292,7 +292,7 @@ impl<const W: usize> Sets<W> {
         }
     }
 
-    /// Returns the number of the result. Results are numbered in the order of steps, after the `tensors` tensors.
+    /// Returns the number of the result; the first is `tensors`.
     fn append(&self, root: usize, tensors: usize, steps: &mut Vec<[usize; 2]>) -> usize {
         let mut reached = vec![root];
         let mut at = 0;
@@ -300,7 +300,7 @@ impl<const W: usize> Sets<W> {
             reached.extend(self.all[id].pair.iter().flatten().map(|&id| id as usize));
             at += 1;
         }
-        // A set has more tensors than its parts, so sorting puts it after them.
+        // This puts a set after its parts.
         reached.sort_by_key(|&id| self.all[id].tensors.count());
         let mut numbers: HashMap<usize, usize> = HashMap::new();
         for id in reached {

@@ -251,7 +251,7 @@ impl Hypergraph {
         let count = self.weights.len();
         let mut gains: Vec<f64> = (0..count).map(|node| self.gain(node, side, counts)).collect();
         let mut heap: BinaryHeap<(i64, u32)> = BinaryHeap::new();
-        // Gains are compared as integers, in units far below any label's cost.
+        // Gains are compared as integers, in small units.
         let key = |gain: f64| (gain * 1e6) as i64;
         let on_border = |node: usize, counts: &[[u32; 2]]| {
             self.incident[node].iter().any(|&net| counts[net as usize][0] > 0 && counts[net as usize][1] > 0)

@@ -152,7 +152,7 @@ impl<const W: usize> Tree<'_, W> {
                 let child = if part & (part - 1) == 0 {
                     frontier[part.trailing_zeros() as usize]
                 } else {
-                    // A subtree of k leaves has k - 1 contractions, before and after.
+                    // There are as many contractions as before.
                     let Some(child) = free.pop() else { return };
                     self.labels[child] = t.labels[part];
                     open.push((child, part));

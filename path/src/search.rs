@@ -19,7 +19,7 @@ pub const CHAINS: usize = 4;
 const KEPT: usize = 4;
 
 /// Rotations of each contraction in a chain of the first round, their growth per round, and their maximum. Restarts are
-/// better than one long chain, except for large networks, whose budget ends before the maximum.
+/// better than one long chain.
 const FIRST_SWEEPS: f64 = 64.0;
 const GROWTH: f64 = 1.5;
 const MAX_SWEEPS: f64 = 20_000.0;
@@ -53,8 +53,7 @@ pub struct Request<'a> {
     /// Orders without slices, from which some chains start.
     pub known: Vec<Vec<[usize; 2]>>,
     /// log2 of the factor by which a solution needs too much memory. Solutions that fit (at most 0) are better than all
-    /// others. A solution within [`Settings::limit`] may not fit, because several results are live at once. Chains then
-    /// get lower limits.
+    /// others. A solution within [`Settings::limit`] may not fit; chains then get lower limits.
     pub excess: &'a dyn Fn(&Solution) -> f64,
 }
 
@@ -183,7 +182,7 @@ impl Search<'_> {
         if round > 0 && affordable < LEAST_REST * wanted {
             return None;
         }
-        // The last round takes all that is left, because the rest would not suffice for another.
+        // The last round takes all that is left.
         let seconds = if affordable < wanted * (1.0 + LEAST_REST * GROWTH) { affordable } else { wanted };
         let seconds = seconds.max(0.0);
         let slices_start = round == 0 && !self.starts.is_empty();

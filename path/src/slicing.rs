@@ -1,12 +1,12 @@
 //! Chooses labels to slice, so that no contraction's result has more elements than a limit.
 //!
-//! Contractions without the label are repeated, which is a slice's overhead.
+//! A label's overhead is the repetition of contractions without it.
 
 use crate::bits::Bits;
 use crate::random::Random;
 use crate::tree::Tree;
 
-/// Added to a label's overhead, so that of two labels without overhead, the one that removes more excess is better.
+/// Added to a label's overhead, so that labels without any differ by the excess that they remove.
 const FREE_OVERHEAD: f64 = 0.01;
 
 struct Gains {

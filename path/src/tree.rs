@@ -1,8 +1,7 @@
 //! A contraction tree with local changes in constant time.
 //!
 //! Invariants: node i is tensor i for i below `leaves`; every other node has two children. A node's `labels` are those
-//! of its result, without sliced ones. They depend on the set of tensors below it and not on their order, so a rotation
-//! changes those of one node only.
+//! of its result, without sliced ones. A rotation changes those of one node only.
 
 use crate::bits::Bits;
 use crate::effort;
@@ -139,7 +138,7 @@ impl<'a, const W: usize> Tree<'a, W> {
         (leaves + 2.0 * results - self.elements[self.root]).log2() + self.log2_slices()
     }
 
-    /// log2 of the largest intermediate's elements, without tensors and final result, which slices do not make smaller.
+    /// log2 of the largest intermediate's elements, without tensors and final result.
     pub fn largest(&self) -> f64 {
         let between = (self.leaves..self.children.len()).filter(|&node| node != self.root);
         between.map(|node| self.log2[node]).fold(0.0, f64::max)

@@ -1,5 +1,5 @@
 //! Improves a large network's contraction tree in windows: a contraction, and about a hundred nodes below it, annealed
-//! alone as tensors of a small network, with small label sets.
+//! as tensors of a small network.
 //!
 //! Invariant: a window never makes the tree more expensive.
 
@@ -176,7 +176,7 @@ impl<'a> Large<'a> {
 
     pub fn solution(&self) -> Solution {
         let leaves = self.network.tensors.len();
-        // A window's root keeps its number, so the last node remains the tree's root.
+        // The last node remains the tree's root.
         let root = self.children.len() - 1;
         let (mut products, mut elements, mut largest) = (0.0f64, 0.0f64, 0.0f64);
         for node in bottom_up(&self.children, leaves).into_iter().filter(|&node| node >= leaves) {

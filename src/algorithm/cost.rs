@@ -1,7 +1,7 @@
 //! Predicts the seconds of products, memory traffic and messages, on one machine and for one element type.
 //!
-//! Overlapping computing and receiving take the maximum of the two, plus a fraction of the shorter, because each slows
-//! down the other ([`Machine::interference`]).
+//! Overlapping computing and receiving take the maximum of the two, plus a fraction of the shorter
+//! ([`Machine::interference`]).
 
 use crate::dims::Label;
 use crate::distribution::tile_bounds;

@@ -4,7 +4,7 @@
 //! A generator never calls a kernel or a transport. It shares [`Algorithm::distributions`] with the planner, so they
 //! cannot disagree.
 //!
-//! Several files cite J. Dressler, Scaling Out: Distributed Memory Parallelism for Einsum Trees, Jena 2025.
+//! Several files cite J. Dressler, Scaling Out: Distributed Memory Parallelism for Einsum Trees (2025).
 //!
 //! Invariant: all ranks run the steps of a plan in the same order, and start their transfers of a contraction in one
 //! total order.

@@ -110,8 +110,7 @@ impl<'a> Column<'a> {
     }
 }
 
-/// The root's position in the group of a broadcast, and the group; `None` for at most two ranks, which a direct message
-/// serves.
+/// The root's position in the group of a broadcast, and the group; `None` for at most two ranks.
 fn broadcasts(from: &Tensor, to: &Tensor, rank: usize) -> Option<(usize, Vec<usize>)> {
     let (from, to) = (&from.distribution, &to.distribution);
     if to.axes().first().is_some_and(|axis| axis.ranks > 2)

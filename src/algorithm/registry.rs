@@ -227,7 +227,7 @@ impl Algorithm {
     /// Like [`Generator::distributions`].
     ///
     /// # Panics
-    /// If the cut dimensions lack the required kinds, which the planner never causes.
+    /// If the cut dimensions lack the required kinds.
     pub fn distributions(&self, left: &[Label], right: &[Label], out: &[Label], ranks: usize) -> Option<Distributions> {
         self.generator().distributions([left, right, out], ranks)
     }

@@ -60,8 +60,8 @@ pub fn candidates(setting: &Setting) -> Vec<RingK> {
     all
 }
 
-/// Prefers a dimension with at least two indices, then `cut_out` if blocks differ along it, so that all pieces have the
-/// same size, then even extents, other dimensions, and long ones.
+/// Prefers a dimension with at least two indices, then `cut_out` if blocks differ along it, then even extents, other
+/// dimensions, and long ones.
 fn split(setting: &Setting, cut_out: Label) -> Label {
     let ranks = setting.ranks();
     let smallest = |label: Label| {
@@ -261,7 +261,7 @@ impl Ring<'_> {
         }
     }
 
-    /// Each is large enough for any piece. All but the last are in the rank's own block, if possible.
+    /// Each is large enough for any piece. All but the last are in the rank's block, if possible.
     fn slots(&self, builder: &mut Builder) -> Vec<Slot> {
         // Rank 0 has the largest pieces.
         let largest: Vec<usize> = self.piece(0, 0).iter().map(Range::len).collect();

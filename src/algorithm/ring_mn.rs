@@ -26,7 +26,7 @@ pub struct RingMn {
     pub pieces: usize,
 }
 
-/// One piece suits rings that compute longer than they transfer; up to `MAX_PIECES` suit others.
+/// One piece suits rings that compute longer than they transfer.
 pub fn candidates(setting: &Setting) -> Vec<RingMn> {
     let mirrored = setting.pairs().map(|(m, n)| (n, m));
     let rings = setting
@@ -73,8 +73,7 @@ impl Generator for RingMn {
         let (along, pieces) = (travelling[dim], pieces as f64);
         let summed = travelling.iter().filter(|label| !out.contains(label));
         let depth: f64 = summed.map(|&label| extent(label) as f64).product();
-        // The elements that pieces of the last block access again: the stationary operand if that lacks `along`, or
-        // `out` in additional passes if `along` is summed.
+        // The elements that pieces of the last block access again.
         let last_block_elements = match along {
             _ if !staying.contains(&along) => (pieces - 1.0) * stays * share,
             _ if out.contains(&along) => 0.0,
@@ -107,7 +106,7 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
     let (Some(_), Some(_)) = (stays.own(rank, &[]), travels.own(rank, &[])) else { return };
     let (next, previous) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
     let largest = travels.distribution.largest_block(&travels.shape);
-    // With two ranks, the buffer fits the only received block, which is thus dense.
+    // With two ranks, the buffer fits the only received block.
     let received = if ranks == 2 { travels.block(next).iter().map(Range::len).collect() } else { largest.clone() };
     let exchange: Vec<BufferId> = (1..ranks.min(3)).map(|_| travels.scratch(builder, received.clone())).collect();
     let accumulate = contraction.first();
@@ -147,8 +146,8 @@ fn ring_mn(builder: &mut Builder, contraction: &Contraction, [cut, travel]: [Lab
     }
 }
 
-/// The minimum number of summed indices in a piece that is cut along a summed dimension. A local product passes over
-/// `out` once per about 512 summed indices, so with far fewer, cutting another dimension is cheaper.
+/// The minimum number of summed indices in a piece that is cut along a summed dimension. With far fewer than
+/// `DEEP_ROUND_INDICES`, cutting another dimension is cheaper.
 const MIN_DEPTH: usize = 256;
 
 fn dim_and_pieces(labels: &[Label], extents: &[usize], out: &[Label], travel: Label, most: usize) -> (usize, usize) {

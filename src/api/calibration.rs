@@ -106,7 +106,7 @@ impl World {
         for elements in [self.most_summed(), 1 << 23, 1 << 21, 1 << 18] {
             let seconds = after(startup_seconds, self.quickest(&self.sums(&machine, elements)?, MOVE_RUNS)?);
             let bytes = (elements * size_of::<f32>()) as f64;
-            // Starting a run may take longer than a small sum, so the rate of the next larger sum is the least.
+            // Starting a run may take longer than a small sum.
             rate = rate.max(per_worker(bytes, seconds));
             copy_rates.insert(0, [bytes, rate]);
         }
@@ -194,7 +194,7 @@ impl World {
         for at in 1..large.len() {
             large[at] = large[at].max(large[at - 1]);
         }
-        // Small products may take less time than the start of a run, so the rate of the next larger cube is the limit.
+        // Small products may take less time than the start of a run.
         let mut max_rate = large[0];
         for rate in small.iter_mut().rev() {
             max_rate = max_rate.min(*rate / solo_speedup);
@@ -225,7 +225,7 @@ impl World {
     fn link(&self, machine: &Machine, copied: f64, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];
-        // The median would reflect runs in which threads wake up late, and the minimum those that never wait.
+        // The median includes late threads, and the minimum runs that never wait.
         let latency = (self.quartile(&goes)? - self.quartile(&stays)?).max(1e-7);
         let all = after(
             machine.startup_seconds + latency,
@@ -278,7 +278,7 @@ impl World {
         let ranks = machine.ranks as f64;
         let bytes = (ranks - 1.0) / ranks * (SIDE * SIDE * size_of::<f32>()) as f64;
         let receive = bytes / machine.link_bandwidth;
-        // Computing takes longer, so that the communication thread competes with busy workers for a core.
+        // Computing takes longer, so that the communication thread meets busy workers.
         let rate = machine.flops * machine.workers as f64 / (2 * SIDE * SIDE) as f64;
         let rows = ((LONGER_FACTOR * receive * rate) as usize).clamp(16, 4096);
         let options =
@@ -286,7 +286,7 @@ impl World {
         let shapes = [vec![rows * machine.ranks, SIDE], vec![SIDE, SIDE]];
         let ring = Problem::parse("mk,kn->mn")?.shapes(&shapes)?.plan(machine, &options)?;
         let product = self.products(machine, [rows, SIDE, SIDE], AlgorithmName::BatchParallel)?;
-        // The ring packs the left operand for each block of the right operand, which is not interference.
+        // Packing the left operand for each block of the right one is not interference.
         let packed = 2.0 * (ranks - 1.0) * (rows * SIDE * size_of::<f32>()) as f64;
         let packed = packed / (machine.bandwidth(packed) * machine.workers as f64);
         let mut shares = Vec::with_capacity(ROUNDS);
@@ -313,7 +313,7 @@ impl World {
         Problem::parse("cmk,ckn->cmn")?.shapes(&shapes)?.plan(machine, &options)
     }
 
-    /// Long sums, because they read at full speed whatever the size, while large copies bypass the caches.
+    /// Long sums, because large copies bypass the caches.
     fn sums(&self, machine: &Machine, elements: usize) -> Result<Plan> {
         let lines = (2 * machine.workers).next_power_of_two().max(64);
         let rows = self.rows(|rank| rank);
@@ -416,7 +416,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The seconds for a cube in a world of one rank, minus those of an almost empty run.
+/// The seconds for a cube in a world of one rank, less startup.
 fn one_rank_seconds(side: usize, workers: usize, runs: usize) -> Result<f64> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
     let pool = pool.map_err(|error| Error::Usage(format!("no threads to measure with: {error}")))?;

@@ -314,7 +314,7 @@ impl<'a> Saves<'a> {
         let stop = self.checkpoint.stop.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
         let rest = self.checkpoint.every.saturating_sub(self.saved.elapsed());
         let each = self.started.elapsed().as_secs_f64() / (finished - self.first).max(1) as f64;
-        // Half of the remaining time, because later slices may take longer.
+        // Half, because later slices may take longer.
         let wait = if rest.is_zero() { self.checkpoint.every } else { rest }.min(TALK_INTERVAL).as_secs_f64() / 2.0;
         let most = 2 * (finished - self.first).max(1) as u64;
         let step = ((wait / each.max(1e-9)) as u64).clamp(1, most);

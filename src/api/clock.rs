@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::{Result, World};
 
-/// Joint readings of both clocks; the fastest counts, because others may have been interrupted.
+/// Joint readings of both clocks; the fastest counts.
 const CLOCK_READINGS: usize = 32;
 
 /// Collective calls to compare times.

@@ -1,6 +1,6 @@
 //! Starts the threads of a local rank and pins them to the rank's cores.
 //!
-//! Threads start only if the address space has room; otherwise the process could be killed.
+//! Threads start only if the address space has room.
 
 use super::error::Rank;
 use super::own_cores::keep_global_pool_on_own_cores;
@@ -66,7 +66,7 @@ pub(super) fn no_threads(rank: usize, threads: usize, why: &dyn std::error::Erro
     Error::Threads { rank: Rank::here(rank), threads, message }
 }
 
-/// Starts rayon's global pool with `threads` threads, unless it exists. Call this first: a computation would otherwise
+/// Starts rayon's global pool with `threads` threads, unless it exists. Call this before any computation, which would
 /// start one thread per core, and panic on failure.
 ///
 /// # Errors

@@ -146,7 +146,7 @@ impl<T: Element> Program<T> {
         loop {
             let measured = self.trial(&scaling, &exponents, operands, out)?;
             let next = scaling.corrected(&exponents, Some(&measured));
-            // Only factors of values whose sums cancel almost completely cannot improve.
+            // Sums that cancel almost completely cannot improve.
             if scaling.are_medium(&measured) || next == exponents || left == 0 {
                 let divided = scaling.sums(&exponents).last().map_or(0, |sum| -sum);
                 self.exponents = Some(exponents);
@@ -252,7 +252,7 @@ impl<'a> Scaling<'a> {
             Some(largest.log2() - sums[id] as f64)
         };
         let values = &self.plan.values;
-        // The largest numbers' logarithms without factors, and by how much the steps exceed expectation.
+        // Logarithms without factors, and by how much the steps exceed expectation.
         let (mut sizes, mut excess, mut steps): (Vec<f64>, f64, f64) = (Vec::with_capacity(values.len()), 0.0, 0.0);
         for (id, value) in values.iter().enumerate() {
             sizes.push(match value.source {

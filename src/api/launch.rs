@@ -58,7 +58,7 @@ pub(super) fn launch(
             endpoint.spin(crews[0].place.spare);
             let slots = bound.pop().unwrap_or_default();
             let verified = ranks[0].verified();
-            // The other ranks would wait forever. `World::abort` adds this rank's number to the message.
+            // The other ranks would wait forever.
             let abort = |error: &RunError| -> () {
                 world.abort(&format!("{}: {}", place(plan, verified.schedule(), error), error.message))
             };
@@ -66,7 +66,7 @@ pub(super) fn launch(
                 Team::Pool { pool: &crews[0].pool, endpoint: &mut endpoint, on_failure: &mut |error| abort(error) };
             crews[0].bind_communication();
             let metrics = guarded(&mut ranks[0], slots, factors, &options, team);
-            // Threads that this one starts between runs must not inherit its mask of one core.
+            // Threads started between runs must not inherit its mask of one core.
             cores::bind(&crews[0].place.units);
             let metrics = metrics.map_err(|error| {
                 abort(&error);
@@ -95,8 +95,7 @@ pub(super) fn launch_apart(
     in_process(plan, ranks, factors, rounds, &world.shared().options, &crews, &fabric)
 }
 
-/// Runs the only rank of a world. It enters its own pool only for tasks on several threads, because waking a worker
-/// takes longer than a small product.
+/// Runs the only rank of a world. It enters its own pool only for tasks on several threads.
 fn alone(
     world: &World,
     program: &mut RankProgram,

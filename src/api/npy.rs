@@ -1,8 +1,8 @@
 //! Reads and writes tensors: the array in an `.npy` file, or a box (one range of indices per dimension) of it. Every
 //! rank accesses only its own blocks.
 //!
-//! After every step, the ranks agree on success, so none waits for a failed one. Unlike in two-phase collective I/O,
-//! blocks are not redistributed first, so a rank may access many short sections.
+//! After every step, the ranks agree on success, so none waits for a failed one. Blocks are not redistributed first, so
+//! a rank may access many short sections.
 
 use std::path::Path;
 
@@ -76,7 +76,7 @@ impl<T: Element> DistTensor<T> {
 
 /// A .npy file that is written part by part and renamed when complete. Dropping it removes the file.
 pub struct NpyOutput {
-    // Dropped in this order: the file before its name in the list of those to delete on an early exit.
+    // Dropped in this order: the file before its name.
     pending: PendingFile,
     prepared: PreparedOutput,
     world: World,

@@ -1,7 +1,6 @@
 //! Output files to which several ranks may write.
 //!
-//! Invariant: every rank knows the temporary name before the file exists: launchers kill all ranks when one exits
-//! early, so any must be able to remove it.
+//! Invariant: every rank knows the temporary name before the file exists, because any must be able to remove it.
 
 use std::path::Path;
 

@@ -1,7 +1,6 @@
 //! Keeps the workers of a rank without peers on their own cores while no other program computes there.
 //!
-//! Linux may let two workers that wake for a short run share a core for 0.1 s or longer beside an idle one, so each is
-//! pinned to a core (`docs/placement.md`).
+//! Linux may let two workers share a core for 0.1 s or longer, so each is pinned (`docs/placement.md`).
 //!
 //! Invariant: the calling thread is never pinned. Workers are pinned only if there is one per core of the process,
 //! there is no CPU quota, the system reports how long they wait, and no one else changes their affinity masks.
@@ -18,7 +17,7 @@ use super::cores::{self, Thread};
 use super::host;
 use crate::sync::{Condvar, Mutex};
 
-/// Between checks, in all and for each worker: a check takes microseconds per worker.
+/// Between checks, in all and for each worker.
 const INTERVAL: Duration = Duration::from_millis(5);
 const PER_WORKER: Duration = Duration::from_micros(500);
 /// The first and longest between uses of own cores.
@@ -186,7 +185,7 @@ impl OwnCores {
         let interval = INTERVAL.max(PER_WORKER * self.workers.len() as u32);
         let longest = since.iter().map(|[ran, waited]| ran + waited).max().unwrap_or_default();
         let is_short = !since.is_empty() && u128::from(longest) < INTERVAL.as_nanos();
-        // A worker with little to do may have waited mostly for the calling thread.
+        // A worker may have waited mostly for the calling thread.
         let waits = |&[_, waited]: &[u64; 2]| waited as f64 > MAX_WAIT * longest as f64;
         if times.is_empty() || state.pinned && !is_short && since.iter().any(waits) {
             self.workers.iter().for_each(|&worker| cores::bind_thread(worker, &self.all));
@@ -198,7 +197,7 @@ impl OwnCores {
             (false, _) => {
                 let cores = self.workers.iter().zip(&self.cores);
                 cores.for_each(|(&worker, &core)| cores::bind_thread(worker, &[core]));
-                // The system counts waiting at its end, and it may have begun before workers had own cores.
+                // Waiting is counted at its end, and may have begun earlier.
                 Vec::new()
             }
             (true, true) => std::mem::take(&mut state.times),

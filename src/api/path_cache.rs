@@ -36,7 +36,7 @@ impl PathCache {
         let einsums = shaped.einsums();
         let PlanOptions { dtype, path, in_parts, runs, .. } = options;
         let memory = options.memory_limit.map(|limit| (u128::from(limit) * machine.ranks as u128, in_parts));
-        // Unless a time is given, these determine how long `auto` searches.
+        // These determine how long `auto` searches.
         let effort = options.path_seconds.is_none().then_some((runs, machine.ranks, machine.workers));
         let request = (FORMAT, dtype, path, memory, effort);
         let mut text = format!("{request:?}");

@@ -126,7 +126,7 @@ impl Shaped {
     /// # Errors
     /// Those of [`Shaped::plan`].
     pub fn plan_tree(&self, tree: &Tree, machine: &Machine, options: &PlanOptions) -> Result<Plan> {
-        // A missing kernel is an error only when the plan is compiled, possibly elsewhere.
+        // A missing kernel is an error only when the plan is compiled.
         let here = || ResolvedKernel::resolve(options.kernel, options.dtype).ok()?.target(machine.workers);
         let options = PlanOptions { target: options.target.or_else(here), ..options.clone() };
         Ok(Plan::new(&self.text, tree, machine, &options)?)

@@ -221,7 +221,7 @@ pub fn einsum<T: Element>(expression: &str, operands: &[&dyn Operand<T>]) -> Res
     }
     let views: SmallVec<[ArrayViewD<T>; 4]> = operands.iter().map(|operand| operand.view_dyn()).collect();
     let shapes: SmallVec<[&[usize]; 4]> = views.iter().map(|view| view.shape()).collect();
-    // The cache is not in its place during the run: a worker that waits may steal a task that calls this function.
+    // A worker that waits may steal a task that calls this function.
     let mut cache = CACHE.take().unwrap_or_default();
     let out = cache.run::<T, _>(expression, &shapes, &PlanOptions::default(), |program| program.run(operands));
     CACHE.set(Some(cache));

@@ -19,7 +19,7 @@ use crate::memory::Slot;
 use crate::plan::{Plan, ResultResidency};
 use crate::schedule::{Home, ReuseScope};
 
-/// Shorter rounds start together, because starting and waiting costs time.
+/// Shorter rounds start together.
 const SHORT: Duration = Duration::from_millis(250);
 
 impl<T: Element> GroupSteps<T> {

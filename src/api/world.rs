@@ -28,7 +28,7 @@ use crate::comm::Transport;
 #[cfg(feature = "mpi")]
 use crate::comm::mpi::{Communicator, Mpi, family, library_version};
 
-/// More in one process run badly, so their plans are for other hosts.
+/// Plans for more in one process are for other hosts.
 const MAX_RANKS_PER_CORE: usize = 4;
 
 /// The ranks that run programs; clones share them. It is not `Send`: its creator's thread communicates during runs.
@@ -202,8 +202,8 @@ impl World {
             Members::Mpi(members) => {
                 let MpiMembers { endpoint, communicator, mpi, .. } = *members;
                 endpoint.into_inner().map_or(Ok(()), crate::comm::Endpoint::close)?;
-                // A process in MPI_Finalize makes no progress for others. Without these pauses, one in five runs
-                // between hosts hung (MPICH 4.0 with UCX over TCP).
+                // A process in MPI_Finalize makes no progress for others. Without these pauses, some runs between hosts
+                // hung (MPICH 4.0 with UCX over TCP).
                 for _ in 0..2 {
                     communicator.barrier()?;
                     std::thread::sleep(Duration::from_millis(1));
@@ -394,7 +394,7 @@ impl World {
             Members::Single { .. } | Members::InProcess { .. } => mine,
             #[cfg(feature = "mpi")]
             Members::Mpi(members) => {
-                // The first character marks input errors, for equal exit codes; host and message follow.
+                // The first character marks input errors; host and message follow.
                 let outcome = mine.as_ref().map(drop).map_err(|error| {
                     format!("{}{}\n{}", if error.is_input() { 'i' } else { 'r' }, host::name(), error.for_other_ranks())
                 });

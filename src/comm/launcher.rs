@@ -10,7 +10,7 @@ pub enum LauncherKind {
     OpenMpi,
     /// MPICH's mpirun and others that use the PMI protocol: Intel MPI, Cray, Slurm, Flux.
     Mpich,
-    /// A PMIx server that is not Open MPI's mpirun, such as Slurm's.
+    /// Another PMIx server, such as Slurm's.
     Pmix,
 }
 

@@ -5,8 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use smallvec::{SmallVec, smallvec};
 
-/// Sorted, disjoint, nonempty, nonadjacent intervals. A single one, as in most of a schedule's millions of sets, is
-/// inline.
+/// Sorted, disjoint, nonempty, nonadjacent intervals. A single one, as in most sets, is inline.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Intervals(List);
 

@@ -58,7 +58,7 @@ impl Run<'_> {
     }
 
     fn one_by_one(&self, tasks: Range<TaskId>, metrics: &mut [TaskMetric]) -> Result<(), RunError> {
-        // Reading the clock costs a small product, so a task's end is the next one's start.
+        // Reading the clock is slow, so a task's end is the next one's start.
         let mut now = self.now();
         for (task, metric) in tasks.zip(metrics) {
             if !self.program.is_held(task) {

@@ -1,7 +1,7 @@
 //! Caches tasks' local plans until their tensors' layouts change.
 //!
-//! Equal layouts share a plan, so a long ring has few, and plans share equal tables. Plans for additions, copies and
-//! scaling cost no more than a lookup, and are not cached.
+//! Equal layouts share a plan, and plans share equal tables. Plans for additions, copies and scaling cost no more than
+//! a lookup, and are not cached.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -24,7 +24,7 @@ pub struct Planned {
     pub workspace: Workspace,
 }
 
-/// Plans by task; empty until the first, because most programs have no unary steps.
+/// Plans by task; empty until the first.
 #[derive(Debug)]
 struct CachedPlans<P> {
     tasks: usize,

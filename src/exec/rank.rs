@@ -46,7 +46,7 @@ pub fn run(
         let outcome = catch_unwind(AssertUnwindSafe(|| thread.run(&finished, scope)));
         let outcome = outcome
             .unwrap_or_else(|panic| Err(RunError::new(schedule.rank, thread.waiting(), panic_message(panic.as_ref()))));
-        // The scope waits for the worker's current task, possibly long, and the other ranks must not.
+        // The scope waits for the worker's current task; the other ranks must not.
         outcome.inspect_err(|error| on_failure(error))
     })?;
     let (started, tasks) = (thread.started, thread.metrics);

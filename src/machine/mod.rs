@@ -75,8 +75,7 @@ pub struct Machine {
     #[serde(alias = "alone")]
     pub solo_speedup: f64,
     /// The computing time that an overlapped transfer costs, for memory bandwidth and possibly cores, relative to its
-    /// time. It exceeds 1 without a spare core. With the cautious default of 1, overlap saves no time, and the planner
-    /// prefers few bytes.
+    /// time. It exceeds 1 without a spare core. With the cautious default of 1, overlap saves no time.
     pub interference: f64,
     /// Rates for small products, which are slower. Each entry, in ascending order, has a cube's side, and one worker's
     /// operations per second on products of its volume.
@@ -123,8 +122,8 @@ impl Machine {
         Machine { ranks, workers, ..Machine::default() }
     }
 
-    /// One worker's operations per second on products with this cube's volume. Between sides in
-    /// [`Machine::block_rates`], logarithms are interpolated linearly. Beyond the largest, it is [`Machine::flops`].
+    /// One worker's operations per second on products with this cube's volume. Beyond the largest side in
+    /// [`Machine::block_rates`], it is [`Machine::flops`].
     pub fn rate(&self, side: f64) -> f64 {
         let smallest = self.block_rates.first().map_or(side, |[smallest, _]| *smallest);
         // Below the smallest side, the rate is proportional to it.

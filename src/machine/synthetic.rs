@@ -13,7 +13,7 @@ use super::topology::{Cache, Domain, Topology};
 /// Eight times Linux's; more is likely a mistake.
 const MAX_UNITS: usize = 1 << 16;
 
-/// Placing ranks takes more than linear time in the domains.
+/// Placing ranks takes superlinear time.
 const MAX_DOMAINS: usize = 512;
 
 /// Of a cache, or of a domain's memory (1 PiB).

@@ -14,7 +14,7 @@ pub struct Topology {
     pub caches: Vec<Cache>,
 }
 
-/// A NUMA domain, whose cores access its memory faster than others do.
+/// A NUMA domain.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Domain {
     /// The operating system's number.
@@ -62,7 +62,7 @@ impl Topology {
     }
 }
 
-/// One line with numbers of sockets, domains, cores and threads, and sizes of memory and caches.
+/// On one line.
 impl fmt::Display for Topology {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });

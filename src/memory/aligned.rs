@@ -91,7 +91,7 @@ impl Drop for Aligned {
     }
 }
 
-/// A rank's live bytes and their exact peak, for all buffers of programs and endpoints; `api` adds the user's blocks.
+/// A rank's live bytes and their peak, for all buffers of programs and endpoints; `api` adds the user's blocks.
 #[derive(Debug, Default)]
 pub struct Footprint {
     live: AtomicUsize,

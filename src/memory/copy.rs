@@ -1,5 +1,5 @@
-//! Copies between disjoint memory ranges, through the caches or with streaming stores, which bypass them and are faster
-//! between cores that share no cache (`docs/transports.md`).
+//! Copies between disjoint memory ranges, through the caches or with streaming stores, which are faster between cores
+//! that share no cache (`docs/transports.md`).
 //!
 //! Guarantee: a copy's streaming stores precede every later store of the thread, so a flag stored with release ordering
 //! publishes the bytes. Only x86-64 has streaming stores.
@@ -28,7 +28,7 @@ impl StoreKind {
     }
 }
 
-/// Shorter ranges have too much in partial cache lines, which need cached stores.
+/// Shorter ranges have too much in partial cache lines.
 const MIN_STREAMED_BYTES: usize = 1 << 10;
 
 /// # Safety

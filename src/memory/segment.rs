@@ -5,9 +5,9 @@
 //! owner drops a segment, its memory returns to the system even if others still map it. A process has at most
 //! [`MAX_SEGMENTS`], because each is an open file.
 //!
-//! Segments exist on Linux only, and not where a first access could raise SIGBUS (under strict overcommit, or beyond the
-//! machine's memory), or `ulimit -v` is set, because peers keep dropped segments mapped for a while. After a fork, the
-//! child must not access a segment that the parent has dropped.
+//! Segments exist on Linux only, and not where a first access could raise SIGBUS (under strict overcommit, or beyond
+//! the machine's memory), or with `ulimit -v`, because peers keep dropped segments mapped. After a fork, the child must
+//! not access a segment that the parent has dropped.
 
 use std::collections::BTreeMap;
 use std::io::{Error, Result};
@@ -209,7 +209,7 @@ mod system {
 
     pub fn limits() -> Limits {
         let soft = |resource| getrlimit(resource).current.map_or(usize::MAX, |most| most as usize);
-        // Even strict overcommit reserves no memory for these files, so a first access could raise SIGBUS.
+        // Even strict overcommit reserves no memory for these files.
         let counted = std::fs::read_to_string("/proc/sys/vm/overcommit_memory").is_ok_and(|text| text.trim() == "2");
         let few_addresses = getrlimit(Resource::As).current.is_some();
         let bytes =

@@ -69,7 +69,7 @@ impl<'a> SearchSpace<'a> {
         SearchSpace { known: self.known.clone(), ..SearchSpace::new(self.tree, self.machine, self.options, arguments) }
     }
 
-    /// [`Cost::redistribution`], which is computed once for distributions that differ only in the names of dimensions.
+    /// [`Cost::redistribution`], computed once for distributions that differ only in names.
     pub fn redistribution(&self, labels: &[Label], from: &Distribution, to: &Distribution) -> Price {
         let price = || self.cost.redistribution(labels, from, to);
         let name = pair_up_to_names(&self.tree.shape(labels), [from, to]);

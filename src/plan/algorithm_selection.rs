@@ -39,8 +39,7 @@ struct Entry {
     inputs: [usize; 2],
 }
 
-/// The possible distributions of a tensor. `None` if the consumer chooses, as for operands without a prescribed one, and
-/// unary steps over them.
+/// The possible distributions of a tensor. `None` if the consumer chooses.
 type Table = Option<Vec<Entry>>;
 
 #[derive(Clone, Default)]

@@ -1,8 +1,8 @@
 //! Classes of ranks: those whose blocks of all values have equal extents, and that have the same roles in the trees and
 //! rings of redistributions.
 //!
-//! Their schedules are assumed to have the same kinds of tasks. The positions of blocks, and the order in which peers
-//! with larger and smaller blocks follow each other, differ.
+//! Their schedules are assumed to have the same kinds of tasks. The positions of blocks, and the order of peers with
+//! larger and smaller blocks, differ.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;

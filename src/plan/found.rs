@@ -14,7 +14,7 @@ use crate::tree::{EinsumSource, Einsums, Order, Tree};
 const LIMITED_RATES: [f64; 2] = [2.5e11, 3e10];
 const MAX_SLOWER: f64 = 16.0;
 
-/// Large networks are predicted to run 100 to 2,000 times as fast on thousands of ranks as on one.
+/// Large networks run 100 to 2,000 times as fast on thousands of ranks (predicted).
 const MAX_SPEED_UP: f64 = 1024.0;
 
 /// A tree, and what the path searches did.
@@ -95,7 +95,7 @@ pub fn tree(
         return Ok(SearchedTree { tree, limits: Vec::new(), records, cached: false });
     }
     let known = known.and_then(|known| Some((known.seconds, known.tree(einsums).ok()?)));
-    // A search that ended early says nothing about a machine with more memory.
+    // A search may have ended early on a machine with less memory.
     let ends = |known: &SearchedTree| {
         let inner = known.tree.nodes.iter().rev().skip(1);
         let largest = inner.map(|node| path::log2_size(&node.labels, &known.tree.extents)).fold(0.0, f64::max);
@@ -120,7 +120,7 @@ fn searched(
     options: &PlanOptions,
     watch: &Watch,
 ) -> Result<SearchedTree, PlanError> {
-    // Ranks compete for memory and cores, so measured rates depend on their number, and slices must not.
+    // Measured rates depend on the number of ranks, and slices must not.
     let fixed = |measured: f64, fixed: f64| {
         if options.memory_limit.is_some() { fixed.min(MAX_SLOWER * measured) } else { measured }
     };
@@ -153,7 +153,7 @@ fn searched(
         chosen.extend((network.tensors.len() > 2).then_some(sliced));
         Ok::<_, PlanError>(order)
     })?;
-    // The memory limit is common, so the slices of one of several einsums say little.
+    // The slices of one of several einsums say little.
     if let [sliced] = &mut chosen[..] {
         tree.sliced = std::mem::take(sliced);
     }
@@ -177,11 +177,11 @@ fn elements_within_limit(einsums: &Einsums, machine: &Machine, options: &PlanOpt
     let operands = operands.map(|node| elements(&node.labels)).sum::<f64>();
     let users = operands + output;
     let all = limit as f64 * machine.ranks as f64 / options.dtype.size() as f64;
-    // Groups of one rank are the most efficient if operands, result and partial sums leave room for slices.
+    // Groups of one rank are the most efficient if room is left for slices.
     let one = limit as f64 / options.dtype.size() as f64 - operands - 2.0 * output;
     if machine.ranks > 1 && slice_group_search::may_group(options) && one > 0.0 {
         return one.log2();
     }
-    // If nothing is left, no slices help; the plan says how much is missing.
+    // If nothing is left, the plan says how much is missing.
     if all > users { (all - users).log2() } else { f64::INFINITY }
 }

@@ -120,8 +120,7 @@ impl LayoutSearch<'_> {
         (arranged, tables[tree.root()].choices[0].cost)
     }
 
-    /// A tree that no order alone improves, as far as pricing pays, and its cost. Rounds end: each change lowers the
-    /// cost.
+    /// A tree that no order alone improves, as far as pricing pays, and its cost.
     fn one_by_one(&mut self, orders: &[Vec<Vec<Label>>], written: f64, runs: f64) -> (Tree, f64) {
         let (mut arranged, mut cost) = (self.tree.clone(), written);
         let mut open = Vec::new();
@@ -209,8 +208,7 @@ impl LayoutSearch<'_> {
     }
 }
 
-/// Orders that suit a tensor's producer or consumer, the original first. Dimensions of one kind are adjacent, in the
-/// order of another tensor there.
+/// Orders that suit a tensor's producer or consumer, the original first, with the dimensions of each kind adjacent.
 fn orders(tree: &Tree, node: NodeId, consumer: Option<NodeId>) -> Vec<Vec<Label>> {
     let labels = |id: NodeId| tree.nodes[id].labels.as_slice();
     let own = labels(node);

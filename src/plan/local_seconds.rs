@@ -1,6 +1,6 @@
 //! Predicts steps from local plans, which know the order of dimensions.
 //!
-//! Plans without a target, for several ranks or other machines keep the prices by size ([`Cost::product`]).
+//! Other machines, several ranks or no target keep the prices by size ([`Cost::product`]).
 
 use super::structure::{Plan, Source, Value};
 use crate::algorithm::Cost;

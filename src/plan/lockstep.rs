@@ -20,8 +20,7 @@ use crate::schedule::verify::Described;
 use crate::schedule::{Action, Carried, Key, Lane, TaskId};
 use crate::timeline::Span;
 
-/// Maximum number of simulated ranks. If there are more classes, ranks without a representative are assumed to keep
-/// pace with the rank that exchanges data with them.
+/// Maximum number of simulated ranks. With more classes, other ranks are assumed to keep pace with their peers.
 const MAX_REPRESENTATIVES: usize = 64;
 
 /// The representatives, ascending, and their tasks, in the slowest of `groups`; `None` if a transfer has no key.

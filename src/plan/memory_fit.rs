@@ -19,7 +19,7 @@ use crate::tree::{Step, Tree};
 /// Of intermediates and of operands in parts, the largest whose dimensions are tried.
 const CANDIDATE_INTERMEDIATES: usize = 4;
 
-/// Larger trees are not sliced with complete plans, which take long.
+/// Larger trees are not sliced with complete plans.
 const MAX_TRIAL_CONTRACTIONS: usize = 24;
 
 /// Dimensions that may be tried for that, each with a complete plan, if other slices are known.
@@ -84,7 +84,7 @@ pub fn fits_without_slices(context: &PlanningContext, whole: &Plan) -> bool {
 pub fn fitted(context: &PlanningContext, whole: Plan) -> Result<Plan, PlanError> {
     let Some(limit) = context.options.memory_limit else { return Ok(whole) };
     if !whole.constant.is_empty() && busiest(&whole).0 > limit {
-        // Recomputing values of constant operands in every run costs less than slicing.
+        // Recomputing values costs less than slicing.
         let recomputing = lasting(Plan { constant: Vec::new(), ..whole.clone() }, false);
         if busiest(&recomputing).0 <= limit {
             return Ok(recomputing);
@@ -168,7 +168,7 @@ fn priced(gflop: f64, slices: f64) -> f64 {
 struct MemoryFit<'a> {
     context: &'a PlanningContext<'a>,
     limit: u64,
-    /// Whether operands are in parts: all while slices are sought. Without a sliced dimension, there is a single part.
+    /// Whether operands are in parts: all while slices are sought.
     reads: bool,
     arguments: SearchArguments<'a>,
 }
@@ -205,8 +205,8 @@ impl MemoryFit<'_> {
         }
     }
 
-    /// Lowers the limit until the plan fits; else returns `whole`. Grid algorithms choose tiles that fill the limit,
-    /// and packing needs more.
+    /// Lowers the limit until the plan fits; else returns `whole`. Grid algorithms fill the limit, and packing needs
+    /// more.
     fn with_tighter_limits(&self, whole: Plan) -> Plan {
         let (mut adjusted_limit, mut peak) = (self.limit, busiest(&whole).0);
         for _ in 0..TIGHTER_LIMITS {
@@ -348,7 +348,7 @@ impl MemoryFit<'_> {
         for _ in 0..MAX_PLANS {
             let found = slices(&model, target / bytes, &forbidden, &priced).into_iter().next();
             match found {
-                // The target may be too small, because packing caused part of the excess.
+                // Packing may have caused part of the excess.
                 None => target = f64::midpoint(target, failed),
                 Some(state) if state.slices.is_empty() => target = (1.0 - TARGET_TOLERANCE) * target.min(failed),
                 Some(state) if best.as_ref().is_some_and(|best| best.slices == state.slices) => fit = target,
@@ -391,8 +391,7 @@ impl MemoryFit<'_> {
         let (available, used) = (self.limit.saturating_sub(users) as f64, planned.peak.saturating_sub(users) as f64);
         let shared = live * available / used.max(1.0);
         let excess = planned.peak.saturating_sub(self.limit) as f64;
-        // On several ranks, the peak is assumed to be proportional to the live tensors. On one rank, packing may need
-        // as much for smaller tensors.
+        // On several ranks, the peak is assumed to be proportional to the live tensors. On one, packing may not shrink.
         if self.context.machine.ranks > 1 { shared } else { (live - excess).max(shared / 2.0) }
     }
 
@@ -485,8 +484,8 @@ impl MemoryFit<'_> {
         let tree = self.tree_of(&slices);
         let output = &tree.nodes[tree.root()].labels;
         let mut cut: Vec<Slice> = slices.iter().filter(|slice| slice.piece < slice.extent).copied().collect();
-        // Summed dimensions are innermost, so that parts of the output are finished one by one; those of large operands
-        // are outermost, so that their parts are read less often.
+        // Summed dimensions are innermost, to finish parts of the output one by one; those of large operands are
+        // outermost, to read their parts less often.
         let largest = |label: Label| {
             let operands = self.context.tree.nodes.iter().filter(|node| matches!(node.step, Step::Leaf { .. }));
             let having = operands.filter(|node| self.reads && node.labels.contains(&label));
@@ -518,7 +517,7 @@ impl MemoryFit<'_> {
     }
 }
 
-/// Dimensions of the largest tensors, first those of a result in parts, slowest first, so that parts are contiguous.
+/// Dimensions of the largest tensors, first those of a result in parts, slowest first.
 fn candidates<'a>(plan: &'a Plan) -> Vec<Label> {
     let last = plan.values.len() - 1;
     let is_between = |(id, value): &(usize, &Value)| *id < last && !matches!(value.source, Source::Operand(_));

@@ -1,10 +1,10 @@
-//! Random delays of simulated tasks, such as those that operating systems and shared networks cause.
+//! Random delays of simulated tasks.
 //!
 //! A task takes (1 + mean x E) times its predicted time, where E is exponential with mean 1. Invariant: no factor is
 //! below 1.
 //!
-//! A representative stands for ranks that wait for each other in every step. Its factor is therefore the largest of as
-//! many independent ones. If ranks wait less often, this is pessimistic.
+//! A representative stands for ranks that are assumed to wait for each other in every step, so its factor is the
+//! largest of as many independent ones.
 
 use rand_philox::philox4x32_10;
 

@@ -20,7 +20,7 @@ pub struct PlanOrigin {
     memory_limit: Option<u64>,
     #[serde(default)]
     runs: usize,
-    /// In TOML, because numbers are then read exactly as written.
+    /// In TOML, for exact numbers.
     machine: String,
 }
 

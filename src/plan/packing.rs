@@ -60,8 +60,7 @@ impl<'a> Packing<'a> {
         elements.saturating_mul(dtype.size()) as u64
     }
 
-    /// The dense array in which this buffer is a box: for operands and the result the whole tensor, which users may
-    /// pass, else the buffer.
+    /// The dense array in which this buffer is a box: for operands and the result the whole tensor, else the buffer.
     fn array(&self, buffer: &Buffer) -> Vec<usize> {
         let one_box =
             |place: &BufferPlacement| place.region.dims().iter().all(|intervals| intervals.ranges().len() <= 1);
@@ -81,6 +80,6 @@ impl<'a> Packing<'a> {
 pub fn busiest(plan: &Plan) -> (u64, usize) {
     let mut packing = Packing::new(plan);
     let peaks = plan.sampled_ranks().into_iter().map(|rank| (packing.peak_bytes(&plan.schedule(rank)), rank));
-    // The first ranks have the largest tiles, but a later one may need more memory to relay data.
+    // A later rank may need more memory to relay data.
     peaks.max_by_key(|&(peak, rank)| (peak, std::cmp::Reverse(rank))).unwrap_or_default()
 }

@@ -26,7 +26,7 @@ const BATCHES: [usize; 6] = [2, 4, 8, 16, 32, 64];
 /// Schedules list every batch.
 const MAX_BATCHES: usize = 1 << 16;
 const MAX_GROUPS: usize = 256;
-/// A pipeline must take at most this fraction: its prediction is less certain.
+/// A pipeline must take at most this fraction.
 const MAX_TIME_SHARE: f64 = 0.8;
 
 /// A plan with a pipeline if clearly faster or requested, else `plan`.
@@ -206,7 +206,7 @@ impl<'a> Batched<'a> {
                         let Some(before) = numbers[input].filter(|&number| number < from) else { continue };
                         let labels = &self.tree.nodes[input].labels;
                         let elements: usize = self.tree.shape(labels).iter().product();
-                        // One message from every rank that has part of the block.
+                        // One message from every rank with part of the block.
                         let bytes = elements as f64 * self.space.options.dtype.size() as f64 / wanted.parts() as f64;
                         let messages = made[before].places().max(1);
                         let latency = messages as f64 * self.space.machine.link_latency;
@@ -304,8 +304,7 @@ impl Divisions {
                     return (f64::INFINITY, end);
                 }
                 let last = |start: usize| sums[end] - sums[start];
-                // From `cross` on, the largest range before the last has at least as much work as the last, and only
-                // grows if the last starts later.
+                // From `cross` on, the largest range before the last has at least as much work as the last.
                 while cross < end && least[cross] < last(cross) {
                     cross += 1;
                 }

@@ -1,5 +1,5 @@
 //! Proves plans for thousands of ranks by checking one rank of each symmetry class ([`super::classes`],
-//! `docs/decisions.md`). Reports state that symmetry is assumed.
+//! `docs/decisions.md`).
 //!
 //! Each step is proved as a plan with its inputs as operands. The plan is correct if every step's result matches its
 //! specification whenever the inputs do.

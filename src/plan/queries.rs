@@ -140,9 +140,9 @@ impl Plan {
         Explain { plan: self, schedules: sampled.into() }
     }
 
-    /// Simulates one slice on the plan's machine. Slice groups run alike, so one is simulated, and the timeline has the
-    /// groups of the first 1024 ranks. In groups of more than 1024 ranks, one rank of each class is simulated
-    /// ([`Timeline::shown`]); `None` if `slicing` adds replicas. Cost: O(tasks of the simulated ranks).
+    /// Simulates one slice on the plan's machine. One slice group is simulated, and the timeline has the groups of the
+    /// first 1024 ranks. In groups of more than 1024 ranks, one rank of each class is simulated ([`Timeline::shown`]);
+    /// `None` if `slicing` adds replicas. Cost: O(tasks of the simulated ranks).
     pub fn simulate(&self) -> Option<Timeline> {
         simulate::simulate(self, true, Noise::default())
     }

@@ -140,7 +140,7 @@ impl<'a> Simulation<'a> {
         self.lanes.iter().flat_map(|lanes| &lanes.done).flatten().fold(0.0, |end, &done| end.max(done))
     }
 
-    /// Runs tasks in the order in which they can start, in which shared links serve transfers.
+    /// Runs tasks in the order in which they can start.
     fn run(&mut self) {
         let mut queue = BinaryHeap::new();
         let mut changed: Vec<usize> = (0..self.lanes.len()).collect();
@@ -154,7 +154,7 @@ impl<'a> Simulation<'a> {
             }
             let Some(Reverse((start, rank, task))) = queue.pop() else { break };
             changed.clear();
-            // A task may be in the queue several times, a transfer at both ends, and interference may delay both.
+            // A task may be in the queue several times, and interference may delay it.
             match self.start(rank, self.schedules[rank].tasks[task].action.lane()) {
                 Some((head, now)) if head == task && now.to_bits() > start => {
                     queue.push(Reverse((now.to_bits(), rank, task)));

@@ -32,7 +32,7 @@ const MAX_SLOWER: usize = 2;
 /// Plans for one size, with less and less memory for slices.
 const MAX_TRIES: usize = 4;
 
-/// Every rank receives a message from each group that divides the result.
+/// Every rank receives a message from each group.
 const MAX_DIVIDED: usize = 64;
 
 /// The groups that are tried first.

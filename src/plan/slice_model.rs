@@ -1,7 +1,7 @@
 //! Models how slicing changes a tree's memory and operations.
 //!
 //! Whole operands and results, which slicing does not shrink, are not counted. Ranks, alignment and algorithms are
-//! ignored, so only a plan shows whether slices suffice.
+//! ignored.
 
 use super::slice::{divisors, slice_count};
 use super::structure::{ResultResidency, Slice};

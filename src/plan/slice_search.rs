@@ -18,7 +18,7 @@ const MAX_VISITS: usize = 300_000_000;
 /// Node visits per trial and node: ten rounds of sixty labels.
 const VISITS_PER_NODE: usize = 600;
 
-/// Added to the cost, because all labels sliced at no cost would otherwise have the same score.
+/// Added to the cost, so that labels sliced at no cost differ.
 const SLICE_WEIGHT: f64 = 0.01;
 
 /// From the operations in all slices, and the number of slices.

@@ -71,7 +71,7 @@ pub fn arrange(schedule: &Schedule) -> Arrangement {
     if schedule.sections.is_empty() {
         return grouped(allocations, &schedule.sharing());
     }
-    // Buffers of a single branch are placed as one block, because branches may run at the same time.
+    // Branches may run at the same time, so each has one block.
     let mut nested: Vec<(usize, Arrangement, Vec<BufferId>)> = Vec::new();
     let mut outer: Vec<Allocation> = Vec::new();
     let mut inner: BTreeMap<(usize, usize), Vec<Allocation>> = BTreeMap::new();
@@ -163,7 +163,7 @@ fn by_size(mut allocations: Vec<Allocation>, buffers: usize) -> Arrangement {
     arrangement
 }
 
-/// Grouped by the binary logarithm of their length and sorted by start, so that a query skips most that end earlier.
+/// Grouped by the binary logarithm of their length and sorted by start.
 #[derive(Default)]
 struct Lifetimes(Vec<BTreeMap<usize, Vec<Lifetime>>>);
 

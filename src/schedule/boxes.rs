@@ -1,8 +1,7 @@
 //! A map from boxes of one array to values, which finds all that overlap another box.
 //!
 //! Boxes are in lexicographic order of their bounds. A search skips boxes that share their first bounds once these do
-//! not overlap. If a dimension is cut alike in all boxes, it visits about as many boxes as it finds, however many
-//! dimensions are cut.
+//! not overlap. If a dimension is cut alike in all boxes, it visits about as many boxes as it finds.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

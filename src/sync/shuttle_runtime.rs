@@ -2,7 +2,7 @@
 //! many interleavings.
 //!
 //! Invariant: a pool has one worker, which lives as long as a scope, so, as in a real pool, a rank's tasks never run at
-//! the same time. Tests do not explore parallelism inside a task.
+//! the same time.
 
 use std::convert::Infallible;
 
@@ -90,8 +90,7 @@ impl<'s> Scope<'s> {
     }
 }
 
-/// Runs a test in `orders` random interleavings, and in `orders` of Shuttle's PCT scheduler, with few switches at
-/// random points.
+/// Runs a test in `orders` random interleavings, and in `orders` of Shuttle's PCT scheduler.
 pub fn explore(orders: usize, test: impl Fn() + Send + Sync + 'static) {
     let test = std::sync::Arc::new(test);
     let schedulers: [Box<dyn Scheduler + Send>; 2] =

@@ -91,7 +91,7 @@ pub struct Timeline {
     pub hosts: Vec<String>,
     /// How many of the plan's slices, from the first, the timeline has.
     pub slices: usize,
-    /// Maximum error, in seconds, of times on one host relative to another, because clocks are compared approximately.
+    /// Maximum error, in seconds, of times on one host relative to another.
     pub clock_error: f64,
     /// The plan's values as expressions, such as `mk,kn->mn`.
     pub steps: Vec<String>,

@@ -76,8 +76,7 @@ impl Timeline {
         document.to_string()
     }
 
-    /// At the top right: the percentages of time in which workers are busy and of hidden receiving time, and the number
-    /// of ranks if not all are drawn.
+    /// At the top right: the percentages of busy and hidden time, and the number of ranks if not all are drawn.
     fn caption(&self) -> String {
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         let drawn = self.rows().len().min(MAX_RANKS);

@@ -47,8 +47,8 @@ impl Timeline {
         let sharing = if work * self.workers > MAX_WORKER_SPANS { 1 } else { self.workers };
         let mut events = Vec::new();
         let mut arrows: BTreeMap<[usize; 2], [Vec<End>; 2]> = BTreeMap::new();
-        // Viewers treat a track with its process's number as the main thread, and show it on top. So track numbers
-        // start after those of processes (ranks).
+        // Viewers treat a track with its process's number as the main thread, so track numbers start after those of
+        // ranks.
         let mut base = self.ranks;
         for (rank, spans) in self.by_rank() {
             let of = |lane: Lane| spans.iter().copied().filter(move |span| span.activity.lane() == lane);
@@ -96,8 +96,8 @@ impl Timeline {
                 events.push((nanoseconds, event));
             }
         }
-        // Names come first, with sort key -infinity. The sort is stable, so at equal times, "arrived" follows its
-        // receive, and arrows follow the slices that they connect.
+        // Names come first, with sort key -infinity. The sort is stable: "arrived" must follow its receive, and arrows
+        // the slices that they connect.
         events.sort_by(|(one, _), (other, _)| one.total_cmp(other));
         let mut text = String::from("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [");
         for (at, (_, event)) in events.iter().enumerate() {
@@ -162,8 +162,8 @@ fn arrived(rank: usize, track: usize, start: f64) -> (f64, Value) {
     (start, event)
 }
 
-/// The start and end, rounded to nanoseconds, because start plus duration could otherwise exceed the track's next
-/// start. A transfer lasts at least one nanosecond, because arrows cannot be attached to empty slices.
+/// The start and end, rounded to nanoseconds, so that spans of a track do not overlap. A transfer lasts at least one,
+/// for its arrows.
 fn rounded(span: &Span) -> [f64; 2] {
     let [start, end] = [span.start, span.end].map(nanoseconds);
     let least = if span.activity.lane() == Lane::Work { 0.0 } else { 1.0 };

@@ -134,8 +134,7 @@ impl TreeBuilder {
 
     fn contract(&mut self, left: NodeId, right: NodeId, out: Vec<Label>) -> NodeId {
         let kinds = classify(self.labels(left), self.labels(right), &out).unwrap_or_else(|error| {
-            // After `reduce`, an operand's labels are distinct, and each also occurs in the other operand or in `out`.
-            // Every label in `out` occurs in an operand.
+            // After `reduce`, every label is distinct in a tensor and occurs in another one.
             unreachable!("reduced operands are a contraction: {error}")
         });
         self.push(out, Step::Contract { left, right, kinds })

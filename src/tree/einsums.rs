@@ -124,7 +124,7 @@ fn check_count(expression: &Expression, given: usize) -> Result<(), ShapeError> 
     let place = terms.get(given).or(terms.last()).copied().unwrap_or_default();
     let label = if given < terms.len() { "nothing is given for this one" } else { "the last operand" };
     let text = expression.text().to_owned();
-    // If only an empty last operand is missing, the cause is probably a stray comma at the end.
+    // Probably a stray comma at the end.
     let comma = given + 1 == terms.len() && text.trim_end().ends_with(',');
     let help =
         comma.then(|| "the `,` at the end stands before a 0-dimensional operand; drop it if there is none".to_owned());
@@ -160,7 +160,7 @@ fn extents(
             }
         }
     }
-    // By the parser, every output label is also in an input, so every dimension is in an operand.
+    // By the parser, every dimension is in an operand.
     Ok(known.into_iter().map(|known| known.map_or(1, |(extent, ..)| extent)).collect())
 }
 

@@ -1,8 +1,7 @@
 //! Distinct names for dimensions. Of several with the same letter, the first is named by the letter, the next three
 //! have one to three primes appended, and all further ones a prime and a number.
 //!
-//! A name's cost does not depend on how many dimensions have its letter, so an expression may have thousands of
-//! brackets with their own `j`.
+//! A name's cost does not depend on how many dimensions have its letter.
 
 use std::collections::{HashMap, HashSet};
 

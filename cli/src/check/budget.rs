@@ -32,7 +32,7 @@ pub fn least(tree: &Tree) -> u64 {
 /// The run's plan, by `plan` for a memory limit, and its check's bytes.
 ///
 /// # Errors
-/// If there is no plan within the limit, or none that leaves enough memory for a check.
+/// If no plan within the limit leaves enough memory for a check.
 pub fn plan_beside(
     tree: &Tree,
     limit: Option<u64>,
@@ -63,7 +63,7 @@ pub fn plan_beside(
     }
     let is_slow = |plan: &Plan| {
         let limits = Limits::new(plan, tree);
-        // The cost is estimated for one thread, because ranks may differ in threads, but must all make the same plan.
+        // For one thread, because ranks with different threads must make the same plan.
         let strategy = Choice::new(plan, tree, &limits, left(plan).min(MAX_BYTES), 1, 0).strategy();
         strategy.is_none_or(|strategy| strategy.operations > MAX_QUICK_OPERATIONS)
     };

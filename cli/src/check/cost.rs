@@ -133,7 +133,7 @@ pub fn fit(
             .min_by(|(_, one), (_, other)| time_and_memory(one).total_cmp(&time_and_memory(other)))
         {
             Some(smaller) => smaller,
-            // Other steps' tensors occupy most memory, so halve the largest label of the tree.
+            // Other steps' tensors occupy most memory.
             None => {
                 let largest = (0..sizes.len()).max_by_key(|&label| sizes[label]).filter(|&label| sizes[label] > 1)?;
                 sizes[largest] = sizes[largest].div_ceil(2);

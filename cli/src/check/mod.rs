@@ -1,4 +1,4 @@
-//! `--check`, which recomputes output elements from the operands, slowly and in double precision (`docs/check.md`).
+//! `--check`, which recomputes output elements in double precision (`docs/check.md`).
 
 mod along_tree;
 pub mod budget;
@@ -89,8 +89,7 @@ impl<'a> Check<'a> {
         Ok(all.iter().map(|numbers| Tally::of_numbers(numbers)).fold(Tally::default(), Tally::merge))
     }
 
-    /// Moves the operand limits and the second pass, computed on first use, out of `self`; the caller must put them
-    /// back. Collective.
+    /// Moves `operands`, computed on first use, out of `self`; the caller must put them back. Collective.
     fn operands(&mut self) -> Result<(OperandLimits, Option<Pass<'a>>)> {
         if let Some(known) = self.operands.take() {
             return Ok(known);

@@ -91,7 +91,6 @@ impl<'a> Nest<'a> {
             all.extend((0..elements).map(|place| self.at::<COMPLEX>(place, &mut state)));
         } else {
             let each = (0..elements).into_par_iter().with_min_len(1 + MIN_PARALLEL_PRODUCTS / (16 * products.max(1)));
-            // The vector has sufficient capacity, so it does not reallocate.
             each.map_init(State::default, |state, place| self.at::<COMPLEX>(place, state)).collect_into_vec(&mut all);
         }
         Ok(all)

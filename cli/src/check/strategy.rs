@@ -230,8 +230,7 @@ impl<'a> Choice<'a> {
 
 /// Chooses `count` disjoint grids of `grid[d]` indices in dimension `d`, spread over the result.
 fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Vec<Intervals>> {
-    // A batch has one index in each of `grid[d]` nearly equal pieces of a dimension, at an offset that differs between
-    // batches.
+    // A batch has one index in each of `grid[d]` pieces of a dimension, at an offset of its own.
     let cells = cells(extents, grid);
     let unit = |operand: u32, place: u64| f64::midpoint(random::value(seed, operand, place).0, 1.0);
     let shifts: Vec<usize> = extents
@@ -242,7 +241,7 @@ fn batches(extents: &[usize], grid: &[usize], count: usize, seed: u64) -> Vec<Ve
     let volume = cells.iter().fold(1usize, |volume, &cells| volume.saturating_mul(cells));
     let count = volume.min(count);
     let batch = |number: usize| {
-        // Each batch draws its offsets from its own one of `count` nearly equal ranges of combinations.
+        // Each batch has its own range of combinations of offsets.
         let (start, end) = (bound(volume, count, number), bound(volume, count, number + 1));
         let place = start + ((unit(u32::MAX, number as u64) * (end - start) as f64) as usize).min(end - start - 1);
         let first = index(place, &cells);

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::super::compensated::ComplexSum;
 use super::super::norm::scaled;
 
-/// Added to a step's squared error, for parts that underflow, unless all products are 0.
+/// Added to a step's squared error for parts that underflow, unless all products are 0.
 const MIN_SQUARE: f64 = 1e-290;
 
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

@@ -21,7 +21,7 @@ pub struct Tally {
     pub excess: f64,
     /// Infinite or NaN elements with a finite reference, whose own products may exceed the type.
     pub overflowed_sums: u64,
-    /// Infinite or NaN elements that differ from their reference, which only an earlier overflow can explain.
+    /// Infinite or NaN elements that only an earlier overflow can explain.
     pub unexplained: u64,
     /// Infinite elements with a finite reference beyond the type.
     pub overflowed: u64,

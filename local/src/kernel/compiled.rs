@@ -1,7 +1,7 @@
 //! The entry points of the kernels as non-generic functions for each element type.
 //!
-//! Rust compiles a generic function again in every crate that calls it, and kernels are most of this crate's code, so
-//! generic entry points call the methods of [`Compiled`].
+//! Rust compiles a generic function again in every crate that calls it, so generic entry points call the methods of
+//! [`Compiled`].
 
 use super::tensor::{Tensor, TensorMut};
 use super::workspace::{OutOfMemory, Workspace};

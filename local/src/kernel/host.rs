@@ -16,8 +16,7 @@ pub fn default_family() -> KernelFamily {
     if generates() { KernelFamily::Mixed } else { KernelFamily::Own }
 }
 
-/// Tests small products of both real types and both layouts of `right`, because code generation can be disabled at run
-/// time.
+/// Tests small products, because code generation can be disabled at run time.
 fn generates() -> bool {
     #[cfg(all(feature = "libxsmm", any(target_arch = "x86_64", target_arch = "aarch64")))]
     {

@@ -68,7 +68,7 @@ unsafe fn sum<T: Element>(plan: &SmallBatchPlan, a: *const T, b: *const T, row: 
     (0..plan.extents[2]).fold(T::ZERO, |sum, k| sum + term(k))
 }
 
-/// Adds a product to `out`, in a loop that the compiler can vectorise.
+/// Adds a product to `out`.
 ///
 /// # Safety
 /// Same as for [`merge`]; `out` is initialised.

@@ -1,5 +1,4 @@
-//! Computes an einsum in an obviously correct way, with one loop over all indices in double precision, so that it is
-//! unlikely to share a mistake with the kernels.
+//! Computes an einsum in an obviously correct way, with one loop over all indices in double precision.
 
 use std::borrow::Cow;
 
@@ -21,7 +20,7 @@ pub struct ReferenceValue {
 #[derive(Debug)]
 pub struct Reference<'a, T: Clone> {
     operands: Vec<Elements<'a, T>>,
-    /// For the labels of `out`, then for the summed labels.
+    /// Of the labels of `out`, then of the summed labels.
     extents: Vec<usize>,
     out_labels: usize,
 }
@@ -132,8 +131,7 @@ fn next(index: &mut [usize], extents: &[usize]) -> bool {
 /// Computes `out = alpha left right + beta out` with a [`Reference`]. If `beta` is 0, `out` is not read.
 ///
 /// # Panics
-/// In the cases of [`Reference::new`]. If `out` has the wrong number of dimensions, or an extent that is larger than
-/// the extent of the label.
+/// In the cases of [`Reference::new`], or if `out` has the wrong number of dimensions or too large an extent.
 pub fn reference_contract<T: Element>(
     alpha: T,
     left: (&[Label], ArrayViewD<T>),
@@ -155,7 +153,7 @@ fn times<T: Element>(a: Complex<f64>, b: Complex<f64>) -> Complex<f64> {
     if T::DTYPE.is_complex() { a * b } else { Complex::new(a.re * b.re, 0.0) }
 }
 
-/// Returns `None` if no operand has the label, and panics if it has two different extents.
+/// `None` if no operand has the label; panics if extents differ.
 fn extent_of<T>(operands: &[(&[Label], ArrayViewD<T>)], label: Label) -> Option<usize> {
     let all = operands.iter().flat_map(|(labels, view)| labels.iter().zip(view.shape()));
     let mut extents = all.filter(|&(&l, _)| l == label).map(|(_, &extent)| extent);

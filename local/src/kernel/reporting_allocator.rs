@@ -1,8 +1,7 @@
 //! An allocator for programs that should end with a message when memory runs out.
 //!
-//! Rust's containers abort the process if they cannot grow, so memory whose size depends on the input is allocated
-//! inside [`fallible`], and fails with an error. Without memory for other, small allocations, the report ends the
-//! program.
+//! Rust's containers abort if they cannot grow, so memory whose size depends on the input is allocated inside
+//! [`fallible`], and fails with an error. For other allocations, the report ends the program.
 //!
 //! C libraries do not use this allocator.
 
@@ -32,7 +31,7 @@ thread_local! {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReportingAllocator;
 
-/// Sets the function that is called when memory runs out. Only the first call has an effect.
+/// Sets the report. Only the first call has an effect.
 pub fn report_with(report: Report) {
     let _ = REPORT.set(report);
 }
@@ -74,7 +73,7 @@ fn given(start: *mut u8, bytes: usize) -> *mut u8 {
     start
 }
 
-/// Reports on the first thread that runs out of memory, while others wait for the end.
+/// Reports on the first thread; others wait for the end.
 fn refused(bytes: usize, report: Report) -> ! {
     match REPORTING.compare_exchange(0, this_thread(), Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => report(bytes),

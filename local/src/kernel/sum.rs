@@ -28,10 +28,10 @@ const STRIDED_PIECE_REALS: usize = 512;
 /// Maximum sums of chains or pieces that are added one after the other.
 const BLOCK_SUMS: usize = 128;
 const MIN_VECTOR_BYTES: usize = 16;
-/// Maximum reals in a line that is summed together with others: all chains of the shortest vectors.
+/// Maximum reals in a line that is summed together with others.
 const MAX_ROW_REALS: usize = CHAINS * CHAIN * MIN_VECTOR_BYTES / 8;
 const MAX_LANES: usize = 16;
-/// Maximum reals in a small unit, whose smaller buffer takes less time to clear.
+/// Maximum reals in a small unit; its buffer is cleared sooner.
 const MAX_SMALL_UNIT_REALS: usize = 32;
 
 /// # Safety
@@ -183,7 +183,7 @@ impl<R: Real> RealBody<R> for Rows<'_, R> {
 }
 
 impl<R: Real> Rows<'_, R> {
-    /// Sums as many lines as a vector has elements, each to a vector, then their lanes together.
+    /// Sums as many lines as a vector has elements together.
     ///
     /// # Safety
     /// As above, for elements of `PARTS` reals.

@@ -1,4 +1,4 @@
-//! The strided tensors of the kernels, cheaper to create than `ndarray` views for thousands of small contractions.
+//! The strided tensors of the kernels, cheaper to create than `ndarray` views.
 //!
 //! Invariants: every index refers to an initialised element, which no other code writes during the tensor's lifetime.
 //! In a [`TensorMut`], distinct indices refer to distinct elements that no other code accesses.

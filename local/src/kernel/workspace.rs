@@ -6,7 +6,7 @@
 use super::micro::Vectorized;
 use super::zeroed::Zeroed;
 
-/// Alignment in bytes: a page, which suits every vector register and keeps other data out of the first page.
+/// Alignment in bytes: a page, which keeps other data out of the first one.
 const ALIGN: usize = 4096;
 
 /// A buffer for packing, reusable for any element type.

@@ -65,7 +65,7 @@ fn usable() -> bool {
     return true;
 }
 
-/// Clears the upper halves of the vector registers, in which generated code leaves values.
+/// Clears the upper halves of the vector registers.
 #[inline(always)]
 fn clean() {
     #[cfg(target_arch = "x86_64")]

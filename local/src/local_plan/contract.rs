@@ -96,7 +96,7 @@ fn dims_of(tensors: [&Layout; 3]) -> [Vec<Dim<3>>; 4] {
     let mut dims: [Vec<Dim<3>>; 4] = Default::default();
     for (label, kind) in kinds.iter() {
         let dim = Dim { extent: agreed_extent(label, tensors), strides: tensors.map(|t| t.stride(label)) };
-        // A batch dimension that one operand broadcasts (stride 0) is a row or column dimension of the other.
+        // With stride 0 in one operand, it is a row or column dimension of the other.
         let kind = match (kind, dim.strides) {
             (Kind::C, [l, 0, _]) if l != 0 => Kind::M,
             (Kind::C, [0, r, _]) if r != 0 => Kind::N,
@@ -172,7 +172,7 @@ impl LocalContract {
 
     /// `tensor` is 0 for `left`, 1 for `right` and 2 for `out`.
     pub fn fits(&self, tensor: usize, extents: &[usize], strides: &[isize]) -> bool {
-        // Comparing empty slices, with dangling pointers, can take hundreds of nanoseconds.
+        // Comparing empty slices can take hundreds of nanoseconds.
         self.extents[tensor].iter().eq(extents) && self.strides[tensor].iter().eq(strides)
     }
 }
@@ -182,7 +182,7 @@ fn size(dims: &[Vec<Dim<3>>; 4], target: &Target) -> (f64, usize) {
     (multiply_adds, if multiply_adds < MIN_PARALLEL_LOOP_MULTIPLY_ADDS { 1 } else { target.threads.max(1) })
 }
 
-/// Tiny contractions, and those without rows, columns or a sum, where a matrix product could not reuse elements.
+/// Tiny contractions, and those where a matrix product could not reuse elements.
 fn only_loops_apply(dims: &[Vec<Dim<3>>; 4], multiply_adds: f64) -> bool {
     multiply_adds <= MIN_GEMM_MULTIPLY_ADDS || dims[1..].iter().any(Vec::is_empty)
 }

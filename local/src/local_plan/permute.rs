@@ -15,7 +15,7 @@ const DIRECT_STRETCH_BYTES: [usize; 2] = [256, 256];
 pub const BUFFER_BYTES: usize = BUFFERED_STRETCH_BYTES[FROM] * (BUFFERED_STRETCH_BYTES[TO] + CACHE_LINE) / 4;
 /// Maximum rows or columns in a block, with elements of 4 bytes.
 pub const MAX_BLOCK_SIDE: usize = BUFFERED_STRETCH_BYTES[TO] / 4;
-/// Minimum bytes of a destination for stores that bypass the caches; smaller ones may stay in the second-level cache.
+/// Minimum bytes of a destination for stores that bypass the caches.
 const MIN_STREAMED_BYTES: usize = 4 << 20;
 /// Minimum bytes in a stretch of the destination for a buffer.
 const MIN_BUFFERED_BYTES: usize = 256;

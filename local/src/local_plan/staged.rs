@@ -1,5 +1,4 @@
-//! Plans contractions of a long dimension with short ones, such as a tall matrix times a small one, or a batch of tiny
-//! products (`docs/kernels.md`).
+//! Plans contractions of a long dimension with short ones, such as a tall matrix times a small one (`docs/kernels.md`).
 //!
 //! Invariants: a share (one thread's work) is consecutive blocks. If the long loop is one of `out`, blocks are disjoint
 //! there; otherwise their sums are added pairwise, and those of shares in order. The first operand changes along the
@@ -22,16 +21,15 @@ const MIN_LONG_SUM: usize = 4096;
 const MIN_MULTIPLY_ADDS: f64 = 16_384.0;
 /// Maximum additions in a chain of the shortest vectors.
 const MAX_CHAIN: usize = 192;
-/// Vectors computed together, to hide the latency of additions, and to load the second operand less often.
+/// Vectors computed together, to hide the latency of additions.
 pub const TOGETHER: usize = 4;
 const CHAINED_BYTES: usize = 16 * TOGETHER;
-/// Columns and blocks are multiples of this number of lanes. Columns are as much further apart, because adjacent ones
-/// would use the same cache sets.
+/// Columns and blocks are multiples of this number of lanes. Columns are as much further apart, to use different cache
+/// sets.
 const GRAIN: usize = 16;
 /// Few enough to load the next block while this one is computed.
 const MAX_LANES: usize = 128;
-/// Minimum lanes, if they fit into a quarter of the second-level cache: enough vectors to hide the latency of
-/// additions.
+/// Minimum lanes, if they fit into a quarter of the second-level cache.
 const MIN_LANES: usize = 64;
 pub const MAX_PICKED: usize = 16;
 /// Maximum elements of `out`, times terms of their sums, per lane.
@@ -50,7 +48,7 @@ const SUM_START: f64 = 1.3;
 const STEP: f64 = 0.1;
 const COPY_STEP: f64 = 0.13;
 const MEMORY_BYTE: f64 = 0.08;
-/// Traffic of columns relative to windows, because memory waits while a block is computed, and more if columns fill the
+/// Traffic of columns relative to windows, because memory waits while a block is computed, and if columns fill the
 /// first-level cache.
 const NEAR: f64 = 1.1;
 const FAR: f64 = 1.25;

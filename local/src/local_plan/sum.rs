@@ -9,7 +9,7 @@ use super::{Dim, Loops, useful_threads};
 pub const UNIT: usize = 512;
 /// Maximum elements of a line in a step, if it is a loop of the sum.
 const STEP: usize = 1 << 13;
-/// Minimum extent of an innermost loop of the sum, because lines have an overhead.
+/// Minimum extent of an innermost loop of the sum.
 const MIN_LINE_ELEMENTS: usize = 16;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -33,7 +33,7 @@ pub fn useful_threads(threads: usize, elements: usize) -> usize {
     if elements < MIN_PARALLEL_ELEMENTS { 1 } else { threads.max(1) }
 }
 
-/// Minimum bytes of `out` for stores that bypass the caches; it would be evicted before it is read again.
+/// Minimum bytes of `out` for stores that bypass the caches.
 pub(super) const MIN_STREAMED_OUT_BYTES: usize = 16 << 20;
 
 /// One core's data caches.

@@ -4,7 +4,7 @@
 use super::{CopyKind, Dim, Effort, Layout, Loops, Permute, StagedPlan, Sum, Target, fold};
 use crate::dtype::Dtype;
 
-/// Minimum contiguous elements in a line of a [`Sum`]; its overhead would exceed a shorter one's additions.
+/// Minimum contiguous elements in a line of a [`Sum`].
 const MIN_LINE: usize = 16;
 /// Nanoseconds to transpose 4 bytes, to move another element, to add each further word of 4 bytes, and to start a line
 /// of words.

@@ -16,20 +16,20 @@ use crate::schedule::collective::CollectiveAlgorithm;
 pub struct Grid {
     /// A further cut of a dimension divides each of its tiles, as in [`Distribution`].
     pub cuts: Vec<(Label, usize)>,
-    /// Consecutive ranks to which another rank's part of an operand is sent only once: the one with the same position
-    /// among them forwards it. 1 if nobody forwards. A multiple of the stride of some cut, with a quotient that divides
-    /// the cut's ranks.
+    /// Consecutive ranks to which another rank's part of an operand is sent only once, to be forwarded by the one with
+    /// the same position. 1 if nobody forwards. A multiple of the stride of some cut, with a quotient that divides the
+    /// cut's ranks.
     pub node: usize,
     /// For `left`, `right` and `out`, the cuts along which ranks divide a common tile; along any other cut of a
     /// dimension that the tensor lacks, the first rank stores all of it.
     pub shared: [Vec<Sharing>; 3],
     /// Approximate; rounds of receiving operands end where stored parts do, if possible.
     pub rounds: usize,
-    /// Buffers per operand: the piece in one is contracted while the others receive pieces.
+    /// Buffers per operand, one of which is contracted while the others receive.
     pub slots: usize,
     /// Messages with a rank's partial sums for another rank's part of `out`.
     pub pieces: usize,
-    /// Whether a rank sums its own part in its block of `out`, which takes less memory but more contractions.
+    /// Whether a rank sums its own part in its block of `out`, to save memory.
     pub in_place: bool,
     /// Of the reduce-scatter: direct messages, or a ring through nodes of several ranks.
     #[serde(rename = "way")]

@@ -13,7 +13,7 @@ const AHEAD: f64 = 2.0;
 /// Predicted for the busiest rank. Only the products of one round do not overlap with receiving operands; partial sums
 /// arrive afterwards.
 pub fn seconds(grid: &Grid, contracted: &Contracted) -> f64 {
-    // Ranks differ only in their partners on the same node, so a few suffice.
+    // Ranks differ only in their partners on the same node.
     let (ranks, per_node) = (grid.ranks(), contracted.cost.machine.ranks_per_node);
     let mut sampled_ranks = if per_node > 1 { vec![0, per_node - 1, per_node, ranks / 2, ranks - 1] } else { vec![0] };
     sampled_ranks.retain(|&rank| rank < ranks);
@@ -69,8 +69,7 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
     let gather = gather(0, left) + gather(1, right);
     let adds = if links[2].is_empty() { 0.0 } else { cost.stream(3.0 * out) };
     let rounds = if gather > 0.0 { grid.rounds as f64 } else { 1.0 };
-    // A single round also passes over `out` once per `DEEP_ROUND_INDICES` summed indices; only passes beyond these are
-    // added.
+    // A single round also passes over `out` once per `DEEP_ROUND_INDICES` summed indices.
     let more = (rounds - (tile(&contracted.labels) / out.max(1.0) / DEEP_ROUND_INDICES).ceil()).max(0.0);
     let compute = cost.product(tile(&contracted.labels), left + right + out) + cost.extra_passes(more * out);
     // The first piece of one operand is the rank's own, if its parts are pieces.
@@ -82,8 +81,8 @@ fn on_rank(grid: &Grid, contracted: &Contracted, rank: usize) -> f64 {
         + adds
 }
 
-/// Counts the words of operands on other ranks, and partial sums for the rank's part of `out`, including those that it
-/// only forwards in a ring or tree.
+/// Counts operands on other ranks, and partial sums for the rank's part of `out`, including those that it only
+/// forwards.
 pub fn words_received(grid: &Grid, contraction: &Contraction, rank: usize) -> u64 {
     if rank >= grid.ranks() {
         return 0;

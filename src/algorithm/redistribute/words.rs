@@ -1,8 +1,8 @@
 //! Counts the words that ranks receive in a direct redistribution, by digits of a rank's number instead of by ranks.
 //!
 //! In grids by strides, a rank's indices along a dimension depend on few digits of its number in a mixed radix.
-//! Dimensions without a common digit are independent: their numbers of indices multiply. In other grids, every digit
-//! counts, so all ranks are tried.
+//! Dimensions without a common digit are independent: their numbers of indices multiply. In other grids, all ranks are
+//! tried.
 
 use crate::distribution::{Distribution, Role};
 

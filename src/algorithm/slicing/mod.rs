@@ -1,4 +1,4 @@
-//! `slicing`, for any distributions of the three tensors, including replicas and blocks whose boundaries do not match.
+//! `slicing`, for any distributions of the three tensors.
 //!
 //! Source: Brock and Golin, Slicing Is All You Need: Towards a Universal One-Sided Algorithm for Distributed Matrix
 //! Multiplication (2025), sections 3 and 4 ("direct execution"). Each rank computes the products of its block of the
@@ -149,7 +149,7 @@ fn slicing(builder: &mut Builder, contraction: &Contraction, stationary: Station
                 _ => {}
             }
         }
-        // Summands are sent one round later, so that they do not delay pieces for the next chunk.
+        // Summands are sent one round later, after pieces for the next chunk.
         if round > 0 {
             products.travel(builder, round - 1, &sums.tensor);
         }

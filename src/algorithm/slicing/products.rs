@@ -1,7 +1,7 @@
 //! Sends the summands (products of one chunk) of `out` if an operand is stationary, each overlap with a block to one of
 //! its owners.
 //!
-//! Owners add in order of chunks, then of the distance between ranks, so results are bitwise reproducible.
+//! Owners add in order of chunks, then of the distance between ranks.
 
 use super::Stationary;
 use super::geometry::Geometry;

@@ -1,5 +1,4 @@
-//! Keeps workers awake for a moment after work, because waking one takes tens of microseconds on a virtual machine,
-//! longer than many runs.
+//! Keeps workers awake for a moment after work, because waking one takes tens of microseconds on a virtual machine.
 //!
 //! Invariants: idle workers let all other threads run; none stays awake longer than [`BETWEEN_RUNS`] after a run, and
 //! [`AT_MOST`] at a time, because the pool's other jobs may wait for it.
@@ -43,7 +42,7 @@ impl Awake {
 
     /// Wakes all workers of a pool (`None`: the global one) for a run.
     pub(super) fn run(self: &Arc<Awake>, pool: Option<&ThreadPool>) -> Run<'_> {
-        // During a run, a worker could begin to stay awake inside a job, and delay it.
+        // Inside a job, staying awake would delay it.
         if self.runs.fetch_add(1, Relaxed) == 0 && self.awake.load(Relaxed) < self.lent.len() {
             let own = self.clone();
             match pool {

@@ -1,6 +1,6 @@
 //! Reads the topology from hwloc.
 //!
-//! No other file uses hwloc; pinning also works without it (`cores`).
+//! No other file uses hwloc.
 
 use hwlocality::Topology as Hwloc;
 use hwlocality::cpu::cpuset::CpuSet;

@@ -23,7 +23,7 @@ const PREFETCHED_LINES: usize = 3;
 const LINE: usize = 64;
 const MAX_SLOT_BYTES: usize = 256 << 10;
 const MIN_SLOT_BYTES: usize = 4 << 10;
-/// Unless smaller than `MIN_PIECE_BYTES`, so that both ends copy at the same time.
+/// Unless smaller than `MIN_PIECE_BYTES`.
 const PIECES: usize = 16;
 const MIN_PIECE_BYTES: usize = 32 << 10;
 /// Limit on a node's bytes in channels; slots of minimum size may exceed it.

@@ -2,7 +2,7 @@
 //!
 //! Invariants: MPI errors on a duplicate are returned, and the user's communicator keeps its error handler. The last
 //! owner's drop frees a duplicate, unless requests are in flight or the thread is panicking, because freeing is
-//! collective. A world has at most three, because MPI implementations support few (MPICH about 2,048).
+//! collective. A world has at most three; MPICH supports about 2,048.
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_int;
@@ -140,7 +140,7 @@ impl Communicator {
 
     /// Prints the reason on standard error, and ends every rank with exit code `code`; only for MPI's thread.
     ///
-    /// It aborts the world communicator, because on others, MPICH's `MPI_Abort` would wait until all ranks call MPI.
+    /// On other communicators than the world, MPICH's `MPI_Abort` would wait until all ranks call MPI.
     pub fn abort(&self, code: i32, message: &str) -> ! {
         if let Some(BeforeAbort(act)) = self.0.end.before_abort.get() {
             act();

@@ -29,7 +29,7 @@ impl Pool {
         if let Some(at) = (0..self.idle.len()).filter(|&at| self.idle[at].len() >= bytes).min_by_key(by_size) {
             return Ok(self.idle.swap_remove(at));
         }
-        // Replaces the largest, so that their number does not grow.
+        // Replaces the largest.
         if let Some(at) = (0..self.idle.len()).max_by_key(by_size) {
             self.live -= self.idle.swap_remove(at).len();
         }

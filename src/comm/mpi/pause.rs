@@ -2,12 +2,11 @@
 //!
 //! Open MPI and MPICH move large messages only during calls. A waiting thread polls again immediately while bytes move,
 //! then yields its core between polls, or sleeps if workers compute or after many polls. With its own core, it never
-//! sleeps. Sleeps adapt to how long the next poll takes.
+//! sleeps.
 
 use std::time::Duration;
 
-/// Pauses that only yield: about 100 microseconds, longer than the shortest sleep, so that two ranks that reply to each
-/// other do not sleep alternately.
+/// Pauses that only yield: about 100 microseconds, so that two ranks that reply to each other do not sleep alternately.
 const YIELDS: u32 = 256;
 const MIN_SLEEP: Duration = Duration::from_micros(20);
 const MAX_SLEEP: Duration = Duration::from_micros(200);

@@ -27,7 +27,7 @@ impl Routes {
         if first == Routes::of(CANDIDATES[0]) {
             return Ok(first);
         }
-        // The earlier in `CANDIDATES` is used: other load may have disturbed a measurement.
+        // Other load may have disturbed a measurement.
         let second = Self::measured(communicator, &mut usable)?;
         Ok(Routes { near: either(&usable, first.near, second.near), far: either(&usable, first.far, second.far) })
     }

@@ -166,7 +166,7 @@ impl Rma {
     pub(super) fn poll(&mut self, done: &mut Vec<Completion>) -> Result<bool, CommError> {
         let mut any = self.progress(done)?;
         if any && self.is_idle() {
-            // Polling stops after the last transfer; the last note can usually be sent immediately.
+            // Polling stops after the last transfer.
             any |= self.progress(done)?;
         }
         self.fill_slots()?;

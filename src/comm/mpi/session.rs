@@ -3,7 +3,7 @@
 //! Invariants: every MPI call goes through [`Session::call`], which checks the return code and, in debug builds, the
 //! thread (`MPI_THREAD_FUNNELED`), except queries of MPI's state, a host name or an error's text. MPI that the user
 //! initialised is never finalised here, and its world communicator keeps its error handler. Otherwise the world returns
-//! errors, because MPICH reports failed requests there.
+//! errors (MPICH reports failed requests there).
 //!
 //! MPI is not finalised on drop: a rank that fails alone would wait in `MPI_Finalize` for ranks that wait for it.
 
@@ -137,8 +137,7 @@ impl Session {
         }
     }
 
-    /// Refuses Open MPI under MPICH's launcher (Hydra) before initialisation: each process would be its own run, and
-    /// several at the same time sometimes fail.
+    /// Refuses Open MPI under MPICH's launcher (Hydra) before initialisation: each process would be its own run.
     fn refuse_hydra(&self, launchers: &[Launcher]) -> Result<(), CommError> {
         let hydra = std::env::var_os("HYDI_CONTROL_FD").is_some();
         match launchers {
@@ -168,7 +167,7 @@ pub fn family() -> &'static str {
 
 /// The MPI library's description of itself, even before initialisation.
 pub fn library_version() -> String {
-    // The longest of any MPI library, because another than the build's may answer.
+    // The longest of any MPI library.
     const MAX_BYTES: usize = 8192;
     const { assert!(MAX_BYTES >= ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize) };
     let mut text = [0u8; MAX_BYTES];

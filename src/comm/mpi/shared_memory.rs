@@ -27,7 +27,7 @@ use crate::sync::atomic::{Ordering, fence};
 /// Slots per peer and direction before the next peer's turn.
 const SLOTS_PER_TURN: usize = 2;
 const COPY_BYTES: usize = 512 << 10;
-/// Smaller transfers are copied through slots, which costs no more.
+/// Smaller transfers are copied through slots.
 const MIN_LENT_BYTES: usize = 16 << 10;
 const SAMPLE_BYTES: usize = 64 << 10;
 /// The first bytes of larger transfers have left the cache before the last arrives.
@@ -335,7 +335,7 @@ fn can_read(world: &Communicator, node: &Node) -> Result<Option<WantedSegments>,
     let mut failed = vec![0; world.size()];
     failed[node.node] = u64::from(!all.iter().zip(&node.members).all(read));
     let well = world.all_reduce(Reduce::Max, &failed)?[node.node] == 0;
-    // The reduction above ensures that all ranks have read it.
+    // All ranks have read it.
     drop(sample);
     Ok((well && node.ranks > 1).then_some(wanted))
 }

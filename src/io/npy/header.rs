@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// Before the text in version 1.
 const PREFIX: usize = 10;
 
-/// Against damaged length fields; NumPy reads at most 10,000 characters by default.
+/// Against damaged length fields; NumPy's default is 10,000.
 const MAX_TEXT: usize = 1 << 16;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub(super) fn compose(path: &Path, dtype: Dtype, shape: &[usize]) -> Result<(Vec
     };
     let extents: String = shape.iter().map(|extent| format!("{extent}, ")).collect();
     let dictionary = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({extents}), }}");
-    // Spaces and a line end make the offset of the first element a multiple of 64.
+    // Makes the offset of the first element a multiple of 64.
     let offset = (PREFIX + dictionary.len() + 1).next_multiple_of(64);
     let bytes = u16::try_from(offset - PREFIX).map_err(|_| header.too_large(path))?;
     let mut text = b"\x93NUMPY\x01\x00".to_vec();
@@ -147,7 +147,7 @@ fn read_text(path: &Path, mut file: impl Read, length: u64) -> Result<(String, u
     if raw.len() < total {
         return Err(truncated(total as u64));
     }
-    // Up to version 2, the text is in Latin-1, in which each byte is a character.
+    // Up to version 2, the text is in Latin-1.
     let text = match raw[6] {
         3 => String::from_utf8(raw[prefix..total].to_vec()).map_err(|_| damaged(path, "it is not UTF-8".into()))?,
         _ => raw[prefix..total].iter().map(|&byte| char::from(byte)).collect(),

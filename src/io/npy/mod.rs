@@ -1,7 +1,7 @@
 //! Reads and writes NumPy's `.npy` files block by block.
 //!
 //! A file with an accepted header is long enough for its shape. Element types are not converted. Files are not
-//! memory-mapped: if another process truncated one, SIGBUS would kill this one.
+//! memory-mapped, because a truncated one would raise SIGBUS.
 
 mod block;
 mod descr;
@@ -140,7 +140,7 @@ fn intervals(ranges: &[Range<usize>]) -> String {
     ranges.iter().map(|r| format!("{}..{}", r.start, r.end)).collect::<Vec<_>>().join(", ")
 }
 
-/// An `.npy` file that appears either complete or not at all, a [`Temporary`].
+/// An `.npy` file that appears complete or not at all.
 ///
 /// One process creates it, others open it, each writes its blocks and flushes, and the creator commits.
 #[derive(Debug)]

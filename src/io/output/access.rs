@@ -29,8 +29,7 @@ impl Access {
 
     pub fn give(&self, file: &File) -> Result<()> {
         let (user, group) = (self.found.uid(), self.found.gid());
-        // `fchown` clears the set-user-ID and set-group-ID bits of the mode. `examine` reports in advance whether it
-        // works.
+        // `fchown` clears the set-user-ID and set-group-ID bits of the mode.
         let kept = fchown(file, Some(user), Some(group)).is_ok();
         if !kept {
             let _ = fchown(file, None, Some(group));
@@ -43,7 +42,7 @@ impl Access {
             Some(list) => {
                 file.set_permissions(Permissions::from_mode(mode & !GROUP))?;
                 if let List::Known(list) = list {
-                    // This also sets the group bits; on failure, the group has fewer rights than before.
+                    // This also sets the group bits; on failure, the group has fewer rights.
                     set_list(file, list);
                 }
                 Ok(())

@@ -81,7 +81,7 @@ fn remove(path: &Path) -> Option<bool> {
         Err(TryLockError::WouldBlock) => return Some(true),
         Err(TryLockError::Error(_)) => return Some(false),
     }
-    // The file may have been renamed or removed before it was locked.
+    // It may have been renamed or removed before it was locked.
     let locked = file.metadata().ok().map(|found| Identity::of_file(&found));
     if fs::symlink_metadata(path).ok().map(|found| Identity::of_file(&found)) != locked {
         return None;

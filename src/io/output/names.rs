@@ -66,7 +66,7 @@ pub(super) fn is_temporary(name: &OsStr, stem: &OsStr) -> bool {
 /// As in Linux.
 const MAX_LINKS: usize = 40;
 
-/// Follows links, so that a rename replaces the file, which need not exist yet, not the link.
+/// Follows links, so that a rename replaces the file, not the link.
 pub(super) fn followed(path: &Path) -> Result<PathBuf, FileError> {
     let mut target = path.to_path_buf();
     for _ in 0..=MAX_LINKS {

@@ -62,8 +62,8 @@ pub fn remove_temporaries() -> Removed {
     removed
 }
 
-/// Like [`remove_temporaries`], for when memory has run out: allocates only for long paths, gives up without the lock,
-/// and never releases it.
+/// Like [`remove_temporaries`] if memory has run out: allocates only for long paths, gives up without the lock, and
+/// never releases it.
 pub fn try_remove_temporaries() {
     std::mem::forget(try_lock_and_remove(&FILES).map(Removed));
 }

@@ -19,11 +19,11 @@ pub struct OutputCheck {
     pub loses_owner: Option<(u32, u32)>,
 }
 
-/// Checks whether an output of this name can be created.
+/// Checks whether this output can be created.
 ///
 /// # Errors
-/// If the path is a directory, a device, a pipe or a socket. If links form a loop. If the directory does not exist or
-/// cannot be written. If the file is write-protected.
+/// If the path is a directory, a device, a pipe or a socket, links form a loop, the directory does not exist or cannot
+/// be written, or the file is write-protected.
 pub fn examine(path: &Path) -> Result<OutputCheck, FileError> {
     let target = replaceable(path)?;
     let probe = probe(path, &target)?;
@@ -69,7 +69,7 @@ fn probe(path: &Path, target: &Path) -> Result<File, FileError> {
 }
 
 pub(super) fn replaceable(path: &Path) -> Result<PathBuf, FileError> {
-    // Otherwise the rename would fail after the result has been computed.
+    // Otherwise the rename would fail after the run.
     if names_directory(path) {
         return Err(no_file(path));
     }

@@ -36,7 +36,7 @@ impl Temporary {
         let target = replaceable(target)?;
         let path = beside(&target, tag)?;
         let old = Access::of(&target);
-        // Private until it gets the target's mode, because others may not be allowed to read the target.
+        // Private until it gets the target's mode.
         let mode = if old.is_some() { 0o600 } else { 0o666 };
         let mut files = registry::lock();
         // Registered first, because the process may abort here when memory runs out.
@@ -77,8 +77,8 @@ impl Temporary {
         self.creator
     }
 
-    /// Waits until all data are stored. A full disk or quota may be reported only here, so every process must call this
-    /// before it reports success.
+    /// Waits until all data are stored. A full disk may be reported only here, so every process must call this before
+    /// it reports success.
     ///
     /// # Errors
     /// If the disk is full or no longer available.

@@ -56,13 +56,13 @@ pub const UNSLICED_SHARE: f64 = 0.55;
 /// Free memory is rounded down by up to half a bit.
 const ROUNDED_BITS: f64 = 0.55;
 
-/// Minimum seconds per tensor with a memory limit: the first slices are bad, and the plan may add some.
+/// Minimum seconds per tensor with a memory limit: the first slices are bad.
 const LEAST_LIMITED_SECONDS: f64 = 3e-4;
 
 /// Seconds per tensor of the shortest annealing on one thread. If all runs take less, `auto` stops before it.
 const LEAST_ANNEAL_SECONDS: f64 = 4e-5;
 
-/// Maximum nominal seconds of `auto`, and per subset of the tensors: small networks have few orders.
+/// Maximum nominal seconds of `auto`, and per subset of the tensors.
 const MAX_SEARCH_SECONDS: f64 = 60.0;
 const MAX_SUBSET_SECONDS: f64 = 1e-4;
 
@@ -77,13 +77,13 @@ const MAX_ANNEAL_SECONDS: f64 = 1.0;
 const OPTIMAL_SHARE: f64 = 0.1;
 const MAX_OPTIMAL_SECONDS: f64 = 0.05;
 
-/// With more tensors, the optimal search rarely ends in time, so it gets less.
+/// With more tensors, the optimal search rarely ends in time.
 const OFTEN_OPTIMAL_TENSORS: f64 = 40.0;
 
 /// Maximum steps of the optimal search if the budget allows examining all orders.
 const OPTIMAL_STEPS: u64 = 100_000_000;
 
-/// An operand is live beside the result, which has at most about half of the elements. Not quite 1, for powers of 2.
+/// An operand is live beside the result. Not quite 1, for powers of 2.
 const LEAST_LIVE_BITS: f64 = 0.95;
 
 /// A budget in nominal seconds.
@@ -261,7 +261,7 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     let seconds = budget.of_auto(FIRST_SEARCH_SHARE, runs);
     let few = search::exhaustive_seconds(tensors) <= seconds.max(search::UNNOTICED_SECONDS);
     let chance = (OFTEN_OPTIMAL_TENSORS / tensors as f64).min(1.0).powi(2);
-    // The greedy order may cost many times the best, so it allows only the time for annealing.
+    // The greedy order may be bad, so it allows only the time for annealing.
     let least = budget.least_anneal(tensors);
     let longest = budget.asked.map_or(least, |_| MAX_OPTIMAL_SECONDS);
     let share = chance * (OPTIMAL_SHARE * seconds).min(longest);
@@ -278,7 +278,7 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     if fit && (cheap || matches!(proof, Proof::Optimal | Proof::OptimalConnected)) {
         return best.1;
     }
-    // An order that does not fit says little about the time with slices.
+    // If it does not fit, this says little about the time with slices.
     let known = if fit { runs } else { f64::INFINITY };
     // Otherwise there are often more operations than as written.
     let element = if free && best.0 < most { budget.element_price() } else { search::ELEMENT_PRICE };

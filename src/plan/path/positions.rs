@@ -1,5 +1,4 @@
-//! Converts between tensor numbers (inputs from 0, then results in the order of steps) and positions in a list, from
-//! which each step removes its tensors and to which it appends their result.
+//! Converts between tensor numbers and positions in a list (see [`PathChoice`](super::PathChoice)).
 //!
 //! Each direction costs O(n log n).
 

@@ -22,7 +22,7 @@ const MAX_VARIED_TENSORS: usize = 3_000;
 
 const MAX_TIE_ORDERS: u64 = 16;
 
-/// Of the optimal search on one core. Measured 5.5 to 7.5 times 10^8 on networks of 20 to 125 tensors.
+/// Of the optimal search on one core. Measured 5.5 to 7.5 times 10^8.
 const STEPS_PER_SECOND: f64 = 5e8;
 
 /// Seconds of a greedy search per tensor and tie-breaking seed.
@@ -88,7 +88,7 @@ impl<'a> PathSearch<'a> {
         Labelled { tensors: &self.tensors, output: &self.output, log2: &self.log2 }
     }
 
-    /// The cheapest of several greedy orders, with different weights of the operands' sizes and seeds that break ties.
+    /// The cheapest of several greedy orders, with different weights of the operands' sizes and seeds.
     pub fn greedy(&self, ties: Range<u64>) -> Order {
         let weights: &[f64] = if self.tensors.len() > MAX_VARIED_TENSORS { &[0.0] } else { &[0.0, 0.5, 1.0] };
         let parameters =

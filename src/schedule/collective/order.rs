@@ -1,5 +1,5 @@
-//! Computes the order in which a reduction adds, which a plan guarantees and the verifier checks, from the pattern's
-//! messages, so it cannot differ from them.
+//! Computes the order in which a reduction adds, which the verifier checks, from the pattern's messages, so it cannot
+//! differ from them.
 
 use std::collections::BTreeMap;
 

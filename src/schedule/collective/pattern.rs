@@ -3,7 +3,7 @@
 //! Invariants: without a reduction, a member receives each part at most once; with one, it sends a sum after it has
 //! received all summands.
 //!
-//! A member's messages in one round cost O(log members).
+//! One round of a member costs O(log members).
 
 use super::steps::{Message, Step, exchange, rounds, spread};
 use super::{Collective, CollectiveAlgorithm};

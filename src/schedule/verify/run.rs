@@ -1,7 +1,7 @@
 //! Checks all ranks together: simulates the run with one unbuffered transfer in flight per lane, and follows every
 //! element's provenance.
 //!
-//! By [`super::hazard`], edges order all conflicting tasks, so one order proves all.
+//! By [`super::hazard`], one order proves all.
 
 use super::provenance::Contents;
 use super::semantics::Semantics;

@@ -60,7 +60,7 @@ impl Summands {
     }
 }
 
-/// The order of adding products to an element, for bitwise reproducible results.
+/// The order of adding products to an element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
     /// In ascending order of the summed indices.

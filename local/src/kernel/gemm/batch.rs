@@ -6,13 +6,12 @@ use super::Arguments;
 use super::multiply::Own;
 use crate::local_plan::{Access, Axis, GemmPlan, OutAccess, RowLayout, Table, TileOffsets};
 
-/// Maximum register tiles in a product; larger products have negligible start-up cost.
+/// Maximum register tiles in a product; others have negligible start-up cost.
 const MAX_TILES: usize = 24;
 /// Maximum tiles in the products of one call and the next product, which is prefetched.
 const MAX_TILE_OFFSETS: usize = 64;
 const MAX_PRODUCTS_PER_CALL: usize = 16;
-/// Maximum bytes in the tensors of one call if a product has several tiles, because all must stay in the first-level
-/// cache.
+/// Maximum bytes in the tensors of one call if a product has several tiles.
 const L1_PRODUCT_BYTES: usize = 24 << 10;
 
 /// The arguments are those of the first product.

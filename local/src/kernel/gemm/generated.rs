@@ -1,7 +1,6 @@
 //! Computes register tiles with LIBXSMM (column-major matrices).
 //!
-//! Plain loops compute tiles that LIBXSMM lacks, such as those with a leading dimension below the extent, or with
-//! neither stride of `right` 1.
+//! Plain loops compute tiles that LIBXSMM lacks.
 
 use super::super::Element;
 use super::super::micro::Call;

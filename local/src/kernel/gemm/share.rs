@@ -43,7 +43,7 @@ struct Product<'a, T: Element> {
     out: *mut T,
     beta: T,
     boxes: [BoxAt<'a>; 2],
-    /// Cache lines to prefetch during the current panel of columns.
+    /// To prefetch during the current panel of columns.
     lines: Lines<T>,
     prefetched: usize,
 }
@@ -249,7 +249,7 @@ impl<'a, T: Element> GemmShare<'a, T> {
         Panels { start: self.buffers[operand], panel: panel * depth, step: panel as isize, across: 1, slab }
     }
 
-    /// Prepares to pack a box, for which the workspace is large enough.
+    /// Prepares to pack a box.
     fn pack(
         &self,
         operand: usize,

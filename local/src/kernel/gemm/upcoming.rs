@@ -1,6 +1,6 @@
-//! Lists cache lines that will be packed next, of which micro-kernels prefetch a few at a time (`docs/kernels.md`).
+//! Lists cache lines that will be packed next, for micro-kernels to prefetch (`docs/kernels.md`).
 //!
-//! Invariant: each line is listed once, so an operand whose lines are all listed is cached.
+//! Invariant: each line is listed once.
 
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
 //! Computes tiles of dot products, whose terms have stride 1 in both operands.
 //!
-//! Border tiles compute the last row or column several times, and discard duplicates.
+//! Border tiles repeat the last row or column, and discard duplicates.
 
 use super::Task;
 use super::lanes::Lanes;
@@ -31,7 +31,7 @@ pub(super) unsafe fn run<S, T: Lanes<S>>(task: &Task<T, Dots>) {
         for lane in (0..dots.lanes.extent).step_by(dots.chunk) {
             let mut row = 0;
             while row < rows {
-                // A complex sum needs two registers, so tiles of three columns have two rows instead of four.
+                // A complex sum needs two registers.
                 let height = match (rows - row, cols) {
                     (1, 1) => 1,
                     (_, 1) if short => T::LANES,

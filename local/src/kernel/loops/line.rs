@@ -164,7 +164,7 @@ impl<T> Block<'_, T> {
         }
     }
 
-    /// Calls [`Block::terms`]. One function with the portable code for all numbers of terms would compile very slowly.
+    /// Calls [`Block::terms`]; one function for all numbers of terms would compile very slowly.
     ///
     /// # Safety
     /// Same as for [`run`].
@@ -243,7 +243,7 @@ impl<T> Block<'_, T> {
             let vectors = visit.vectors::<S>();
             let mut lane = 0;
             if const { STREAMS && R == 1 } {
-                // Elements before the first aligned address, which exists only if elements are aligned, come first.
+                // Elements before the first aligned address come first.
                 let bytes = T::LANES * size_of::<T>();
                 let ahead = (bytes - out as usize % bytes) % bytes / size_of::<T>();
                 if (out as usize).is_multiple_of(size_of::<T>()) && ahead < self.lanes {

@@ -70,7 +70,7 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize>(
         let (alpha, beta) = (Scale::<S::Vector>::new::<S, R>(call.alpha), Scale::<S::Vector>::new::<S, R>(call.beta));
         let scales = call.alpha != [R::ONE, R::ZERO];
         let reads = call.beta != [R::ZERO; 2];
-        // The usual case has fewer branches, which matters for short sums.
+        // The usual case has fewer branches.
         if !scales && !reads {
             for v in 0..V {
                 let to = to.offset(tile_offset.vectors[v]);
@@ -103,8 +103,8 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize>(
 
 /// Combines both sums.
 ///
-/// Conjugating `right` negates the second sum. Conjugating `left` does too and conjugates the result, because
-/// `conj(l) r` is the conjugate of `l conj(r)`. Neither costs instructions.
+/// Conjugating `right` negates the second sum. Conjugating `left` does too and conjugates the result, because `conj(l)
+/// r` is the conjugate of `l conj(r)`.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`.

@@ -52,7 +52,7 @@ pub struct Call<R> {
     /// Whether stores bypass the caches. This requires full vectors that are aligned to their size, `beta` = 0, and a
     /// fence after the call.
     pub streams: bool,
-    /// Whether to prefetch `out` before the sum, which does not pay for batches of small products.
+    /// Whether to prefetch `out` before the sum.
     pub prefetches_out: bool,
     /// From where about one cache line per step is prefetched: the next call's part of `right`, or a batch's next
     /// product.
@@ -99,7 +99,7 @@ impl<R> Call<R> {
     }
 }
 
-/// The number of [`Call::lines`] that the assembly prefetches for every four terms, so few that processors drop none.
+/// [`Call::lines`] prefetched for every four terms, so few that processors drop none.
 pub const LINES: usize = 3;
 
 pub fn lines_of_tile(depth: usize) -> usize {
@@ -133,7 +133,7 @@ fn columns<R>(right: *const R, column: isize) -> Columns<R> {
     std::array::from_fn(|group| right.wrapping_offset(3 * group as isize * column))
 }
 
-/// Returns the columns at the next step; a closure would take longer to compile for every tile size.
+/// The columns at the next step; a closure would take longer to compile.
 #[inline(always)]
 fn advanced<R>([c0, c3, c6, c9, c12, c15]: Columns<R>, step: isize) -> Columns<R> {
     let at = |column: *const R| column.wrapping_offset(step);
@@ -246,7 +246,7 @@ fn prefetch_out<R, const V: usize, const N: usize>(call: &Call<R>, tile_offset: 
 
 /// Defines the look-up of kernels for one instruction set; the widest tiles are also compiled for packed columns.
 ///
-/// `compute` and `write` are separate functions, because the compiler would otherwise keep sums in memory.
+/// If `compute` and `write` were one function, the compiler would keep sums in memory.
 macro_rules! kernels {
     ($find:ident, $real:ident, $complex:ident, $isa:ident, $(#[$feature:meta])?
      real { $($v:literal: $($n:literal)* and $packed:literal;)* }

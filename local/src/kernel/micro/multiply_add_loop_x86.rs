@@ -122,8 +122,8 @@ macro_rules! at {
     ($t:tt 2) => { concat!("[{b0}+", size!($t), "*{l}]") };
 }
 
-/// Calls `steps!` for one layout of `right`, with the address suffixes of four steps, and the instructions, with
-/// operands, that advance `right` by four steps and by one.
+/// Calls `steps!` for one layout of `right`, with the address suffixes of four steps, and the instructions that advance
+/// `right` by four steps and by one.
 #[rustfmt::skip]
 macro_rules! sum {
     (columns $from:ident $place:ident $t:tt $($rest:tt)*) => {
@@ -263,7 +263,7 @@ macro_rules! steps {
 }
 
 /// Emits the first columns of a list, with constant conditions, because all branches would take a fifth of the back
-/// end's time. Contiguous complex terms have different code, because they are pairs.
+/// end's time.
 #[rustfmt::skip]
 macro_rules! columns {
     ($shape:tt [$($set:tt)*] [$($done:tt)*]) => {};
@@ -277,7 +277,7 @@ macro_rules! columns {
             } else {
                 sum!(pairs $from $place $t $real $($set)* $($done)* { $c $($column)* });
             }
-            // Upper halves in use would slow down SSE instructions, and the compiler does not see this use.
+            // The compiler does not see this use of upper halves, which slows down SSE instructions.
             _mm256_zeroupper();
             return true;
         }

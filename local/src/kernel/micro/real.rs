@@ -1,11 +1,10 @@
-//! The micro-kernel for real types. Outer products of a column of `left` and a row of `right` are added in registers.
+//! The micro-kernel for real types. It adds outer products in registers.
 
 use super::super::simd::{Real, Simd};
 use super::{CACHE_LINE, Call, Columns, TileSums, advanced, columns, prefetch};
 use crate::local_plan::TileOffsets;
 
-/// Repeats a block for every column, because the compiler does not unroll 16 iterations, and variable indices would
-/// keep the sums in memory.
+/// Repeats a block for every column, because variable indices would keep the sums in memory.
 macro_rules! each_column {
     ($n:ident in $count:ident, $body:block) => {
         each_column!($n $count $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)

@@ -1,4 +1,4 @@
-//! Moves blocks one element at a time, small squares, so that cache lines stay cached until their next element.
+//! Moves blocks one element at a time, small squares, so that cache lines stay cached.
 
 use super::super::Element;
 use super::{Factors, PermuteShare, walk};

@@ -1,4 +1,4 @@
-//! Vectors as arrays of 16 bytes, which the compiler keeps in registers if possible.
+//! Vectors as arrays of 16 bytes.
 
 use super::Simd;
 

@@ -21,7 +21,7 @@ unsafe fn columns<S: Simd<R>, R: Real, const P: usize>(
     unsafe {
         let mut out = [S::zero(); MAX_TILE_VECTORS];
         for q in 0..pieces {
-            // Closures are not compiled for the instruction set, and only compute addresses.
+            // Not compiled for the instruction set, so it only computes addresses.
             let row = |r: usize, step: usize| {
                 let piece = |g: usize| from(if g < pieces { r + g * step } else { r }).wrapping_add(q * in_piece);
                 [piece(0), piece(1), piece(2), piece(3)]
@@ -167,7 +167,7 @@ unsafe fn transpose_flat<S: Simd<R>, R: Real, const P: usize>(
             _ => [S::load(from(0)), S::zero(), S::zero(), S::zero()],
         };
         for (w, &column) in columns.iter().enumerate().take(words) {
-            // The closure is not compiled for the instruction set, so it only returns addresses of existing columns.
+            // Not compiled for the instruction set, so it only returns addresses.
             let piece = |q: usize| to(if q < pieces { words * q + w } else { w });
             S::store_pieces([piece(0), piece(1), piece(2), piece(3)], column);
         }

@@ -1,8 +1,7 @@
 //! Transposes rows of few adjacent elements in registers: vectors of adjacent rows become one vector for each column,
 //! or the reverse.
 //!
-//! The number of columns is `ODD << LEVELS` (`docs/kernels.md`). All indices are constants. An element is `P` words of
-//! 4 bytes.
+//! The number of columns is `ODD << LEVELS` (`docs/kernels.md`). An element is `P` words of 4 bytes.
 
 use super::super::simd::{Indices, Simd, half, prefetch};
 use crate::local_plan::MAX_PICKED;

@@ -58,9 +58,9 @@ impl<S, T: Lanes<S>> Patterns<'_, S, T> {
             let [first, second, out] = tensors;
             let mut constant = self.constants;
             for vector in 0..vectors {
-                // The division in `chunks_exact` would take as long as a short segment.
+                // `chunks_exact` divides, which would take as long as a short segment.
                 let picks = &picks[vector * segment..][..segment];
-                // Two operands in the order of memory arrive sooner if the processor alone fetches them.
+                // Two operands in order arrive sooner if the processor alone fetches them.
                 if !(PLAIN && EACH && OTHER) {
                     fetch([first, second], vector, ahead);
                 }

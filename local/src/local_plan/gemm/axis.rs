@@ -208,8 +208,8 @@ impl Table {
     }
 }
 
-/// All indices if no tensor is chosen. Runs start along the first dimension, even with a single index, because evenly
-/// spaced indices of later ones form no vector. `len` returns the box's extents.
+/// All indices if no tensor is chosen. Runs start along the first dimension, even with a single index. `len` returns
+/// the box's extents.
 pub(super) fn run_of_box(dims: &[AxisDim], len: impl Fn(usize) -> usize, tensors: [bool; 2]) -> usize {
     (0..run_dims(dims, &len, tensors)).map(len).product()
 }

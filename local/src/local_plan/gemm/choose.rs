@@ -10,9 +10,9 @@ use super::{Access, Axis, AxisDim, GemmPlan, OutAccess, PackBy, cost};
 use crate::dtype::Dtype;
 use crate::local_plan::{CACHE_LINE, Dim, Effort, Isa, KernelFamily, Target};
 
-/// Prefetching longer stretches, in bytes, gained nothing (measured with AVX-512).
+/// Prefetching longer stretches, in bytes, gained nothing.
 const MAX_PREFETCHED_STRETCH: usize = 1024;
-/// With fewer rows or columns, micro-kernels would end before they prefetched everything.
+/// With fewer, micro-kernels would end before they prefetched everything.
 const MIN_PREFETCHED_SIDE: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -95,8 +95,8 @@ pub(in crate::local_plan) fn plan_gemm(dims: &[Vec<Dim<3>>; 4], dtype: Dtype, ta
     (price, plan)
 }
 
-/// Whether micro-kernels prefetch what is packed next of an operand: large operands, in boxes of short stretches, which
-/// the processor would not prefetch. Only assembly does so (`docs/kernels.md`).
+/// Whether micro-kernels (only assembly) prefetch what is packed next of an operand: large ones, in boxes of short
+/// stretches, which the processor would not prefetch.
 fn is_prefetched(candidate: &Candidate, operand: usize, element: usize, target: &Target) -> bool {
     let Candidate { rows, cols, depth, access, .. } = candidate;
     let axis = [rows, cols][operand];
@@ -176,7 +176,7 @@ impl View {
                         continue;
                     }
                     let out = if buffered { OutAccess::Buffered } else { OutAccess::Direct };
-                    // If `even`, panels end where runs of `out` do; otherwise they are written piece by piece.
+                    // If `even`, panels end where runs of `out` do.
                     for even in [true, false] {
                         if even && (buffered || !vectors_in(1)) {
                             continue;

@@ -30,9 +30,9 @@ const SCATTERED: f64 = 0.15;
 const NEW_PAGE: f64 = 3.0;
 /// Nanoseconds to read uncached data, not prefetched, from another page.
 const UNCACHED_PAGE: f64 = 30.0;
-/// Fraction of `UNCACHED_PAGE` for a packed operand, because some of it is prefetched.
+/// Fraction of `UNCACHED_PAGE` for a packed operand.
 const PACKED_AHEAD: f64 = 0.6;
-/// Nanoseconds to start writing to the next uncached stretch of `out` from a dense copy.
+/// Nanoseconds to start an uncached stretch of `out` from a dense copy.
 const UNCACHED_WRITE: f64 = 10.0;
 /// Nanoseconds per copied contiguous run.
 const RUN: f64 = 1.2;
@@ -49,7 +49,7 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// Always in the same order, because rounding may decide between equal prices.
+    /// In a fixed order, because rounding may decide between equal prices.
     pub fn total(&self) -> f64 {
         let operands = self.pages.iter().zip(&self.packing);
         let read = operands.fold(self.computing, |sum, (pages, packing)| sum + pages + packing);
@@ -76,7 +76,7 @@ pub(super) fn cost(candidate: &Candidate, dtype: Dtype, target: &Target, least: 
     Cost { storing, pieces, traffic: (moved + written) * byte, ..cost }
 }
 
-/// The factors were fitted together; storing overlaps with computing, so its traffic does not count.
+/// Storing overlaps with computing, so its traffic does not count.
 pub(super) fn effort(candidate: &Candidate, dtype: Dtype, target: &Target, threads: usize) -> Effort {
     let Cost { computing, pages, packing, storing, pieces, .. } = cost(candidate, dtype, target, f64::INFINITY);
     let Estimate { extents: [rows, cols, depth], lanes, element, .. } = Estimate::new(candidate, dtype, target);

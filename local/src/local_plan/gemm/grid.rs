@@ -95,7 +95,7 @@ fn split(dims: &mut [AxisDim], parts: usize, unit: usize) {
     if parts == 1 || idle(boxes(dims)) < 1.03 {
         return;
     }
-    // Cuts the slowest dimension that can be cut finely enough, or else several.
+    // The slowest that can be cut finely enough, or else several.
     for i in (0..dims.len()).rev() {
         let unit = if i == 0 { unit } else { 1 };
         let others = boxes(dims) / dims[i].extent.div_ceil(dims[i].tile);

@@ -94,7 +94,7 @@ pub struct GemmPlan {
     col_panels: Vec<Vec<Panel>>,
     /// Whether stores to `out` bypass the caches, if it starts at a cache line and `beta` is 0.
     pub streams: bool,
-    /// Whether micro-kernels prefetch the cache lines of each operand that are packed next.
+    /// Whether micro-kernels prefetch what is packed next of each operand.
     pub prefetches: [bool; 2],
 }
 

@@ -80,7 +80,7 @@ impl SumBlocks {
         self.cut.extent.div_ceil(self.tile)
     }
 
-    /// A block's offsets in both operands, and whether it ends the cut loop. Successive blocks reuse cache lines.
+    /// A block's offsets in both operands, and whether it ends the cut loop.
     pub fn start(&self, block: usize) -> ([isize; 2], bool) {
         let (piece, rest) = (block / (self.count() / self.pieces()), block % (self.count() / self.pieces()));
         let outer = offset(&self.outer, rest);

@@ -11,7 +11,7 @@ pub(super) const TERMS: usize = 8;
 pub(super) const TILE: usize = 4;
 /// Leaves space for other blocks in a first-level cache.
 const L1_BLOCK_BYTES: usize = 16 << 10;
-/// Minimum bytes in a line for stores that bypass the caches; shorter ones have too many incomplete cache lines.
+/// Minimum bytes in a line for stores that bypass the caches.
 const MIN_STREAMED_LINE_BYTES: usize = 1 << 10;
 /// A strided nest's block. Strides of powers of two would evict larger ones early.
 const BLOCK: [usize; 3] = [16; 3];
@@ -107,8 +107,7 @@ fn strided(loops: &[Loop]) -> StridedNest {
             picked.push(at);
         }
     }
-    // The innermost loop has small strides in the most tensors and, of such loops, stride 1 in `out`, because stores
-    // cost most.
+    // The innermost loop has small strides in the most tensors, then stride 1 in `out`, because stores cost most.
     picked.sort_by_key(|&i| {
         let strides = loops[i].dim.strides;
         (strides.iter().filter(|s| s.abs() <= 1).count(), strides[OUT].abs() == 1)

@@ -69,7 +69,7 @@ fn dots(loops: &[Loop], lanes: usize) -> Choice {
     let extent = |at: Option<usize>| at.map_or(1, |i| loops[i].dim.extent);
     let (m, n) = (moving(true, false), moving(false, true));
     let (swapped, rows, cols) = if extent(n) > extent(m) { (true, n, m) } else { (false, m, n) };
-    // Without loops of only one operand, rows share no elements, but several still hide the latency of additions.
+    // Even without shared elements, several rows hide the latency of additions.
     let rows = rows.or_else(|| moving(true, true));
     Choice::Dots { swapped, lanes, rows, cols }
 }

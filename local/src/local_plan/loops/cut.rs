@@ -2,7 +2,7 @@
 
 use super::choice::{Choice, Loop, TILE};
 
-/// The lanes (innermost loop) are cut at multiples of this, so that shares begin at cache lines for every element type.
+/// The lanes (innermost loop) are cut at multiples of this, so that shares begin at cache lines.
 const LANE_GRAIN: usize = 64;
 /// With a lower busy fraction of the time, a loop of the sum may be cut, instead of one of `out`.
 const MIN_BUSY_FRACTION: f64 = 0.8;
@@ -45,7 +45,7 @@ pub(super) fn cut(loops: &[Loop], choice: &Choice, threads: usize) -> Option<Cut
         let even = grains as f64 / (grains.div_ceil(threads) * threads) as f64;
         (even, Cut { axis, parts, grain })
     };
-    // Of equally balanced cuts, the outermost gives each thread one contiguous stretch of `out`.
+    // Of equal cuts, the outermost gives each thread one contiguous stretch of `out`.
     let pick = |sum: bool| {
         let all = (0..loops.len()).rev().filter(|&i| loops[i].sum == sum).map(candidate);
         all.max_by_key(|(even, _)| (even * 10.0) as usize)

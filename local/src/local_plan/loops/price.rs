@@ -1,6 +1,6 @@
 //! Estimates the nanoseconds of loops on a current core: arithmetic, loop starts and memory traffic.
 //!
-//! The constants were fitted on one machine with vectors of 32 bytes; a factor of two elsewhere is good enough.
+//! The constants were fitted on one machine with vectors of 32 bytes.
 
 use super::choice::{Choice, Loop, TERMS, TILE};
 use super::{Dim, Nest, OUT};

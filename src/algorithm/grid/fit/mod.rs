@@ -40,7 +40,7 @@ struct Tiles {
     volume: f64,
 }
 
-/// With and without idle ranks, each also with fewer and more rounds, and renumbered where that may save transfers.
+/// With and without idle ranks, each also with fewer and more rounds, and renumbered.
 pub fn candidates(setting: &Setting) -> Vec<Grid> {
     let &Setting { kinds, extents, uncut, memory, .. } = setting;
     let fit = GridFit { kinds, extents, uncut, ranks: setting.ranks(), memory };
@@ -135,14 +135,13 @@ impl GridFit<'_> {
             return None;
         }
         let slots = (1..=OPERANDS).rev().find(|&slots| fits(slots, in_place)).unwrap_or(1);
-        // Summed dimensions vary fastest, so neighbours exchange partial sums.
+        // Neighbours exchange partial sums.
         let cuts: Vec<(Label, usize)> =
             [c, m, n, k].into_iter().flat_map(|tiles| tiles.cuts).filter(|&(_, parts)| parts > 1).collect();
         let shared = self.shared(&cuts);
         let [left, right, out] = volumes.tensors();
         let summed = out / parts[3] as f64;
-        // At most one round per part of a shared operand (one without), or more of `DEEP_ROUND_INDICES` indices,
-        // because every round passes over `out`.
+        // At most one round per part of a shared operand (one without), or more of `DEEP_ROUND_INDICES` indices.
         let gathers = |operand: usize| shared[operand].iter().any(|sharing| sharing.along != sharing.cut.0);
         let shares = gathers(0) || gathers(1);
         let deep = if shares { (volumes.tile[3] / DEEP_ROUND_INDICES) as usize } else { 1 };

@@ -76,7 +76,7 @@ impl Tile {
         }
     }
 
-    /// The larger, the worse: the smallest part of an operand lacks the most, the largest of `out` receives the most.
+    /// The smallest part of an operand lacks the most, the largest of `out` receives the most.
     fn unevenness(&self) -> (Reverse<usize>, usize) {
         let [largest, smallest] =
             [0, 1].map(|at| self.lengths.iter().map(|(_, lengths)| lengths[at]).product::<usize>());
