@@ -28,7 +28,7 @@ use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 
-/// Other ranks wait this long, because launchers then kill rank 0, with the most files.
+/// Other ranks end this much later, because launchers then kill rank 0, with the most files.
 const AFTER_RANK_0: Duration = Duration::from_millis(100);
 
 /// Signals that end a program by default.
@@ -69,7 +69,7 @@ pub fn end_by_received() {
     }
 }
 
-/// False if there is no flag, or it is already raised.
+/// Raises the flag; false if there is none, or it is already raised.
 fn stops_run(signal: c_int) -> bool {
     let stop = STOP.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(flag) = stop.as_ref() else { return false };

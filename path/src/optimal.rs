@@ -292,7 +292,7 @@ impl<const W: usize> Sets<W> {
         }
     }
 
-    /// Returns the number of the result; the first is `tensors`.
+    /// Returns the result's number; results count from `tensors`.
     fn append(&self, root: usize, tensors: usize, steps: &mut Vec<[usize; 2]>) -> usize {
         let mut reached = vec![root];
         let mut at = 0;

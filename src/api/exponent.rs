@@ -252,7 +252,7 @@ impl<'a> Scaling<'a> {
             Some(largest.log2() - sums[id] as f64)
         };
         let values = &self.plan.values;
-        // Logarithms without factors, and by how much the steps exceed expectation.
+        // log2 of the largest numbers without factors, and by how much the steps exceed expectation.
         let (mut sizes, mut excess, mut steps): (Vec<f64>, f64, f64) = (Vec::with_capacity(values.len()), 0.0, 0.0);
         for (id, value) in values.iter().enumerate() {
             sizes.push(match value.source {

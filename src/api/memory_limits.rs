@@ -40,7 +40,7 @@ pub fn of_process() -> Option<(u64, &'static str)> {
     None
 }
 
-/// The limit for plans if a rank has these bytes. It has steps, to give equal plans.
+/// The limit for plans if a rank has these bytes. It has steps, so similar bytes give one plan.
 pub fn limit_within(bytes: u64) -> u64 {
     let most = bytes / 8 * 7;
     let step = (most / 4).next_power_of_two().max(2) / 2;

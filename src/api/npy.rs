@@ -76,7 +76,7 @@ impl<T: Element> DistTensor<T> {
 
 /// A .npy file that is written part by part and renamed when complete. Dropping it removes the file.
 pub struct NpyOutput {
-    // Dropped in this order: the file before its name.
+    // Dropped in this order: the file before its name in `registry`.
     pending: PendingFile,
     prepared: PreparedOutput,
     world: World,

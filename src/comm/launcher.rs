@@ -10,7 +10,7 @@ pub enum LauncherKind {
     OpenMpi,
     /// MPICH's mpirun and others that use the PMI protocol: Intel MPI, Cray, Slurm, Flux.
     Mpich,
-    /// Another PMIx server, such as Slurm's.
+    /// A PMIx server other than Open MPI's, such as Slurm's.
     Pmix,
 }
 

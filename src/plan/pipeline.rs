@@ -304,7 +304,7 @@ impl Divisions {
                     return (f64::INFINITY, end);
                 }
                 let last = |start: usize| sums[end] - sums[start];
-                // From `cross` on, the largest range before the last has at least as much work as the last.
+                // From `cross` on, the largest range before the last has no less work than the last, and only grows.
                 while cross < end && least[cross] < last(cross) {
                     cross += 1;
                 }

@@ -98,7 +98,7 @@ impl<'a> Steps<'a> {
         let mut received = self.0.iter().map(|step| match step {
             Step::Contraction { algorithm, group, contraction, .. } if group.contains(&rank) => {
                 let words = algorithm.words_received(contraction, rank - group.start, group.len());
-                // Ranks inside a grid may still send zeros.
+                // Without words, ranks inside a grid may send zeros.
                 let tensors = [&contraction.left, &contraction.right, &contraction.out];
                 let inside = tensors.iter().any(|t| t.distribution.span().contains(&(rank - group.start)));
                 words.filter(|&words| words > 0 || !inside && !contraction.is_empty())

@@ -140,7 +140,7 @@ impl<'a> Simulation<'a> {
         self.lanes.iter().flat_map(|lanes| &lanes.done).flatten().fold(0.0, |end, &done| end.max(done))
     }
 
-    /// Runs tasks in the order in which they can start.
+    /// Runs tasks, and thus serves shared links, in the order in which they can start.
     fn run(&mut self) {
         let mut queue = BinaryHeap::new();
         let mut changed: Vec<usize> = (0..self.lanes.len()).collect();

@@ -84,7 +84,7 @@ impl<'a> Comparison<'a> {
     /// `scaled`: the largest values of operands in a run with scaled values.
     ///
     /// # Errors
-    /// If there is too little memory for a product, or for a check that would be much faster with more.
+    /// If there is too little memory for a product, or a slow check would be much faster with more.
     pub fn first_pass(&self, scaled: Option<&[f64]>) -> Result<Pass<'a>> {
         // A product of many scaled operands may underflow.
         let directly = self.choice.directly && (scaled.is_none() || limits::steps(self.tree) < 2);

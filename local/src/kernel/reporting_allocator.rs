@@ -31,7 +31,7 @@ thread_local! {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReportingAllocator;
 
-/// Sets the report. Only the first call has an effect.
+/// Sets what is called when memory runs out. Only the first call has an effect.
 pub fn report_with(report: Report) {
     let _ = REPORT.set(report);
 }
@@ -73,7 +73,7 @@ fn given(start: *mut u8, bytes: usize) -> *mut u8 {
     start
 }
 
-/// Reports on the first thread; others wait for the end.
+/// The first thread reports; others wait for the end.
 fn refused(bytes: usize, report: Report) -> ! {
     match REPORTING.compare_exchange(0, this_thread(), Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => report(bytes),

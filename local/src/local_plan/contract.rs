@@ -172,7 +172,7 @@ impl LocalContract {
 
     /// `tensor` is 0 for `left`, 1 for `right` and 2 for `out`.
     pub fn fits(&self, tensor: usize, extents: &[usize], strides: &[isize]) -> bool {
-        // Comparing empty slices can take hundreds of nanoseconds.
+        // Comparing empty (dangling) slices can take hundreds of nanoseconds.
         self.extents[tensor].iter().eq(extents) && self.strides[tensor].iter().eq(strides)
     }
 }

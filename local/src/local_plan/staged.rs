@@ -48,7 +48,7 @@ const SUM_START: f64 = 1.3;
 const STEP: f64 = 0.1;
 const COPY_STEP: f64 = 0.13;
 const MEMORY_BYTE: f64 = 0.08;
-/// Traffic of columns relative to windows, because memory waits while a block is computed, and if columns fill the
+/// Traffic of columns relative to windows, because memory waits while a block is computed, and more if columns fill the
 /// first-level cache.
 const NEAR: f64 = 1.1;
 const FAR: f64 = 1.25;

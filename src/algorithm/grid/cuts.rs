@@ -17,8 +17,8 @@ pub struct Grid {
     /// A further cut of a dimension divides each of its tiles, as in [`Distribution`].
     pub cuts: Vec<(Label, usize)>,
     /// Consecutive ranks to which another rank's part of an operand is sent only once, to be forwarded by the one with
-    /// the same position. 1 if nobody forwards. A multiple of the stride of some cut, with a quotient that divides the
-    /// cut's ranks.
+    /// the same position among them. 1 if nobody forwards. A multiple of the stride of some cut, with a quotient that
+    /// divides the cut's ranks.
     pub node: usize,
     /// For `left`, `right` and `out`, the cuts along which ranks divide a common tile; along any other cut of a
     /// dimension that the tensor lacks, the first rank stores all of it.

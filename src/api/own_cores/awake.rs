@@ -42,7 +42,7 @@ impl Awake {
 
     /// Wakes all workers of a pool (`None`: the global one) for a run.
     pub(super) fn run(self: &Arc<Awake>, pool: Option<&ThreadPool>) -> Run<'_> {
-        // Inside a job, staying awake would delay it.
+        // During a run, it might begin inside a job, and delay it.
         if self.runs.fetch_add(1, Relaxed) == 0 && self.awake.load(Relaxed) < self.lent.len() {
             let own = self.clone();
             match pool {

@@ -97,8 +97,8 @@ impl Communicator {
 
     /// All ranks' bytes, of any number each, in rank order.
     pub fn all_gather_bytes(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, CommError> {
-        // A reduction takes log2(ranks) rounds, a gathering one per rank. So lengths are reduced and, if they fit into
-        // 8 kB, all bytes.
+        // A reduction takes log2(ranks) rounds, a gathering one per rank. So lengths are reduced and, if each rank's
+        // fit into its part of 8 kB, all bytes.
         let words = 1 + (1024 / self.size()).min(16);
         let mut packets = vec![0u64; self.size() * words];
         let packet = &mut packets[self.rank() * words..];

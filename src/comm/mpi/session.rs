@@ -167,7 +167,7 @@ pub fn family() -> &'static str {
 
 /// The MPI library's description of itself, even before initialisation.
 pub fn library_version() -> String {
-    // The longest of any MPI library.
+    // The longest of any MPI library: another than the build's may answer.
     const MAX_BYTES: usize = 8192;
     const { assert!(MAX_BYTES >= ffi::MPI_MAX_LIBRARY_VERSION_STRING as usize) };
     let mut text = [0u8; MAX_BYTES];

@@ -62,7 +62,7 @@ pub fn remove_temporaries() -> Removed {
     removed
 }
 
-/// Like [`remove_temporaries`] if memory has run out: allocates only for long paths, gives up without the lock, and
+/// [`remove_temporaries`] without free memory: allocates only for long paths, gives up without the lock, and
 /// never releases it.
 pub fn try_remove_temporaries() {
     std::mem::forget(try_lock_and_remove(&FILES).map(Removed));

@@ -83,7 +83,7 @@ const OFTEN_OPTIMAL_TENSORS: f64 = 40.0;
 /// Maximum steps of the optimal search if the budget allows examining all orders.
 const OPTIMAL_STEPS: u64 = 100_000_000;
 
-/// An operand is live beside the result. Not quite 1, for powers of 2.
+/// A result is at most about half of all live elements. Not quite 1, for powers of 2.
 const LEAST_LIVE_BITS: f64 = 0.95;
 
 /// A budget in nominal seconds.
@@ -278,7 +278,7 @@ fn auto(network: &Network, search: &PathSearch, budget: Budget) -> Searched {
     if fit && (cheap || matches!(proof, Proof::Optimal | Proof::OptimalConnected)) {
         return best.1;
     }
-    // If it does not fit, this says little about the time with slices.
+    // An order that does not fit says little about the time with slices.
     let known = if fit { runs } else { f64::INFINITY };
     // Otherwise there are often more operations than as written.
     let element = if free && best.0 < most { budget.element_price() } else { search::ELEMENT_PRICE };

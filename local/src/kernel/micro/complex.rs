@@ -103,8 +103,8 @@ pub(super) unsafe fn put<S: Simd<R>, R: Real, const V: usize>(
 
 /// Combines both sums.
 ///
-/// Conjugating `right` negates the second sum. Conjugating `left` does too and conjugates the result, because `conj(l)
-/// r` is the conjugate of `l conj(r)`.
+/// Conjugating `right` negates the second sum. Conjugating `left` does too, and conjugates the result: `conj(l) r` is
+/// the conjugate of `l conj(r)`.
 ///
 /// # Safety
 /// The processor must support the instruction set `S`.

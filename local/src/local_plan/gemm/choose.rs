@@ -12,7 +12,7 @@ use crate::local_plan::{CACHE_LINE, Dim, Effort, Isa, KernelFamily, Target};
 
 /// Prefetching longer stretches, in bytes, gained nothing.
 const MAX_PREFETCHED_STRETCH: usize = 1024;
-/// With fewer, micro-kernels would end before they prefetched everything.
+/// With fewer rows or columns, micro-kernels would end before they prefetched everything.
 const MIN_PREFETCHED_SIDE: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
