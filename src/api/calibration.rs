@@ -24,14 +24,14 @@ const MOVE_RUNS: usize = 10;
 const MOVED_ELEMENTS: usize = 1 << 22;
 /// A node's network is shared if a single transfer is this much faster.
 const MIN_SHARED_SPEEDUP: f64 = 1.2;
-const FORMAT: u32 = 11;
+const FORMAT: u32 = 12;
 /// Ranks count as equally fast if all speeds are this close to the mean.
 const MAX_SPEED_DEVIATION: f64 = 0.02;
 
 impl World {
     /// This world's machine, with measured rates, or defaults for more than 4 workers per core of a host, or too
-    /// little memory. Collective. Cost: about two seconds for two ranks on two cores, more on slow links; later calls on
-    /// the same host use the cache. Call [`World::place`] first, so that ranks have their own cores.
+    /// little memory. Collective. Cost: about two seconds for two ranks on two cores, more on slow links; later calls
+    /// on the same host use the cache. Call [`World::place`] first, so that ranks have their own cores.
     ///
     /// # Errors
     /// If there are more ranks or workers than [`Machine::check`] allows, or if a measuring run fails.
@@ -48,7 +48,7 @@ impl World {
         {
             return Ok(Machine { ranks: self.ranks(), workers, ..machine });
         }
-        let crowded = crowded(&self.gather(&load(self.local_ranks().len() * workers))?);
+        let crowded = crowded(&self.gather(&load(self.local_ranks().len() * workers))?, MAX_THREADS_PER_CORE);
         if crowded || self.agree(self.can_measure(workers)).is_err() {
             return Ok(plain);
         }
@@ -60,7 +60,7 @@ impl World {
     }
 
     fn can_measure(&self, workers: usize) -> Result<()> {
-        if crowded(&[load(self.local_ranks().len() * workers)]) {
+        if crowded(&[load(self.local_ranks().len() * workers)], MAX_THREADS_PER_CORE) {
             return Err(Error::Usage(format!("more than {MAX_THREADS_PER_CORE} workers per core are not measured")));
         }
         const BYTES_PER_RANK: usize = 3 * LARGE_SIDES[2] * LARGE_SIDES[2] * size_of::<f32>();
@@ -220,8 +220,8 @@ impl World {
         Ok(if alike && hosts.len() == self.ranks() && each < self.ranks() { each } else { 1 })
     }
 
-    /// Moves a row of a matrix from each rank to rank `to(rank)`. Each run first copies the rows, in `copied` seconds for
-    /// [`MOVED_ELEMENTS`] elements each.
+    /// Moves a row of a matrix from each rank to rank `to(rank)`. Each run first copies the rows, in `copied` seconds
+    /// for [`MOVED_ELEMENTS`] elements each.
     fn link(&self, machine: &Machine, copied: f64, to: impl Fn(usize) -> usize) -> Result<Link> {
         let rows = self.rows(to);
         let [stays, goes] = [self.moves(machine, 1, &self.rows(|rank| rank))?, self.moves(machine, 1, &rows)?];
@@ -273,14 +273,15 @@ impl World {
         const SIDE: usize = 2048;
         const ROUNDS: usize = 5;
         const SLOW_SECONDS: f64 = 0.02;
-        const LONGER_FACTOR: f64 = 4.0;
+        // On shared cores, the ring's waiting for late ranks would count as interference.
+        let longer = if self.share_cores(machine.workers)? { 1.0 } else { 4.0 };
         const MAX_OVERHEAD_SHARE: f64 = 3.0;
         let ranks = machine.ranks as f64;
         let bytes = (ranks - 1.0) / ranks * (SIDE * SIDE * size_of::<f32>()) as f64;
         let receive = bytes / machine.link_bandwidth;
         // Computing takes longer, so that the communication thread meets busy workers.
         let rate = machine.flops * machine.workers as f64 / (2 * SIDE * SIDE) as f64;
-        let rows = ((LONGER_FACTOR * receive * rate) as usize).clamp(16, 4096);
+        let rows = ((longer * receive * rate) as usize).clamp(16, 4096);
         let options =
             PlanOptions { algorithm: Some(AlgorithmName::RingMn), cut: vec!["m".to_owned()], ..PlanOptions::default() };
         let shapes = [vec![rows * machine.ranks, SIDE], vec![SIDE, SIDE]];
@@ -371,11 +372,18 @@ impl World {
         Ok(self.all_seconds_of(plan, runs)?.split_off(1))
     }
 
-    /// The same, after those of the warm-up. Collective.
+    /// Whether ranks share cores. Collective.
+    fn share_cores(&self, workers: usize) -> Result<bool> {
+        Ok(crowded(&self.gather(&load(self.local_ranks().len() * workers))?, 1))
+    }
+
+    /// The same, after those of the warm-up. If ranks share cores, some of them compute while others wait, so all start
+    /// a run together, and the slowest counts. Collective.
     fn all_seconds_of(&self, plan: &Plan, runs: usize) -> Result<Vec<f64>> {
+        let together = self.share_cores(plan.machine.workers)?;
         let mut all = Vec::with_capacity(runs + 1);
         self.runs(plan, runs, |_, seconds| {
-            all.push(seconds);
+            all.push(if together { self.gather(&seconds)?.into_iter().fold(0.0, f64::max) } else { seconds });
             Ok(())
         })?;
         Ok(all)

@@ -31,15 +31,16 @@ pub(super) fn load(threads: usize) -> Load {
 
 pub(super) const MAX_THREADS_PER_CORE: usize = 4;
 
-/// Whether processes of one host have more than [`MAX_THREADS_PER_CORE`]. Measurements would then be of waiting for cores.
-pub(super) fn crowded(processes: &[Load]) -> bool {
+/// Whether processes of one host have more than `most` threads per core. With more than [`MAX_THREADS_PER_CORE`],
+/// measurements would be of waiting for cores.
+pub(super) fn crowded(processes: &[Load], most: usize) -> bool {
     let mut hosts = BTreeMap::<&str, (usize, BTreeSet<usize>)>::new();
     for (name, threads, cpus) in processes {
         let host = hosts.entry(name).or_default();
         host.0 += threads;
         host.1.extend(cpus);
     }
-    hosts.values().any(|(threads, cpus)| *threads > MAX_THREADS_PER_CORE * cpus.len().max(1))
+    hosts.values().any(|(threads, cpus)| *threads > most * cpus.len().max(1))
 }
 
 pub(super) fn listed(status: &str) -> Vec<usize> {

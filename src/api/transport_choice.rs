@@ -5,7 +5,7 @@
 use crate::comm::mpi::{Communicator, Endpoint, Route, Routes};
 use crate::comm::{CommError, Transport};
 
-use super::cores::{Load, crowded, load};
+use super::cores::{Load, MAX_THREADS_PER_CORE, crowded, load};
 use super::gathered::parsed;
 use super::{Error, Result, cache, host};
 
@@ -50,7 +50,7 @@ fn remembered(communicator: &Communicator) -> Result<Routes> {
     // Serialising into memory cannot fail.
     let mine = serde_json::to_vec(&load(1)).unwrap_or_default();
     let all: Vec<Load> = parsed(&communicator.all_gather_bytes(&mine)?)?;
-    if crowded(&all) {
+    if crowded(&all, MAX_THREADS_PER_CORE) {
         return Ok(Routes::of(Route::Shared));
     }
     let here = all.iter().filter(|(name, ..)| *name == host::name()).count();

@@ -1,6 +1,10 @@
 //! Tests of what counts as a crowded host.
 
-use super::{crowded, load};
+use super::{Load, MAX_THREADS_PER_CORE, load};
+
+fn crowded(processes: &[Load]) -> bool {
+    super::crowded(processes, MAX_THREADS_PER_CORE)
+}
 
 #[test]
 fn hosts_are_crowded_by_the_threads_of_all_their_processes() {
@@ -14,4 +18,5 @@ fn hosts_are_crowded_by_the_threads_of_all_their_processes() {
     assert!(!crowded(&bound));
     assert!(crowded(&[process("a", 5, &[])]) && !crowded(&[process("a", 4, &[])]));
     assert!(!crowded(&[load(1)]));
+    assert!(super::crowded(&many("a", 3), 1) && !super::crowded(&many("a", 2), 1));
 }
