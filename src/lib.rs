@@ -155,7 +155,7 @@ pub use kernel::{Element, error_bound};
 #[doc(inline)]
 pub use local_plan::{Caches, Isa, KernelFamily, Target};
 pub use machine::{Link, Machine, Synthetic};
-pub use memory::OutOfMemory;
+pub use memory::{Lent, OutOfMemory};
 #[cfg(feature = "mpi")]
 pub use mpi;
 pub use ndarray;

@@ -11,6 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use ndarray::ArrayViewD;
+
+use super::dist_tensor::fill_box;
 use super::operand_parts::{OperandParts, Operands};
 use super::program::Slices;
 use super::record::Record;
@@ -299,9 +302,12 @@ impl<'a> Saves<'a> {
         }
         let read = self.world.local_ranks().try_for_each(|rank| {
             let path = sum_path(&self.checkpoint.path, rank, *generation);
-            let Some(values) = sums.values_mut(rank) else { return Ok(()) };
-            let read = read_sum(&path, bytes_of_mut(values), &digests[rank]);
-            read.map_err(|why| Error::Checkpoint { path, why })
+            let Some(block) = sums.block_mut(rank) else { return Ok(()) };
+            let all: Vec<_> = block.shape().iter().map(|&extent| 0..extent).collect();
+            fill_box(rank, block, &all, |values| {
+                let read = read_sum(&path, bytes_of_mut(values), &digests[rank]);
+                read.map_err(|why| Error::Checkpoint { path, why })
+            })
         });
         self.world.agree(read)
     }
@@ -337,10 +343,12 @@ impl<'a> Saves<'a> {
         let (world, path) = (&self.world, &self.checkpoint.path);
         let generation = self.manifest.generation + 1;
         let write = |rank| {
-            let Some(bytes) = sums.values(rank).map(bytes_of) else { return Ok(digest(&[])) };
-            write_sum(&sum_path(path, rank, generation), bytes)
-                .map_err(|cause| Error::Save { rank: Rank::here(rank), cause })?;
-            Ok(digest(bytes))
+            let Some(block) = sums.block(rank) else { return Ok(digest(&[])) };
+            with_bytes(block, |bytes| {
+                write_sum(&sum_path(path, rank, generation), bytes)
+                    .map_err(|cause| Error::Save { rank: Rank::here(rank), cause })?;
+                Ok(digest(bytes))
+            })
         };
         let digests = world.agree(world.local_ranks().map(write).collect::<Result<Vec<_>>>())?;
         let digests = world.gather(&digests)?.concat();
@@ -399,9 +407,15 @@ fn digest_of<T: Element>(program: &Program<T>, operands: &mut Operands<T>, index
     Ok(if digests.len() == 1 { digests.swap_remove(0) } else { digest(digests.concat().as_bytes()) })
 }
 
+/// Row-major.
+fn with_bytes<T: Element, V>(block: ArrayViewD<T>, used: impl FnOnce(&[u8]) -> V) -> V {
+    used(bytes_of(block.as_standard_layout().as_slice().unwrap_or_default()))
+}
+
 /// Collective.
 fn digest_of_blocks<T: Element>(world: &World, tensor: &DistTensor<T>) -> Result<String> {
-    let blocks = world.local_ranks().map(|rank| digest(tensor.values(rank).map(bytes_of).unwrap_or_default()));
+    let of = |rank| tensor.block(rank).map_or_else(|| digest(&[]), |block| with_bytes(block, digest));
+    let blocks = world.local_ranks().map(of);
     Ok(digest(world.all_gather(blocks.collect::<String>().as_bytes())?.concat().as_slice()))
 }
 

@@ -11,7 +11,7 @@ use super::{Error, Result, World};
 use crate::distribution::{Bounds, Distribution, Region};
 use crate::io::random;
 use crate::kernel::Element;
-use crate::memory::{Array, OutOfMemory, bytes_of_mut, zero_array};
+use crate::memory::{Array, Lent, OutOfMemory, bytes_of_mut, zero_array};
 
 const ZEROED_CHUNK_BYTES: usize = 1 << 20;
 
@@ -70,12 +70,39 @@ impl<T: Element> DistTensor<T> {
             let region = distribution.block(shape, rank)?;
             let values = Array::zeros(region.extents()).map_err(|cause| allocation_error(rank, cause));
             let touched = values.map(|mut values| {
-                world.shared().by_workers(rank - first, || touch(values.as_mut_slice()));
+                world.shared().by_workers(rank - first, || values.as_mut_slice().into_iter().for_each(touch));
                 Block { rank, region, values }
             });
             Some(touched)
         };
         let blocks = world.local_ranks().filter_map(block).collect::<Result<_>>()?;
+        Ok(DistTensor { shape: shape.to_vec(), distribution: distribution.clone(), blocks })
+    }
+
+    /// A tensor in memory of the caller. `block` returns each local rank's block, if it has one, of these extents: along a
+    /// dimension that is cut into several intervals, their indices follow each other.
+    ///
+    /// # Errors
+    /// Those of [`DistTensor::try_zeros`], but only on this process, and if a block has other extents.
+    pub fn lent(
+        world: &World,
+        shape: &[usize],
+        distribution: &Distribution,
+        mut block: impl FnMut(usize, &[usize]) -> Lent<T>,
+    ) -> Result<DistTensor<T>> {
+        expect_fit(shape, distribution, world.ranks())?;
+        let lent = |rank| {
+            let region = distribution.block(shape, rank)?;
+            let extents = region.extents();
+            let Lent(values) = block(rank, &extents);
+            let found = values.view().shape().to_vec();
+            Some(if found == extents {
+                Ok(Block { rank, region, values })
+            } else {
+                Err(Error::Usage(format!("the block of rank {rank} has shape {found:?}, not {extents:?}")))
+            })
+        };
+        let blocks = world.local_ranks().filter_map(lent).collect::<Result<_>>()?;
         Ok(DistTensor { shape: shape.to_vec(), distribution: distribution.clone(), blocks })
     }
 
@@ -203,14 +230,6 @@ impl<T: Element> DistTensor<T> {
 
     pub(super) fn block(&self, rank: usize) -> Option<ArrayViewD<'_, T>> {
         self.blocks.iter().find(|block| block.rank == rank).map(|block| block.values.view())
-    }
-
-    pub(super) fn values(&self, rank: usize) -> Option<&[T]> {
-        self.blocks.iter().find(|block| block.rank == rank).map(|block| block.values.as_slice())
-    }
-
-    pub(super) fn values_mut(&mut self, rank: usize) -> Option<&mut [T]> {
-        self.blocks.iter_mut().find(|block| block.rank == rank).map(|block| block.values.as_mut_slice())
     }
 
     pub(super) fn block_mut(&mut self, rank: usize) -> Option<ArrayViewMutD<'_, T>> {

@@ -12,7 +12,8 @@ use super::{Intervals, tile_bounds};
 /// # use einsum_dist::Cut;
 /// let tiles = |cut: Cut| (0..3).map(|i| cut.tile(10, 3, i).ranges().to_vec()).collect::<Vec<_>>();
 /// assert_eq!(tiles(Cut::Even), [vec![0..4], vec![4..7], vec![7..10]]);
-/// assert_eq!(tiles(Cut::Cyclic { block: 2 }), [vec![0..2, 6..8], vec![2..4, 8..10], vec![4..6]]);
+/// assert_eq!(tiles(Cut::cyclic(2)), [vec![0..2, 6..8], vec![2..4, 8..10], vec![4..6]]);
+/// assert_eq!(tiles(Cut::Cyclic { block: 2, first: 1 }), [vec![0..1, 5..7], vec![1..3, 7..9], vec![3..5, 9..10]]);
 /// assert_eq!(tiles(Cut::At(vec![1, 9])), [vec![0..1], vec![1..9], vec![9..10]]);
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -25,21 +26,29 @@ pub enum Cut {
     Cyclic {
         /// At least 1.
         block: usize,
+        /// The length of the first block, which differs in submatrices. At least 1.
+        first: usize,
     },
     /// Tiles end at these ascending indices, the last at the extent; those beyond it are empty.
     At(Vec<usize>),
 }
 
 impl Cut {
+    /// With equal blocks.
+    pub fn cyclic(block: usize) -> Cut {
+        Cut::Cyclic { block, first: block }
+    }
+
     /// The indices in `0..extent` of coordinate `index` of `parts`. Cost: O(cyclic blocks).
     pub fn tile(&self, extent: usize, parts: usize, index: usize) -> Intervals {
         match self {
             Cut::Even => Intervals::from(tile_bounds(extent, parts, index)),
             Cut::Cyclic { .. } if parts == 1 => Intervals::from(0..extent),
-            // A saturated product is at least as large as any extent.
-            Cut::Cyclic { block } => {
-                let starts = (index.saturating_mul(*block)..extent).step_by(parts.saturating_mul(*block));
-                Intervals::ascending(starts.map(|start| start..start.saturating_add(*block).min(extent)))
+            Cut::Cyclic { block, first } => {
+                let own = (index == 0).then(|| 0..extent.min(*first));
+                let starts = (later(*block, *first, parts, index)..extent).step_by(parts.saturating_mul(*block));
+                let later = starts.map(|start| start..start.saturating_add(*block).min(extent));
+                Intervals::ascending(own.into_iter().chain(later))
             }
             Cut::At(bounds) => {
                 let bound = |at: usize| bounds.get(at).map_or(extent, |&bound| bound.min(extent));
@@ -52,9 +61,11 @@ impl Cut {
     /// The length of [`Cut::tile`]. Cost: O(1).
     pub(crate) fn len(&self, extent: usize, parts: usize, index: usize) -> usize {
         match self {
-            Cut::Cyclic { block } if parts > 1 => {
-                let turn = parts.saturating_mul(*block);
-                extent / turn * block + (extent % turn).saturating_sub(index.saturating_mul(*block)).min(*block)
+            Cut::Cyclic { block, first } if parts > 1 => {
+                let (turn, start) = (parts.saturating_mul(*block), later(*block, *first, parts, index));
+                let rest = extent.saturating_sub(start);
+                let own = if index == 0 { extent.min(*first) } else { 0 };
+                own + rest / turn * block + (rest % turn).min(*block)
             }
             Cut::Even | Cut::Cyclic { .. } | Cut::At(_) => self.tile(extent, parts, index).len(),
         }
@@ -77,11 +88,8 @@ impl Cut {
     pub fn largest(&self, extent: usize, parts: usize) -> usize {
         match self {
             Cut::Even => self.tile(extent, parts, 0).len(),
-            Cut::Cyclic { .. } if parts == 1 => extent,
-            Cut::Cyclic { block } => {
-                let turn = parts.saturating_mul(*block);
-                extent / turn * block + (extent % turn).min(*block)
-            }
+            // Later tiles are not larger.
+            Cut::Cyclic { .. } => (0..parts.min(2)).map(|index| self.len(extent, parts, index)).max().unwrap_or(0),
             Cut::At(_) => (0..parts).map(|index| self.tile(extent, parts, index).len()).max().unwrap_or(0),
         }
     }
@@ -90,7 +98,7 @@ impl Cut {
     pub fn fits(&self, parts: usize) -> bool {
         match self {
             Cut::Even => true,
-            Cut::Cyclic { block } => *block > 0,
+            Cut::Cyclic { block, first } => *block > 0 && *first > 0,
             Cut::At(bounds) => bounds.len() + 1 == parts && bounds.is_sorted(),
         }
     }
@@ -98,7 +106,9 @@ impl Cut {
     /// An upper bound for the intervals in a tile: one per round of a block-cyclic cut. Cost: O(1).
     pub(super) fn pieces(&self, extent: usize, parts: usize) -> usize {
         match self {
-            Cut::Cyclic { block } if parts > 1 => extent.div_ceil(parts.saturating_mul((*block).max(1))),
+            Cut::Cyclic { block, first } if parts > 1 => {
+                1 + extent.saturating_sub(*first).div_ceil(parts.saturating_mul((*block).max(1)))
+            }
             Cut::Even | Cut::Cyclic { .. } | Cut::At(_) => 1,
         }
     }
@@ -108,13 +118,20 @@ impl Cut {
     pub(super) fn describe(&self) -> String {
         match self {
             Cut::Even => String::new(),
-            Cut::Cyclic { block } => format!(" cyclic({block})"),
+            Cut::Cyclic { block, first } if first == block => format!(" cyclic({block})"),
+            Cut::Cyclic { block, first } => format!(" cyclic({block}, first {first})"),
             Cut::At(bounds) => {
                 let bounds: Vec<String> = bounds.iter().map(usize::to_string).collect();
                 format!(" at({})", bounds.join(","))
             }
         }
     }
+}
+
+/// The start of a coordinate's first block, apart from the first of all. A saturated number is at least as large as any
+/// extent.
+fn later(block: usize, first: usize, parts: usize, index: usize) -> usize {
+    first.saturating_add(((index + parts - 1) % parts).saturating_mul(block))
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ impl Axis {
 /// ```
 /// # use einsum_dist::{Axis, Cut, Distribution, Owners, Role};
 /// // Rows are distributed cyclically over two pairs of ranks; both ranks of a pair have the same rows. Ranks 4 to 7.
-/// let rows = Axis { ranks: 2, role: Role::Cut { dim: 0, how: Cut::Cyclic { block: 1 } } };
+/// let rows = Axis { ranks: 2, role: Role::Cut { dim: 0, how: Cut::cyclic(1) } };
 /// let pairs = Distribution::new(vec![rows, Axis { ranks: 2, role: Role::Replicate }]).owned_by(Owners::From(4));
 /// assert_eq!(pairs.block(&[5, 3], 6).unwrap().dims()[0].ranges(), [1..2, 3..4]);
 /// assert_eq!(pairs.block(&[5, 3], 0), None);

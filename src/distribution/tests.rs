@@ -43,7 +43,7 @@ fn grids_of_too_many_ranks_are_errors() {
 #[test]
 fn blocks_near_are_an_upper_bound() {
     let axis = |ranks, dim, how| Axis { ranks, role: Role::Cut { dim, how } };
-    let cyclic = || Cut::Cyclic { block: 2 };
+    let cyclic = || Cut::cyclic(2);
     let grids = [
         (vec![axis(3, 0, Cut::Even), axis(4, 1, Cut::Even)], true),
         (vec![axis(5, 1, Cut::Even), Axis { ranks: 2, role: Role::Partial }], true),

@@ -1,19 +1,45 @@
-//! A dense array of elements in owned memory, and slices of elements as bytes.
+//! An array of elements in owned or lent memory, and slices of elements as bytes.
 //!
-//! Invariant: elements are contiguous in row-major order; new pages are untouched.
+//! Invariant: owned elements are contiguous in row-major order; new pages are untouched.
 
-use std::marker::PhantomData;
+use std::fmt;
 
-use ndarray::{ArrayViewD, ArrayViewMutD};
+use ndarray::{ArrayViewD, ArrayViewMutD, IxDyn, RawArrayViewMut};
 
 use super::{Aligned, OutOfMemory};
 use crate::kernel::Element;
 
-#[derive(Debug)]
 pub struct Array<T> {
-    memory: Aligned,
+    memory: Memory<T>,
     extents: Vec<usize>,
-    element: PhantomData<T>,
+}
+
+enum Memory<T> {
+    Owned(Aligned),
+    Lent(RawArrayViewMut<T, IxDyn>),
+}
+
+impl<T> fmt::Debug for Array<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Array").field("extents", &self.extents).finish_non_exhaustive()
+    }
+}
+
+// SAFETY: a lent array is accessed only through borrows of its `Array` (`Lent::new`), and elements are `Send`.
+unsafe impl<T: Element> Send for Memory<T> {}
+// SAFETY: as above; shared borrows only read.
+unsafe impl<T: Element> Sync for Memory<T> {}
+
+/// A caller's array of any strides, as a rank's block ([`DistTensor::lent`](crate::DistTensor::lent)).
+#[derive(Debug)]
+pub struct Lent<T>(pub(crate) Array<T>);
+
+impl<T: Element> Lent<T> {
+    /// # Safety
+    /// The array must outlive the result. Meanwhile, it may be accessed by others only if all, and programs, read it.
+    pub unsafe fn new(mut array: ArrayViewMutD<'_, T>) -> Lent<T> {
+        Lent(Array { extents: array.shape().to_vec(), memory: Memory::Lent(array.raw_view_mut()) })
+    }
 }
 
 impl<T: Element> Array<T> {
@@ -22,40 +48,59 @@ impl<T: Element> Array<T> {
     pub fn zeros(extents: Vec<usize>) -> Result<Array<T>, OutOfMemory> {
         let bytes = extents.iter().try_fold(size_of::<T>(), |bytes, &extent| bytes.checked_mul(extent));
         let memory = Aligned::zeroed(bytes.ok_or(OutOfMemory { bytes: usize::MAX })?, &Default::default())?;
-        Ok(Array { memory, extents, element: PhantomData })
+        Ok(Array { memory: Memory::Owned(memory), extents })
     }
 
-    pub fn as_slice(&self) -> &[T] {
-        let bytes = self.memory.as_slice();
-        // SAFETY: the memory has this many elements and is aligned to 64 bytes. Every byte pattern is a valid value of
-        // the sealed `Element` types.
-        unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) }
+    /// Row-major elements; `None` if they are scattered in lent memory.
+    pub fn as_slice(&self) -> Option<&[T]> {
+        self.view().to_slice()
     }
 
-    pub fn as_mut_slice(&mut self) -> &mut [T] {
-        let bytes = self.memory.as_mut_slice();
-        // SAFETY: as above, and the borrow is exclusive.
-        unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len() / size_of::<T>()) }
+    /// Like [`Array::as_slice`].
+    pub fn as_mut_slice(&mut self) -> Option<&mut [T]> {
+        self.view_mut().into_slice()
     }
 
     pub fn view(&self) -> ArrayViewD<'_, T> {
-        let view = ArrayViewD::from_shape(self.extents.as_slice(), self.as_slice());
-        view.unwrap_or_else(|_| unreachable!("the memory has as many elements as the extents say"))
+        match &self.memory {
+            Memory::Owned(memory) => {
+                let bytes = memory.as_slice();
+                // SAFETY: the memory has this many elements and is aligned to 64 bytes. Every byte pattern is a valid
+                // value of the sealed `Element` types.
+                let elements =
+                    unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) };
+                let view = ArrayViewD::from_shape(self.extents.as_slice(), elements);
+                view.unwrap_or_else(|_| unreachable!("the memory has as many elements as the extents say"))
+            }
+            // SAFETY: the caller of `Lent::new` promised that the array exists and is not written meanwhile.
+            Memory::Lent(array) => unsafe { array.raw_view().deref_into_view() },
+        }
     }
 
     pub fn view_mut(&mut self) -> ArrayViewMutD<'_, T> {
-        let extents = self.extents.clone();
-        let view = ArrayViewMutD::from_shape(extents, self.as_mut_slice());
-        view.unwrap_or_else(|_| unreachable!("the memory has as many elements as the extents say"))
+        match &mut self.memory {
+            Memory::Owned(memory) => {
+                let bytes = memory.as_mut_slice();
+                // SAFETY: as above, and the borrow is exclusive.
+                let elements =
+                    unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len() / size_of::<T>()) };
+                let view = ArrayViewMutD::from_shape(self.extents.as_slice(), elements);
+                view.unwrap_or_else(|_| unreachable!("the memory has as many elements as the extents say"))
+            }
+            // SAFETY: as above, and the borrow is exclusive.
+            Memory::Lent(array) => unsafe { array.raw_view_mut().deref_into_view_mut() },
+        }
     }
 }
 
 impl<T: Element> Clone for Array<T> {
+    /// In owned memory.
+    ///
     /// # Panics
     /// If memory cannot be allocated.
     fn clone(&self) -> Array<T> {
         let mut copy = Array::zeros(self.extents.clone()).unwrap_or_else(|error| panic!("{error}"));
-        copy.as_mut_slice().copy_from_slice(self.as_slice());
+        copy.view_mut().assign(&self.view());
         copy
     }
 }

@@ -23,7 +23,7 @@ mod stream;
 mod strided;
 
 pub use aligned::{Aligned, Footprint, OutOfMemory};
-pub use array::{Array, bytes_of, bytes_of_mut};
+pub use array::{Array, Lent, bytes_of, bytes_of_mut};
 pub use copy::StoreKind;
 pub use lease::{ReadLease, WriteLease};
 pub use owned::{copy_of, probe, room_for, zero_array, zeros};

@@ -151,7 +151,7 @@ fn axis(word: &str, names: &[&str]) -> Result<Axis, String> {
     let inside = |function: &str| tiles.strip_prefix(function)?.strip_prefix('(')?.strip_suffix(')');
     let (ranks, how) = if let Some(inside) = inside("cyclic") {
         let (block, ranks) = inside.split_once(',').ok_or_else(|| format!("`{tiles}` is not cyclic(block,ranks)"))?;
-        (number(ranks, 1)?, Cut::Cyclic { block: number(block, 1)? })
+        (number(ranks, 1)?, Cut::cyclic(number(block, 1)?))
     } else if let Some(inside) = inside("at") {
         let bounds = inside.split(',').map(|bound| number(bound, 0)).collect::<Result<Vec<_>, _>>()?;
         if !bounds.is_sorted() {

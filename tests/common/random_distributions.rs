@@ -28,7 +28,10 @@ fn random_distribution(rng: &mut Rng, shape: &[usize], ranks: usize) -> Distribu
         } else {
             let dim = rng.below(shape.len());
             let how = match rng.below(4) {
-                0 => Cut::Cyclic { block: 1 + rng.below(4) },
+                0 => {
+                    let block = 1 + rng.below(4);
+                    Cut::Cyclic { block, first: 1 + rng.below(block + 1) }
+                }
                 1 => {
                     let mut at: Vec<usize> = (1..parts).map(|_| rng.below(shape[dim] + 2)).collect();
                     at.sort_unstable();

@@ -7,7 +7,8 @@ fn tiles_of_every_cut_have_every_index_once() {
     for extent in 0..30 {
         for parts in 1..6 {
             let at = (1..parts).map(|i| i * i % 31).collect::<Vec<_>>();
-            let cuts = [Cut::Even, Cut::Cyclic { block: 1 }, Cut::Cyclic { block: 3 }];
+            let from = |first| Cut::Cyclic { block: 4, first };
+            let cuts = [Cut::Even, Cut::cyclic(1), Cut::cyclic(3), from(1), from(9)];
             let mut at = at;
             at.sort_unstable();
             for cut in cuts.into_iter().chain([Cut::At(at)]) {
@@ -28,11 +29,11 @@ fn tiles_of_every_cut_have_every_index_once() {
 
 #[test]
 fn blocks_as_large_as_numbers_get() {
-    let huge = Cut::Cyclic { block: usize::MAX };
+    let huge = Cut::cyclic(usize::MAX);
     assert_eq!([0, 1, 2].map(|index| huge.tile(10, 3, index).len()), [10, 0, 0]);
-    let half = Cut::Cyclic { block: usize::MAX / 2 };
+    let half = Cut::cyclic(usize::MAX / 2);
     assert_eq!([0, 1, 5].map(|index| half.tile(usize::MAX, 6, index).len()), [usize::MAX / 2, usize::MAX / 2, 0]);
-    assert_eq!((huge.pieces(10, 3), Cut::Cyclic { block: 1 }.pieces(usize::MAX, 2)), (1, usize::MAX / 2 + 1));
+    assert_eq!((huge.pieces(10, 3), Cut::cyclic(1).pieces(usize::MAX, 2)), (1, usize::MAX / 2 + 1));
 }
 
 #[test]

@@ -333,7 +333,10 @@ fn random_distribution(rng: &mut Rng, dims: usize, ranks: usize, partial: bool) 
 
 fn random_cut(rng: &mut Rng, parts: usize) -> Cut {
     match rng.below(4) {
-        0 => Cut::Cyclic { block: 1 + rng.below(3) },
+        0 => {
+            let block = 1 + rng.below(3);
+            Cut::Cyclic { block, first: 1 + rng.below(block + 1) }
+        }
         1 => {
             let mut at: Vec<usize> = (1..parts).map(|_| rng.below(9)).collect();
             at.sort_unstable();

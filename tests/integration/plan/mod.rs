@@ -7,6 +7,7 @@ mod equal_steps;
 mod exponents;
 mod fixed;
 mod groups;
+mod lent;
 mod nodes;
 mod objective;
 mod operand_parts;

@@ -15,7 +15,10 @@ impl Numbers {
 
     fn role(&mut self, dims: usize, ranks: usize) -> Role {
         let how = match self.below(6) {
-            0 => Cut::Cyclic { block: 1 + self.below(2) },
+            0 => {
+                let block = 1 + self.below(2);
+                Cut::Cyclic { block, first: 1 + self.below(block + 1) }
+            }
             1 => {
                 let mut bounds: Vec<usize> = (1..ranks).map(|_| self.below(9)).collect();
                 bounds.sort_unstable();
