@@ -33,8 +33,8 @@ impl Mpi {
     /// Initialises MPI for the calling thread, or uses the user's initialisation.
     ///
     /// # Errors
-    /// If no launcher started this process, or a launcher of a different MPI library did. If MPI supports less than
-    /// `MPI_THREAD_FUNNELED`, or the calling thread is not MPI's main thread. If MPI has already been finalised.
+    /// If no launcher started this process, or a launcher of a different MPI library did. If this initialises MPI, which
+    /// supports less than `MPI_THREAD_FUNNELED`, or the calling thread is not MPI's main thread. If MPI has already been finalised.
     pub fn init() -> Result<Mpi, CommError> {
         if is_finalized() {
             return Err(start("it was finalised before, and it starts only once in a process"));
@@ -109,7 +109,8 @@ impl Session {
         }
         // SAFETY: MPI is initialised and not finalised; `main` outlives the call.
         self.call("MPI_Is_thread_main", || unsafe { ffi::MPI_Is_thread_main(&raw mut main) })?;
-        if level < funneled {
+        // Codes that call `MPI_Init`, as BLACS does, get a single thread, which MPI libraries treat like a funneled one.
+        if self.ours && level < funneled {
             return Err(start("it was initialised for a single thread; MPI_THREAD_FUNNELED is needed"));
         }
         if main == 0 {
