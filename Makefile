@@ -84,7 +84,7 @@ help:
 	@echo "make build         build the program with all features: $(PROGRAM)"
 	@echo "make wheel         build the Python package: target/wheels/*.whl and *.tar.gz"
 	@echo "make book          build the documentation as a web site: target/book/index.html"
-	@echo "make install       install the program, its manual page and completion scripts below PREFIX=$(PREFIX)"
+	@echo "make install       install the program, its manual page and completion scripts, the C interface and pxgemm below PREFIX=$(PREFIX)"
 	@echo
 	@echo "Without any system package: cargo run --release -- \"mk,kn->mn\""
 
@@ -117,6 +117,8 @@ DESTDIR ?=
 SHARE    = $(DESTDIR)$(PREFIX)/share
 
 install: build
+	$(BUILD) build --release -p einsum-dist-cli -p einsum-dist-capi -p einsum-dist-pxgemm --features $(FEATURES)
+	capi/install.sh target/mpich/release $(PREFIX) $(DESTDIR)
 	install -Dm755 $(PROGRAM) $(DESTDIR)$(PREFIX)/bin/einsum-dist
 	mkdir -p $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
 	$(PROGRAM) --man-page > $(SHARE)/man/man1/einsum-dist.1
@@ -128,7 +130,7 @@ demo: build
 	@MPIRUN=$(MPIRUN) ./.ci/demo $(PROGRAM)
 
 test:
-	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich openmpi
+	@MPICC=$(MPICC) MPIRUN=$(MPIRUN) ./.ci/packages mpich openmpi scalapack
 	@./tests/all.sh
 
 fuzz:

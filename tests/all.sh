@@ -11,11 +11,13 @@ cd "$(dirname "$0")/.."
 only=${1:-}
 full=$(./.ci/features)
 export full
-library=(-p einsum-dist -p einsum-local -p einsum-parser -p einsum-path -p einsum-dist-py)
+library=(-p einsum-dist -p einsum-local -p einsum-parser -p einsum-path -p einsum-dist-py -p einsum-dist-capi)
 members=("${library[@]}" -p einsum-dist-cli)
 # Succeeds if the machine can build a feature.
 has() { [[ $full == full || ,$full, == *,$1,* ]]; }
 if has libxsmm; then members+=(-p libxsmm-sys); fi
+# With the feature mpi in any case.
+always_mpi=(-p einsum-dist-pxgemm)
 passed=0 failed=0 failures=()
 log=$(mktemp)
 trap 'rm -f "$log" "$log.times"' EXIT
@@ -114,7 +116,7 @@ export -f with compiler launcher
 # running the program. Like every build of tests, the command names all members of the workspace. If the members
 # differed, cargo would enable other features of dependencies and build the library again.
 binary() {
-    with "$1" cargo test -q "${members[@]}" --features $full --test "$2" --config "target.'cfg(all())'.runner = 'echo'" |
+    with "$1" cargo test -q "${members[@]}" "${always_mpi[@]}" --features $full --test "$2" --config "target.'cfg(all())'.runner = 'echo'" |
         grep "/$2-" | tail -n 1
 }
 
@@ -133,7 +135,7 @@ export -f share
 
 # Builds the Python module and what runs on ranks. With a test among the targets, dependencies have the same features as
 # in other builds of tests.
-build=(cargo build --profile test "${members[@]}" --features "$full" --lib --test mpi --bins --example 05_mpi_communicator)
+build=(cargo build --profile test "${members[@]}" "${always_mpi[@]}" --features "$full" --lib --test mpi --bins --example 05_mpi_communicator)
 
 # --- the source ---------------------------------------------------------------------------------------------------------
 
@@ -151,7 +153,7 @@ for features in "--lib --examples" "--lib --features mpi"; do
     # shellcheck disable=SC2086
     step "$linter of the library, $features" with mpich cargo $linter "${library[@]}" $features "${deny[@]}"
 done
-combinations=("--all-targets -p einsum-dist-benches" "--all-targets -p einsum-dist-benches --features $full")
+combinations=("--all-targets -p einsum-dist-benches" "--all-targets -p einsum-dist-benches ${always_mpi[*]} --features $full")
 for feature in libxsmm hwloc; do
     if has $feature; then
         combinations+=("--lib --bins --features $feature")
@@ -170,7 +172,7 @@ step "public interface as in tests/public_api.txt" ./tests/public_api.py target/
 
 # The packages for crates.io must be small, and the program must build from the unpacked packages with default features,
 # as it does for users. The packages are built without optimisation, because other steps test their code.
-step "packages" env CARGO_TARGET_DIR=target/plain cargo package --workspace --exclude einsum-dist-py --exclude einsum-dist-test-tools --exclude einsum-dist-benches --no-verify --allow-dirty
+step "packages" env CARGO_TARGET_DIR=target/plain cargo package --workspace --exclude einsum-dist-{py,capi,pxgemm,test-tools,benches} --no-verify --allow-dirty
 step "packages below 700 kB" small target/plain/package/*.crate
 step "packages, built with default features" env CARGO_TARGET_DIR=target/plain CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=false \
     ./tests/packages.sh target/plain/package
@@ -179,7 +181,7 @@ if [ -x $plain ]; then step 'einsum-dist "mk,kn->mn"' $plain "mk,kn->mn"; fi
 
 # The builds are separate steps, because on a slow machine they take most of a step's time limit. The release build
 # shows what depends on debug assertions; `make demo` and the benchmarks run vector kernels in release.
-step "build of the tests" with mpich cargo test "${members[@]}" --features $full --no-run
+step "build of the tests" with mpich cargo test "${members[@]}" "${always_mpi[@]}" --features $full --no-run
 step "build, mpich, and the Python module" with mpich "${build[@]}"
 step "build in release, portable kernels" with mpich env RUSTC_WORKSPACE_WRAPPER="$PWD/tests/rustc/portable.sh" \
     cargo build --release "${members[@]}" --features $full --bins
@@ -198,7 +200,7 @@ if command -v python3 > /dev/null; then
     done
 fi
 
-step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo test "${members[@]}" --features $full --no-fail-fast
+step "tests, mpich" with mpich env EINSUM_DIST_MPIRUN="$(launcher mpich)" cargo test "${members[@]}" "${always_mpi[@]}" --features $full --no-fail-fast
 step "orders of events" timeout 900 env RUSTC_WORKSPACE_WRAPPER="$PWD/tests/rustc/shuttle.sh" MPICC="$(compiler mpich)" CARGO_TARGET_DIR=target/mpich \
     cargo test -p einsum-dist --features mpi --lib shuttle_tests
 step "AddressSanitizer, unit tests" env MPICC="$(compiler mpich)" ./tests/asan.sh --lib
@@ -286,10 +288,13 @@ for mpi in mpich openmpi; do
         # shellcheck disable=SC2086
         step "Python package on ranks, $mpi" ./tests/python_mpi.sh "$run" target/$mpi/debug/lib_einsum_dist.so $foreign
     fi
+    step "C, Fortran and CMake, $mpi" ./tests/capi.sh target/$mpi/debug "$run" "mpifort.$mpi"
+    step "pxgemm, $mpi" ./tests/scalapack.sh $mpi "$(compiler $mpi)" "$run" \
+        target/$mpi/debug/libeinsum_dist_pxgemm.so 4 200 "d z"
     # With MPICH these tests ran in the step "tests, mpich".
     if [ $mpi = openmpi ]; then
         step "command line and faults, $mpi" with mpich env EINSUM_DIST_MPIRUN="$run" \
-            EINSUM_DIST_PROGRAM="$PWD/target/$mpi/debug/einsum-dist" cargo test "${members[@]}" --features $full --test integration cli_mpi::
+            EINSUM_DIST_PROGRAM="$PWD/target/$mpi/debug/einsum-dist" cargo test "${members[@]}" "${always_mpi[@]}" --features $full --test integration cli_mpi::
     fi
 done
 

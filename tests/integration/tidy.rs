@@ -64,7 +64,8 @@ const PURE: [&str; 11] = [
 const CORE: [&str; 2] = ["src", "local/src"];
 
 /// Folders in which `unsafe` is allowed.
-const UNSAFE: [&str; 5] = ["libxsmm-sys/", "local/src/kernel/", "src/memory/", "src/comm/", "python/src/"];
+const UNSAFE: [&str; 7] =
+    ["libxsmm-sys/", "local/src/kernel/", "src/memory/", "src/comm/", "python/src/", "capi/src/", "pxgemm/src/"];
 
 const MAX_LINES: usize = 600;
 const MAX_MEDIAN_LINES: usize = 200;
@@ -249,8 +250,11 @@ fn sources(folders: &[&str]) -> Vec<Source> {
     files.iter().map(|path| Source::read(path)).collect()
 }
 
-const LIBRARIES: [&str; 7] = ["src", "cli/src", "local/src", "parser/src", "path/src", "libxsmm-sys", "python/src"];
-const EVERYTHING: [&str; 15] = [
+const LIBRARIES: [&str; 9] =
+    ["src", "cli/src", "local/src", "parser/src", "path/src", "libxsmm-sys", "python/src", "capi/src", "pxgemm/src"];
+const EVERYTHING: [&str; 18] = [
+    "capi/src",
+    "capi/tests",
     "src",
     "cli/src",
     "local/build.rs",
@@ -260,6 +264,7 @@ const EVERYTHING: [&str; 15] = [
     "path/src",
     "path/tests",
     "libxsmm-sys",
+    "pxgemm/src",
     "python/src",
     "tests",
     "benches",
