@@ -7,7 +7,7 @@
 # (default gfortran) if that compiler exists; its source is installed in any case.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-libraries=$1 prefix=$2 root=${3:-}$2
+libraries=$1 root=${3:-}$2
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$here/../Cargo.toml" | head -n 1)
 
 install -Dm755 "$libraries/libeinsum_dist_capi.so" "$root/lib/libeinsum_dist.so.0"
@@ -25,6 +25,8 @@ if command -v "${FC:-gfortran}" > /dev/null; then
 fi
 mkdir -p "$root/lib/pkgconfig" "$root/lib/cmake/einsum_dist"
 for name in einsum_dist einsum_dist_fortran; do
-    sed -e "s|@PREFIX@|$prefix|" -e "s|@VERSION@|$version|" "$here/install/$name.pc.in" > "$root/lib/pkgconfig/$name.pc"
+    sed "s|@VERSION@|$version|" "$here/install/$name.pc.in" > "$root/lib/pkgconfig/$name.pc"
 done
-sed -e "s|@VERSION@|$version|" "$here/install/einsum_dist-config.cmake.in" > "$root/lib/cmake/einsum_dist/einsum_dist-config.cmake"
+for name in einsum_dist-config einsum_dist-config-version; do
+    sed "s|@VERSION@|$version|" "$here/install/$name.cmake.in" > "$root/lib/cmake/einsum_dist/$name.cmake"
+done

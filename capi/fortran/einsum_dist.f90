@@ -197,7 +197,7 @@ contains
         character(*), intent(in) :: expression
         integer(c_int), intent(in) :: kind
         integer(c_size_t), intent(in) :: dims(:)
-        integer(c_size_t), intent(in), target :: shapes(:)
+        integer(c_size_t), intent(in), target, contiguous :: shapes(:)
         type(c_ptr), intent(out) :: plan
         integer(c_int) :: status
         type(c_ptr) :: starts(size(dims))

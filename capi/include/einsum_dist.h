@@ -417,7 +417,8 @@ size_t einsum_dist_world_rank(const struct einsum_dist_world *world);
 einsum_dist_status einsum_dist_world_place(const struct einsum_dist_world *world, size_t workers);
 
 /**
- * Releases what the ranks share, and frees the world. Programs and tensors must be freed first. Collective.
+ * Releases what the ranks share, and frees the world, also if it fails. Programs and tensors must be freed first.
+ * Collective.
  *
  * # Safety
  * `world` is null or a live handle, which is not used again.

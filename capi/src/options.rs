@@ -71,10 +71,13 @@ impl einsum_dist_options {
                 let given = parsed::<GivenPath>(name, value)?;
                 plan.path(given.order).sliced(given.sliced)
             }
-            "path-time" => plan.path_seconds(parsed::<f64>(name, value)?),
+            "path-time" => match parsed::<f64>(name, value)? {
+                seconds if (1e-3..=1e9).contains(&seconds) => plan.path_seconds(seconds),
+                _ => return Err(Failure::usage(format!("{name} is from 0.001 to 1e9 seconds, not {value}"))),
+            },
             "runs" => plan.runs(parsed(name, value)?),
             "memory-limit" => plan.memory_limit(parsed::<u64>(name, value)?),
-            "slice-groups" => plan.slice_groups(parsed::<usize>(name, value)?),
+            "slice-groups" => plan.slice_groups(parsed::<NonZeroUsize>(name, value)?.get()),
             "constant" => plan.constant(numbers(name, value)?),
             "conjugate" => plan.conjugate(numbers(name, value)?),
             "distribution" => {

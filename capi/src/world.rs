@@ -133,7 +133,8 @@ pub unsafe extern "C" fn einsum_dist_world_place(world: *const einsum_dist_world
     })
 }
 
-/// Releases what the ranks share, and frees the world. Programs and tensors must be freed first. Collective.
+/// Releases what the ranks share, and frees the world, also if it fails. Programs and tensors must be freed first.
+/// Collective.
 ///
 /// # Safety
 /// `world` is null or a live handle, which is not used again.

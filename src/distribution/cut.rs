@@ -107,7 +107,10 @@ impl Cut {
     pub(super) fn pieces(&self, extent: usize, parts: usize) -> usize {
         match self {
             Cut::Cyclic { block, first } if parts > 1 => {
-                1 + extent.saturating_sub(*first).div_ceil(parts.saturating_mul((*block).max(1)))
+                let (block, rest) = ((*block).max(1), extent.saturating_sub(*first));
+                let [own, others] = [block.saturating_mul(parts - 1), 0]
+                    .map(|before| rest.saturating_sub(before).div_ceil(block.saturating_mul(parts)));
+                (1 + own).max(others)
             }
             Cut::Even | Cut::Cyclic { .. } | Cut::At(_) => 1,
         }

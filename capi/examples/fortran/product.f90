@@ -38,7 +38,7 @@ program product_of_matrices
     call einsum_dist_plan_free(plan)
     call check(einsum_dist_world_finish(world))
     call MPI_Finalize(status)
-    if (error > 1e-12_c_double) error stop
+    if (.not. error <= 1e-12_c_double) error stop
 
 contains
 

@@ -21,6 +21,8 @@ fn tiles_of_every_cut_have_every_index_once() {
                 assert!(count.iter().all(|&count| count == 1), "{cut:?} of {extent} among {parts}");
                 let lengths: Vec<_> = (0..parts).map(|index| cut.len(extent, parts, index)).collect();
                 assert_eq!(lengths, tiles.iter().map(Intervals::len).collect::<Vec<_>>(), "{cut:?} of {extent}");
+                let pieces = tiles.iter().map(|tile| tile.ranges().len()).max().unwrap().max(1);
+                assert_eq!(cut.pieces(extent, parts), pieces, "{cut:?} of {extent} among {parts}");
                 assert_eq!(cut.largest(extent, parts), tiles.iter().map(Intervals::len).max().unwrap());
             }
         }
