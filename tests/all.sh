@@ -172,7 +172,7 @@ step "public interface as in tests/public_api.txt" ./tests/public_api.py target/
 
 # The packages for crates.io must be small, and the program must build from the unpacked packages with default features,
 # as it does for users. The packages are built without optimisation, because other steps test their code.
-step "packages" env CARGO_TARGET_DIR=target/plain cargo package --workspace --exclude einsum-dist-{py,capi,pxgemm,test-tools,benches} --no-verify --allow-dirty
+step "packages" env CARGO_TARGET_DIR=target/plain cargo package --workspace --exclude=einsum-dist-{py,capi,pxgemm,test-tools,benches} --no-verify --allow-dirty
 step "packages below 700 kB" small target/plain/package/*.crate
 step "packages, built with default features" env CARGO_TARGET_DIR=target/plain CARGO_PROFILE_DEV_OPT_LEVEL=0 CARGO_PROFILE_DEV_DEBUG=false \
     ./tests/packages.sh target/plain/package
