@@ -288,7 +288,7 @@ for mpi in mpich openmpi; do
         # shellcheck disable=SC2086
         step "Python package on ranks, $mpi" ./tests/python_mpi.sh "$run" target/$mpi/debug/lib_einsum_dist.so $foreign
     fi
-    step "C, Fortran and CMake, $mpi" ./tests/capi.sh target/$mpi/debug "$run" "mpifort.$mpi"
+    step "C, Fortran and CMake, $mpi" ./tests/capi.sh target/$mpi/debug "$run" "$(compiler $mpi)" "mpifort.$mpi"
     step "pxgemm, $mpi" ./tests/scalapack.sh $mpi "$(compiler $mpi)" "$run" \
         target/$mpi/debug/libeinsum_dist_pxgemm.so 4 200 "d z"
     # With MPICH these tests ran in the step "tests, mpich".

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs the C interface into a new folder, and builds and runs its examples with the installed files only:
-# `capi.sh LIBRARIES LAUNCHER FORTRAN_COMPILER`. Ends with a number of tests.
+# `capi.sh LIBRARIES LAUNCHER COMPILER FORTRAN_COMPILER`. Ends with a number of tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-libraries=$1 launcher=$2 fortran=$3
+libraries=$1 launcher=$2 compiler=$3 fortran=$4
 prefix=$(mktemp -d)
 trap 'rm -rf "$prefix"' EXIT
 capi/install.sh "$libraries" "$prefix"
@@ -27,6 +27,8 @@ test "pxgemm exports its routines only" diff /dev/null <(exported "$prefix/lib/l
 
 cc "${strict[@]}" capi/examples/c/product.c "${flags[@]}" -lm -o "$prefix/product"
 test "C" "$prefix/product"
+"$compiler" "${strict[@]}" tests/capi/errors.c "${flags[@]}" -o "$prefix/errors"
+for ranks in 1 3; do test "errors on $ranks ranks" "$launcher" -n $ranks "$prefix/errors"; done
 if command -v c++ > /dev/null; then
     test "the header in C++" c++ -std=c++11 -Wall -Werror -fsyntax-only -include "$prefix/include/einsum_dist.h" -x c++ /dev/null
 fi

@@ -66,8 +66,12 @@ pub unsafe fn write<V>(to: *mut V, value: V, name: &str) -> Result<()> {
 /// # Safety
 /// Same as for [`write`].
 pub unsafe fn write_handle<V>(to: *mut *mut V, value: V, name: &str) -> Result<()> {
+    let value = Box::new(value);
+    if to.is_null() {
+        return Err(Failure::usage(format!("{name} is NULL")));
+    }
     // SAFETY: guaranteed by the caller.
-    unsafe { write(to, Box::into_raw(Box::new(value)), name) }
+    unsafe { write(to, Box::into_raw(value), name) }
 }
 
 /// Writes a new string, which `einsum_dist_text_free` frees.
@@ -76,6 +80,9 @@ pub unsafe fn write_handle<V>(to: *mut *mut V, value: V, name: &str) -> Result<(
 /// Same as for [`write`].
 pub unsafe fn write_text(to: *mut *mut c_char, value: &str, name: &str) -> Result<()> {
     let text = CString::new(value.replace('\0', " ")).unwrap_or_default();
+    if to.is_null() {
+        return Err(Failure::usage(format!("{name} is NULL")));
+    }
     // SAFETY: guaranteed by the caller.
     unsafe { write(to, text.into_raw(), name) }
 }

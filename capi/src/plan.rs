@@ -7,7 +7,7 @@ use einsum_dist::{Dtype, FixedDistributions, Machine, Plan, Problem};
 use super::argument::{free, handle, list, text, write_handle, write_text};
 use super::element::dtype;
 use super::options::einsum_dist_options;
-use super::status::{Failure, Result, Status, guarded, guarded_or};
+use super::status::{Failure, Result, Status, agreed, guarded, guarded_or};
 use super::world::einsum_dist_world;
 
 /// The order of contractions, and the algorithm and distribution of each.
@@ -33,11 +33,13 @@ pub unsafe extern "C" fn einsum_dist_plan_new(
 ) -> Status {
     guarded(|| {
         // SAFETY: guaranteed by the caller.
-        let (world, expression, shapes, options) = unsafe {
-            let shapes = shapes_of(operands, dims, shapes)?;
-            (handle(world, "world")?, text(expression, "expression")?, shapes, options.as_ref())
+        let (world, arguments, options) = unsafe {
+            let shapes = shapes_of(operands, dims, shapes);
+            let arguments = shapes.and_then(|shapes| Ok((text(expression, "expression")?, shapes, dtype(r#type)?)));
+            (handle(world, "world")?, arguments, options.as_ref())
         };
-        let planned = planned(world, expression, dtype(r#type)?, &shapes, &options.cloned().unwrap_or_default())?;
+        let (expression, shapes, dtype) = agreed(&world.0, arguments)?;
+        let planned = planned(world, expression, dtype, &shapes, &options.cloned().unwrap_or_default())?;
         // SAFETY: guaranteed by the caller.
         unsafe { write_handle(plan, einsum_dist_plan(planned), "plan") }
     })

@@ -2,14 +2,14 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use einsum_dist::ndarray::ArrayViewD;
-use einsum_dist::{DistTensor, Dtype, Element, Operand, Program};
+use einsum_dist::ndarray::{ArrayViewD, ArrayViewMutD};
+use einsum_dist::{DistTensor, Dtype, Element, Operand, Plan, Program, World};
 
 use super::argument::{free, handle, handle_mut, list, text, write_handle};
 use super::element::{AnyProgram, AnyTensor, dtype, of_type, with};
 use super::options::einsum_dist_options;
 use super::plan::{einsum_dist_plan, planned, shapes_of};
-use super::status::{Failure, Result, Status, guarded};
+use super::status::{Failure, Result, Status, agreed, guarded};
 use super::tensor::einsum_dist_tensor;
 use super::view::{view, view_mut};
 use super::world::einsum_dist_world;
@@ -17,7 +17,7 @@ use super::world::einsum_dist_world;
 /// A plan compiled for a world, which can run any number of times on changing data.
 pub struct einsum_dist_program {
     pub(crate) program: AnyProgram,
-    pub(crate) world: einsum_dist::World,
+    pub(crate) world: World,
 }
 
 /// Compiles a plan. Collective.
@@ -60,10 +60,10 @@ pub unsafe extern "C" fn einsum_dist_program_run(
 ) -> Status {
     guarded(|| {
         // SAFETY: guaranteed by the caller.
-        let program = unsafe { handle_mut(program, "program")? };
+        let einsum_dist_program { program, world } = unsafe { handle_mut(program, "program")? };
         let arrays = Arrays { alpha, operands, strides, beta, out, out_strides };
         // SAFETY: guaranteed by the caller.
-        with!(AnyProgram, &mut program.program, program => unsafe { run(program, arrays) })
+        with!(AnyProgram, program, program => unsafe { run(world, program, arrays) })
     })
 }
 
@@ -78,9 +78,25 @@ struct Arrays {
 
 /// # Safety
 /// Same as for [`einsum_dist_program_run`].
-unsafe fn run<T: Element>(program: &mut Program<T>, arrays: Arrays) -> Result<()> {
-    let Arrays { alpha, operands, strides, beta, out, out_strides } = arrays;
-    let plan = program.plan();
+unsafe fn run<T: Element>(world: &World, program: &mut Program<T>, arrays: Arrays) -> Result<()> {
+    // SAFETY: guaranteed by the caller.
+    let views = agreed(world, unsafe { views(program.plan(), &arrays) });
+    let (views, mut out) = views?;
+    let refs: Vec<&dyn Operand<T>> = views.iter().map(|view| view as _).collect();
+    // SAFETY: guaranteed by the caller.
+    let (alpha, beta) = unsafe { (factor(arrays.alpha, T::ONE), factor(arrays.beta, T::ZERO)) };
+    Ok(program.run_into(alpha, &refs, beta, &mut out)?)
+}
+
+/// The operands, and `out`.
+///
+/// # Safety
+/// Same as for [`einsum_dist_program_run`].
+unsafe fn views<'a, T: Element>(
+    plan: &Plan,
+    arrays: &Arrays,
+) -> Result<(Vec<ArrayViewD<'a, T>>, ArrayViewMutD<'a, T>)> {
+    let &Arrays { operands, strides, out, out_strides, .. } = arrays;
     // SAFETY: guaranteed by the caller.
     let operands = unsafe { list(operands, plan.operands, "operands")? };
     let strides = if strides.is_null() {
@@ -93,17 +109,10 @@ unsafe fn run<T: Element>(program: &mut Program<T>, arrays: Arrays) -> Result<()
         // SAFETY: guaranteed by the caller.
         unsafe { view::<T>(data.cast(), &plan.operand_shape(at), strides, &format!("operand {at}")) }
     });
-    let views: Vec<ArrayViewD<T>> = views.collect::<Result<_>>()?;
-    let refs: Vec<&dyn Operand<T>> = views.iter().map(|view| view as _).collect();
+    let views = views.collect::<Result<_>>()?;
     // SAFETY: guaranteed by the caller.
-    let (mut out, alpha, beta) = unsafe {
-        (
-            view_mut::<T>(out.cast(), &plan.output_shape(), out_strides, "out")?,
-            factor(alpha, T::ONE),
-            factor(beta, T::ZERO),
-        )
-    };
-    Ok(program.run_into(alpha, &refs, beta, &mut out)?)
+    let out = unsafe { view_mut::<T>(out.cast(), &plan.output_shape(), out_strides, "out")? };
+    Ok((views, out))
 }
 
 /// # Safety
@@ -129,36 +138,48 @@ pub unsafe extern "C" fn einsum_dist_program_run_distributed(
 ) -> Status {
     guarded(|| {
         // SAFETY: guaranteed by the caller.
-        let program = unsafe { handle_mut(program, "program")? };
-        let count = with!(AnyProgram, &program.program, program => program.plan().operands);
+        let einsum_dist_program { program, world } = unsafe { handle_mut(program, "program")? };
+        let count = with!(AnyProgram, program, program => program.plan().operands);
         // SAFETY: guaranteed by the caller.
-        let operands = unsafe { list(operands, count, "operands")? };
-        // SAFETY: guaranteed by the caller.
-        let operands = operands.iter().map(|&operand| unsafe { handle(operand, "operand") });
-        let operands: Vec<&einsum_dist_tensor> = operands.collect::<Result<_>>()?;
-        // SAFETY: guaranteed by the caller.
-        let out = unsafe { handle_mut(out, "out")? };
-        let wrong = || Failure::usage("tensors have another type than the program");
+        let handles = agreed(world, unsafe { handles(operands, count, out) });
+        let (operands, out) = handles?;
         macro_rules! run {
             ($kind:ident, $program:expr) => {{
+                let wrong = || Failure::usage("tensors have another type than the program");
                 let tensors = operands.iter().map(|tensor| match &tensor.tensor {
                     AnyTensor::$kind(tensor) => Ok(tensor),
                     _ => Err(wrong()),
                 });
-                let tensors: Vec<&DistTensor<_>> = tensors.collect::<Result<_>>()?;
-                let AnyTensor::$kind(out) = &mut out.tensor else { return Err(wrong()) };
+                let tensors = tensors.collect::<Result<Vec<&DistTensor<_>>>>();
+                let out = if let AnyTensor::$kind(out) = &mut out.tensor { Ok(out) } else { Err(wrong()) };
+                let (tensors, out) = agreed(world, tensors.and_then(|tensors| Ok((tensors, out?))))?;
                 // SAFETY: guaranteed by the caller.
                 let (alpha, beta) = unsafe { (factor(alpha, Element::ONE), factor(beta, Element::ZERO)) };
                 Ok($program.run_dist(alpha, &tensors, beta, out)?)
             }};
         }
-        match &mut program.program {
+        match program {
             AnyProgram::Float32(program) => run!(Float32, program),
             AnyProgram::Float64(program) => run!(Float64, program),
             AnyProgram::Complex64(program) => run!(Complex64, program),
             AnyProgram::Complex128(program) => run!(Complex128, program),
         }
     })
+}
+
+/// # Safety
+/// Same as for [`einsum_dist_program_run_distributed`].
+unsafe fn handles<'a>(
+    operands: *const *const einsum_dist_tensor,
+    count: usize,
+    out: *mut einsum_dist_tensor,
+) -> Result<(Vec<&'a einsum_dist_tensor>, &'a mut einsum_dist_tensor)> {
+    // SAFETY: guaranteed by the caller.
+    let operands = unsafe { list(operands, count, "operands")? };
+    // SAFETY: guaranteed by the caller.
+    let operands = operands.iter().map(|&operand| unsafe { handle(operand, "operand") });
+    // SAFETY: guaranteed by the caller.
+    Ok((operands.collect::<Result<_>>()?, unsafe { handle_mut(out, "out")? }))
 }
 
 /// Frees a program; NULL is ignored.
@@ -188,7 +209,7 @@ pub unsafe extern "C" fn einsum_dist_einsum(
     out: *mut c_void,
 ) -> Status {
     guarded(|| {
-        let world = einsum_dist_world(einsum_dist::World::single());
+        let world = einsum_dist_world(World::single());
         // SAFETY: guaranteed by the caller.
         let (expression, shapes) = unsafe { (text(expression, "expression")?, shapes_of(operands, dims, shapes)?) };
         let plan = planned(&world, expression, dtype(r#type)?, &shapes, &einsum_dist_options::default())?;
@@ -203,6 +224,6 @@ pub unsafe extern "C" fn einsum_dist_einsum(
             out_strides: std::ptr::null(),
         };
         // SAFETY: guaranteed by the caller.
-        with!(AnyProgram, &mut program, program => unsafe { run(program, arrays) })
+        with!(AnyProgram, &mut program, program => unsafe { run(&world.0, program, arrays) })
     })
 }

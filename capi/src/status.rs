@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use einsum_dist::Error;
+use einsum_dist::{Error, World};
 
 /// The outcome of a call. `einsum_dist_message` says more.
 #[repr(C)]
@@ -73,6 +73,18 @@ impl From<Error> for Failure {
 }
 
 pub type Result<V> = std::result::Result<V, Failure>;
+
+/// This process's value if none has failed, so that no other waits in the collective call that follows. Collective.
+pub fn agreed<V>(world: &World, mine: Result<V>) -> Result<V> {
+    let outcome = match &mine {
+        Ok(_) => Ok(()),
+        Err(Failure { message, .. }) => Err(Error::Usage(message.clone())),
+    };
+    let agreed = world.agree(outcome);
+    let value = mine?;
+    agreed?;
+    Ok(value)
+}
 
 /// Calls a function; keeps the message of a failure or a panic for `einsum_dist_message`.
 pub fn guarded(call: impl FnOnce() -> Result<()>) -> Status {

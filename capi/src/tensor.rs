@@ -7,7 +7,7 @@ use einsum_dist::{DistTensor, Distribution, Dtype, World};
 use super::argument::{free, handle, handle_mut, write, write_handle};
 use super::element::{AnyProgram, AnyTensor, of_type, with};
 use super::program::einsum_dist_program;
-use super::status::{Failure, Result, Status, guarded, guarded_or};
+use super::status::{Failure, Result, Status, agreed, guarded, guarded_or};
 use super::view::view_mut;
 
 /// A distributed tensor. Each rank stores a dense, row-major block.
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn einsum_dist_tensor_gather(
         let einsum_dist_tensor { tensor, world } = unsafe { handle(tensor, "tensor")? };
         with!(AnyTensor, tensor, tensor => {
             // SAFETY: guaranteed by the caller.
-            let mut out = unsafe { view_mut(out.cast(), tensor.shape(), strides, "out")? };
+            let mut out = agreed(world, unsafe { view_mut(out.cast(), tensor.shape(), strides, "out") })?;
             out.assign(&tensor.gather(world)?);
         });
         Ok(())

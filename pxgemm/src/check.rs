@@ -5,7 +5,7 @@
 use std::ffi::c_int;
 
 use super::blacs::Grid;
-use super::descriptor::{BLOCK_CYCLIC_WITH_FIRST, Descriptor, Entry, local_count};
+use super::descriptor::{BLOCK_CYCLIC_WITH_FIRST, Descriptor, Entry};
 
 const SCALE: c_int = 100;
 
@@ -16,13 +16,14 @@ pub struct Argument {
     pub position: c_int,
 }
 
-/// A submatrix: its extents, its first index (from 0) and its descriptor, which the two numbers of the index precede.
+/// A submatrix: its extents, its first index (from 0) and its descriptor, with the position of the descriptor, which the two
+/// numbers of the index precede.
 #[derive(Debug, Clone, Copy)]
 pub struct Submatrix {
     pub extents: [Argument; 2],
     pub start: [c_int; 2],
-    pub descriptor: Argument,
     pub of: Descriptor,
+    pub position: c_int,
 }
 
 /// The faults found so far in a call.
@@ -58,7 +59,7 @@ impl Check {
 
     /// The checks of `PB_Cchkmat`.
     pub fn submatrix(&mut self, matrix: &Submatrix) {
-        let Submatrix { extents, start, descriptor: Argument { position, .. }, of } = *matrix;
+        let Submatrix { extents, start, of, position } = *matrix;
         let entry = |entry: Entry| position * SCALE + 1 + entry as c_int;
         let starts = [position - 2, position - 1];
         for (extent, (start, at)) in extents.into_iter().zip(start.into_iter().zip(starts)) {
@@ -107,12 +108,7 @@ impl Check {
 
     /// Whether local columns do not fit into the leading dimension.
     fn is_too_short(&self, of: &Descriptor) -> bool {
-        let local = |dim: usize| {
-            let [count, first, block] = [of.shape[dim], of.first[dim], of.block[dim]].map(|number| number as usize);
-            let [place, parts] = [self.grid.place[dim], self.grid.shape[dim]].map(|number| number as usize);
-            let source = usize::try_from(of.source[dim]);
-            source.map_or(count, |source| local_count(count, [first, block], [place, source, parts]))
-        };
+        let local = |dim: usize| of.local_count(&self.grid, dim, of.shape[dim] as usize);
         let leading = i64::from(of.leading);
         leading < 1 || (leading < local(0) as i64 && local(1) > 0)
     }

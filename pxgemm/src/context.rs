@@ -18,6 +18,7 @@ use super::contraction::Signature;
 
 /// Programs keep memory; a call's signature may never come again.
 const MOST_PROGRAMS: usize = 32;
+const MOST_BYTES: u64 = 1 << 30;
 
 pub struct Context {
     pub world: World,
@@ -27,26 +28,38 @@ pub struct Context {
     pub programs: Programs,
 }
 
-/// Compiled programs by signature, the last used one last.
+/// Compiled programs by signature, the last used one last. The same on all ranks, because compiling is collective.
 #[derive(Default)]
-pub struct Programs(Vec<(Signature, Box<dyn Any>)>);
+pub struct Programs(Vec<Entry>);
+
+struct Entry {
+    signature: Signature,
+    /// Of rank 0.
+    bytes: u64,
+    program: Box<dyn Any>,
+}
 
 impl Programs {
+    /// `compile` also returns the program's bytes.
     pub fn get_or_compile<P: 'static>(
         &mut self,
         signature: Signature,
-        compile: impl FnOnce() -> Result<P>,
+        compile: impl FnOnce() -> Result<(P, u64)>,
     ) -> Result<&mut P> {
-        let found = self.0.iter().position(|(known, _)| *known == signature);
+        let found = self.0.iter().position(|entry| entry.signature == signature);
         let entry = match found {
             Some(at) => self.0.remove(at),
-            None => (signature, Box::new(compile()?) as Box<dyn Any>),
+            None => {
+                let (program, bytes) = compile()?;
+                Entry { signature, bytes, program: Box::new(program) }
+            }
         };
-        if self.0.len() >= MOST_PROGRAMS {
+        let bytes = |entries: &[Entry]| entries.iter().map(|entry| entry.bytes).fold(entry.bytes, u64::saturating_add);
+        while !self.0.is_empty() && (self.0.len() >= MOST_PROGRAMS || bytes(&self.0) > MOST_BYTES) {
             self.0.remove(0);
         }
         self.0.push(entry);
-        let last = self.0.last_mut().and_then(|(_, program)| program.downcast_mut());
+        let last = self.0.last_mut().and_then(|entry| entry.program.downcast_mut());
         Ok(last.unwrap_or_else(|| unreachable!("a signature has the type of its program")))
     }
 }

@@ -50,7 +50,7 @@ pub unsafe fn contract<T: Element>(
     let accumulate = beta != T::ZERO;
     let layouts = operands.iter().chain([&out]).map(|matrix| matrix.layout).collect();
     let signature = Signature { dtype: T::DTYPE, expression, conjugated: conjugated.clone(), layouts, accumulate };
-    let compile = || -> Result<Program<T>> {
+    let compile = || -> Result<(Program<T>, u64)> {
         let shapes: Vec<Vec<usize>> = operands.iter().map(|matrix| matrix.layout.shape().to_vec()).collect();
         let fixed = FixedDistributions {
             operands: operands.iter().map(|matrix| Some(matrix.layout.distribution(ranks))).collect(),
@@ -58,7 +58,8 @@ pub unsafe fn contract<T: Element>(
         };
         let options = PlanOptions::default().dtype(T::DTYPE).fixed(fixed).conjugate(conjugated);
         let options = options.accumulate(accumulate);
-        world.compile(&Problem::parse(expression)?.shapes(&shapes)?.plan(machine, &options)?)
+        let plan = Problem::parse(expression)?.shapes(&shapes)?.plan(machine, &options)?;
+        Ok((world.compile(&plan)?, plan.peak_bytes(0)))
     };
     let program = programs.get_or_compile(signature, compile)?;
     let lent = |matrix: &Matrix<T>, ranks: &[usize]| {

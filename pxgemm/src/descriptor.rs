@@ -2,6 +2,10 @@
 
 use std::ffi::c_int;
 
+use einsum_dist::Cut;
+
+use super::blacs::Grid;
+
 /// A descriptor of type 2, which has the length of the first block; those of type 1 are converted, as in PBLAS. Pairs are
 /// for rows and columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,14 +55,14 @@ impl Descriptor {
         let kind = if kind == BLOCK_CYCLIC { BLOCK_CYCLIC_WITH_FIRST } else { kind };
         Descriptor { kind, context, shape, first: block, block, source, leading: at(8) }
     }
-}
 
-/// How many of the first `count` indices are in process `place` of `parts`.
-pub fn local_count(count: usize, [first, block]: [usize; 2], [place, source, parts]: [usize; 3]) -> usize {
-    let coordinate = (place + parts - source) % parts;
-    let own = if coordinate == 0 { count.min(first) } else { 0 };
-    let rest = count.saturating_sub(first + (coordinate + parts - 1) % parts * block);
-    own + rest / (parts * block) * block + (rest % (parts * block)).min(block)
+    /// How many of the first `count` rows (`dim` 0) or columns this process has.
+    pub fn local_count(&self, grid: &Grid, dim: usize, count: usize) -> usize {
+        let Ok(source) = usize::try_from(self.source[dim]) else { return count };
+        let [first, block, place, parts] =
+            [self.first[dim], self.block[dim], grid.place[dim], grid.shape[dim]].map(|number| number as usize);
+        Cut::Cyclic { block, first }.len(count, parts, (place + parts - source) % parts)
+    }
 }
 
 #[cfg(test)]
@@ -68,16 +72,25 @@ mod tests {
     #[test]
     fn local_counts_are_those_of_every_index() {
         for (first, block, parts) in [(1, 1, 1), (2, 2, 3), (5, 2, 3), (1, 4, 2), (3, 3, 1), (7, 1, 4)] {
-            for source in 0..parts {
+            for (source, place) in (0..parts).flat_map(|source| (0..parts).map(move |place| (source, place))) {
+                let of = Descriptor {
+                    kind: BLOCK_CYCLIC_WITH_FIRST,
+                    context: 0,
+                    shape: [40; 2],
+                    first: [first, 1],
+                    block: [block, 1],
+                    source: [source, -1],
+                    leading: 40,
+                };
+                let grid = Grid { shape: [parts, 1], place: [place, 0] };
                 for count in 0..40 {
-                    let owner = |index: usize| match index.checked_sub(first) {
-                        None => source,
-                        Some(rest) => (source + 1 + rest / block) % parts,
+                    let owner = |index: c_int| match index - first {
+                        rest if rest < 0 => source,
+                        rest => (source + 1 + rest / block) % parts,
                     };
-                    for place in 0..parts {
-                        let counted = (0..count).filter(|&index| owner(index) == place).count();
-                        assert_eq!(local_count(count, [first, block], [place, source, parts]), counted);
-                    }
+                    let counted = (0..count).filter(|&index| owner(index) == place).count();
+                    assert_eq!(of.local_count(&grid, 0, count as usize), counted);
+                    assert_eq!(of.local_count(&grid, 1, count as usize), count as usize);
                 }
             }
         }

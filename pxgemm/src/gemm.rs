@@ -51,7 +51,7 @@ impl<T> MatrixArgument<T> {
             let start = [self.row.read(), self.column.read()].map(|number| number.wrapping_sub(1));
             (start, Descriptor::read(self.descriptor))
         };
-        Submatrix { extents, start, descriptor: Argument { value: 0, position }, of }
+        Submatrix { extents, start, of, position }
     }
 }
 

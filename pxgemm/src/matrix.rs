@@ -7,7 +7,6 @@ use einsum_dist::{Axis, Cut, Distribution, Owners, Role};
 
 use super::blacs::Grid;
 use super::check::Submatrix;
-use super::descriptor::local_count;
 
 /// Along rows or columns of the process grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -95,10 +94,7 @@ impl<T> Local<T> {
         let of = &matrix.of;
         let before_and_within = [0, 1].map(|dim| {
             let [start, extent] = [matrix.start[dim], matrix.extents[dim].value].map(|number| number as usize);
-            let Ok(source) = usize::try_from(of.source[dim]) else { return (start, extent) };
-            let [first, block, place, parts] =
-                [of.first[dim], of.block[dim], grid.place[dim], grid.shape[dim]].map(|number| number as usize);
-            let count = |count| local_count(count, [first, block], [place, source, parts]);
+            let count = |count| of.local_count(grid, dim, count);
             (count(start), count(start + extent) - count(start))
         });
         let [(rows_before, rows), (columns_before, columns)] = before_and_within;

@@ -59,7 +59,7 @@ impl Cut {
     }
 
     /// The length of [`Cut::tile`]. Cost: O(1).
-    pub(crate) fn len(&self, extent: usize, parts: usize, index: usize) -> usize {
+    pub fn len(&self, extent: usize, parts: usize, index: usize) -> usize {
         match self {
             Cut::Cyclic { block, first } if parts > 1 => {
                 let (turn, start) = (parts.saturating_mul(*block), later(*block, *first, parts, index));

@@ -10,25 +10,21 @@ use super::{Aligned, OutOfMemory};
 use crate::kernel::Element;
 
 pub struct Array<T> {
-    memory: Memory<T>,
-    extents: Vec<usize>,
-}
-
-enum Memory<T> {
-    Owned(Aligned),
-    Lent(RawArrayViewMut<T, IxDyn>),
+    elements: RawArrayViewMut<T, IxDyn>,
+    /// That of the elements, if they are not lent.
+    _memory: Option<Aligned>,
 }
 
 impl<T> fmt::Debug for Array<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Array").field("extents", &self.extents).finish_non_exhaustive()
+        f.debug_struct("Array").field("extents", &self.elements.shape()).finish_non_exhaustive()
     }
 }
 
-// SAFETY: a lent array is accessed only through borrows of its `Array` (`Lent::new`), and elements are `Send`.
-unsafe impl<T: Element> Send for Memory<T> {}
+// SAFETY: the elements, which are `Send`, are accessed only through borrows of their `Array` ([`Lent::new`]).
+unsafe impl<T: Element> Send for Array<T> {}
 // SAFETY: as above; shared borrows only read.
-unsafe impl<T: Element> Sync for Memory<T> {}
+unsafe impl<T: Element> Sync for Array<T> {}
 
 /// A caller's array of any strides, as a rank's block ([`DistTensor::lent`](crate::DistTensor::lent)).
 #[derive(Debug)]
@@ -38,7 +34,7 @@ impl<T: Element> Lent<T> {
     /// # Safety
     /// The array must outlive the result. Meanwhile, it may be accessed by others only if all, and programs, read it.
     pub unsafe fn new(mut array: ArrayViewMutD<'_, T>) -> Lent<T> {
-        Lent(Array { extents: array.shape().to_vec(), memory: Memory::Lent(array.raw_view_mut()) })
+        Lent(Array { elements: array.raw_view_mut(), _memory: None })
     }
 }
 
@@ -47,8 +43,12 @@ impl<T: Element> Array<T> {
     /// If the system refuses the allocation, or the size overflows.
     pub fn zeros(extents: Vec<usize>) -> Result<Array<T>, OutOfMemory> {
         let bytes = extents.iter().try_fold(size_of::<T>(), |bytes, &extent| bytes.checked_mul(extent));
-        let memory = Aligned::zeroed(bytes.ok_or(OutOfMemory { bytes: usize::MAX })?, &Default::default())?;
-        Ok(Array { memory: Memory::Owned(memory), extents })
+        let mut memory = Aligned::zeroed(bytes.ok_or(OutOfMemory { bytes: usize::MAX })?, &Default::default())?;
+        let first = memory.as_mut_slice().as_mut_ptr().cast();
+        // SAFETY: the memory has this many elements, is aligned to 64 bytes, and does not move. Every byte pattern is a
+        // valid value of the sealed `Element` types.
+        let elements = unsafe { RawArrayViewMut::from_shape_ptr(extents, first) };
+        Ok(Array { elements, _memory: Some(memory) })
     }
 
     /// Row-major elements; `None` if they are scattered in lent memory.
@@ -62,34 +62,13 @@ impl<T: Element> Array<T> {
     }
 
     pub fn view(&self) -> ArrayViewD<'_, T> {
-        match &self.memory {
-            Memory::Owned(memory) => {
-                let bytes = memory.as_slice();
-                // SAFETY: the memory has this many elements and is aligned to 64 bytes. Every byte pattern is a valid
-                // value of the sealed `Element` types.
-                let elements =
-                    unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) };
-                let view = ArrayViewD::from_shape(self.extents.as_slice(), elements);
-                view.unwrap_or_else(|_| unreachable!("the memory has as many elements as the extents say"))
-            }
-            // SAFETY: the caller of `Lent::new` promised that the array exists and is not written meanwhile.
-            Memory::Lent(array) => unsafe { array.raw_view().deref_into_view() },
-        }
+        // SAFETY: the memory is ours, or the caller of `Lent::new` promised that it exists and is not written meanwhile.
+        unsafe { self.elements.raw_view().deref_into_view() }
     }
 
     pub fn view_mut(&mut self) -> ArrayViewMutD<'_, T> {
-        match &mut self.memory {
-            Memory::Owned(memory) => {
-                let bytes = memory.as_mut_slice();
-                // SAFETY: as above, and the borrow is exclusive.
-                let elements =
-                    unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len() / size_of::<T>()) };
-                let view = ArrayViewMutD::from_shape(self.extents.as_slice(), elements);
-                view.unwrap_or_else(|_| unreachable!("the memory has as many elements as the extents say"))
-            }
-            // SAFETY: as above, and the borrow is exclusive.
-            Memory::Lent(array) => unsafe { array.raw_view_mut().deref_into_view_mut() },
-        }
+        // SAFETY: as above, and the borrow is exclusive.
+        unsafe { self.elements.raw_view_mut().deref_into_view_mut() }
     }
 }
 
@@ -99,7 +78,7 @@ impl<T: Element> Clone for Array<T> {
     /// # Panics
     /// If memory cannot be allocated.
     fn clone(&self) -> Array<T> {
-        let mut copy = Array::zeros(self.extents.clone()).unwrap_or_else(|error| panic!("{error}"));
+        let mut copy = Array::zeros(self.elements.shape().to_vec()).unwrap_or_else(|error| panic!("{error}"));
         copy.view_mut().assign(&self.view());
         copy
     }

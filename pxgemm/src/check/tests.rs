@@ -14,8 +14,7 @@ fn checked(change: impl FnOnce(&mut Submatrix)) -> c_int {
         leading: 8,
     };
     let argument = |value, position| Argument { value, position };
-    let mut matrix =
-        Submatrix { extents: [argument(7, 3), argument(9, 5)], start: [2, 3], descriptor: argument(0, 10), of };
+    let mut matrix = Submatrix { extents: [argument(7, 3), argument(9, 5)], start: [2, 3], of, position: 10 };
     change(&mut matrix);
     let mut check = Check::new(5, grid);
     check.submatrix(&matrix);

@@ -111,7 +111,7 @@ impl Session {
         self.call("MPI_Is_thread_main", || unsafe { ffi::MPI_Is_thread_main(&raw mut main) })?;
         // Codes that call `MPI_Init`, as BLACS does, get a single thread, which MPI libraries treat like a funneled one.
         if self.ours && level < funneled {
-            return Err(start("it was initialised for a single thread; MPI_THREAD_FUNNELED is needed"));
+            return Err(start("it supports only a single thread; MPI_THREAD_FUNNELED is needed"));
         }
         if main == 0 {
             return Err(start("this thread did not initialise it; only MPI's main thread may communicate"));
